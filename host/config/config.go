@@ -2,7 +2,6 @@ package config
 
 import (
 	"encoding/json"
-	"reflect"
 	"time"
 
 	"waymark/internal/defaults"
@@ -170,12 +169,5 @@ func (c *Config) Entry(name string) Plugin {
 // LimitsOf returns the limits that hold for the plugin of that name: those of
 // its entry, the others from the [limits] table.
 func (c *Config) LimitsOf(name string) Limits {
-	l := c.Entry(name).Limits
-	own, all := reflect.ValueOf(&l).Elem(), reflect.ValueOf(c.Limits)
-	for i := range own.NumField() {
-		if own.Field(i).IsZero() {
-			own.Field(i).Set(all.Field(i))
-		}
-	}
-	return l
+	return defaults.Or(c.Entry(name).Limits, c.Limits)
 }

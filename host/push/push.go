@@ -38,7 +38,6 @@
 package push
 
 import (
-	"cmp"
 	"context"
 	"crypto/rand"
 	"errors"
@@ -47,6 +46,7 @@ import (
 	"time"
 
 	"waymark/internal/backoff"
+	"waymark/internal/defaults"
 	"waymark/internal/notify"
 	"waymark/snapshot"
 	"waymark/wire/reverse"
@@ -136,11 +136,10 @@ type Pusher struct {
 
 // New makes a Pusher; Run starts it.
 func New(opts Options) *Pusher {
-	opts.MinBackoff = cmp.Or(opts.MinBackoff, 250*time.Millisecond)
-	opts.MaxBackoff = cmp.Or(opts.MaxBackoff, 30*time.Second)
-	opts.DialTimeout = cmp.Or(opts.DialTimeout, 10*time.Second)
-	opts.CallTimeout = cmp.Or(opts.CallTimeout, 10*time.Second)
-	opts.Logger = cmp.Or(opts.Logger, slog.New(slog.DiscardHandler))
+	opts = defaults.Or(opts, Options{
+		MinBackoff: 250 * time.Millisecond, MaxBackoff: 30 * time.Second, DialTimeout: 10 * time.Second, CallTimeout: 10 * time.Second,
+		Logger: slog.New(slog.DiscardHandler),
+	})
 	closing, closeNow := context.WithCancel(context.Background())
 	status := Status{Peer: opts.Peer, State: StateIdle, HeldBack: HeldBack{Reasons: map[Reason]int{}}, Reverse: ReverseStatus{State: ReverseOff}}
 	handlers := opts.Reverse.handlers()

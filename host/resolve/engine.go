@@ -12,6 +12,7 @@ import (
 	"waymark/abi"
 	"waymark/host/sandbox"
 	"waymark/host/vfs"
+	"waymark/internal/defaults"
 	"waymark/snapshot"
 )
 
@@ -200,22 +201,11 @@ type Engine struct {
 
 // New makes an Engine.
 func New(opts Options) *Engine {
-	if opts.Parallel <= 0 {
-		opts.Parallel = runtime.GOMAXPROCS(0)
-	}
-	if opts.MaxResourceBytes <= 0 {
-		opts.MaxResourceBytes = snapshot.DefaultMaxResourceBytes
-	}
-	if opts.MaxResources <= 0 {
-		opts.MaxResources = snapshot.DefaultMaxResources
-	}
-	if opts.TimeShare <= 0 {
-		opts.TimeShare = timeShare
-	}
+	opts = defaults.Or(opts, Options{
+		Parallel: runtime.GOMAXPROCS(0), MaxResourceBytes: snapshot.DefaultMaxResourceBytes, MaxResources: snapshot.DefaultMaxResources,
+		TimeShare: timeShare, Now: time.Now,
+	})
 	opts.Limits.KeepBytes = opts.MaxResourceBytes
-	if opts.Now == nil {
-		opts.Now = time.Now
-	}
 	return &Engine{opts: opts, entries: map[key]*entry{}, kept: map[string]*keptRoot{}, usage: map[string]*usage{}}
 }
 

@@ -1,7 +1,6 @@
 package sandbox
 
 import (
-	"cmp"
 	"time"
 
 	"waymark/internal/defaults"
@@ -41,15 +40,7 @@ const (
 )
 
 // Or returns the limits with those of other where a field isn't positive.
-func (l Limits) Or(other Limits) Limits {
-	return Limits{
-		Time:     cmp.Or(max(l.Time, 0), other.Time),
-		Memory:   cmp.Or(max(l.Memory, 0), other.Memory),
-		Fuel:     cmp.Or(max(l.Fuel, 0), other.Fuel),
-		Response: cmp.Or(max(l.Response, 0), other.Response),
-		Logs:     cmp.Or(max(l.Logs, 0), other.Logs),
-	}
-}
+func (l Limits) Or(other Limits) Limits { return defaults.Or(l, other) }
 
 // WithDefaults returns the limits with the defaults where a field isn't positive.
 func (l Limits) WithDefaults() Limits {

@@ -10,6 +10,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"waymark/internal/defaults"
 	"waymark/internal/errtext"
 )
 
@@ -65,12 +66,7 @@ type entry struct {
 
 // New makes a List that is empty until Load.
 func New(opts Options) *List {
-	if opts.Max <= 0 {
-		opts.Max = DefaultMax
-	}
-	if opts.LockFor <= 0 {
-		opts.LockFor = defaultLockFor
-	}
+	opts = defaults.Or(opts, Options{Max: DefaultMax, LockFor: defaultLockFor})
 	l := &List{opts: opts}
 	l.state.Store(&state{workDir: opts.WorkDir})
 	return l

@@ -1,7 +1,6 @@
 package vfs
 
 import (
-	"cmp"
 	"fmt"
 	"syscall"
 
@@ -27,14 +26,7 @@ type Limits struct {
 }
 
 // Or returns the limits with those of other where a field isn't positive.
-func (l Limits) Or(other Limits) Limits {
-	return Limits{
-		Opens:     cmp.Or(max(l.Opens, 0), other.Opens),
-		ReadBytes: cmp.Or(max(l.ReadBytes, 0), other.ReadBytes),
-		Entries:   cmp.Or(max(l.Entries, 0), other.Entries),
-		KeepBytes: cmp.Or(max(l.KeepBytes, 0), other.KeepBytes),
-	}
-}
+func (l Limits) Or(other Limits) Limits { return defaults.Or(l, other) }
 
 // WithDefaults returns the limits with the defaults where a field isn't positive.
 func (l Limits) WithDefaults() Limits {

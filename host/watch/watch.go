@@ -47,7 +47,6 @@
 package watch
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"log/slog"
@@ -241,16 +240,10 @@ const longestRetry = time.Minute
 
 // WithDefaults returns the options with the defaults where a field is zero.
 func (o Options) WithDefaults() Options {
-	o.Quiet = cmp.Or(o.Quiet, defaults.Quiet)
-	o.MaxWait = cmp.Or(o.MaxWait, defaults.MaxWait)
-	o.Recheck = cmp.Or(o.Recheck, defaults.Recheck)
-	o.SilentRecheck = cmp.Or(o.SilentRecheck, 5*time.Second)
-	o.Poll = cmp.Or(o.Poll, 2*time.Second)
-	o.Logger = cmp.Or(o.Logger, slog.New(slog.DiscardHandler))
-	if o.NewBackend == nil {
-		o.NewBackend = System
-	}
-	return o
+	return defaults.Or(o, Options{
+		Quiet: defaults.Quiet, MaxWait: defaults.MaxWait, Recheck: defaults.Recheck, SilentRecheck: 5 * time.Second,
+		Poll: 2 * time.Second, Logger: slog.New(slog.DiscardHandler), NewBackend: System,
+	})
 }
 
 // The modes of a State.

@@ -5,9 +5,16 @@
 // Each number stands here once, with its reason. host/config takes its defaults from
 // here and has the ranges beside its keys; the caps of a snapshot are in package
 // snapshot, which imports nothing. Sizes are in bytes.
+//
+// Or fills in what a component's options leave out, these numbers and others. It goes by
+// reflection, which takes some 100 ns for each field: enough for whatever is made once, or
+// runs for a millisecond.
 package defaults
 
-import "time"
+import (
+	"reflect"
+	"time"
+)
 
 // What one run of one resolver may use. The reasons are those of modules that anybody
 // may write; host/plugin says what the built-in ones need beyond it.
@@ -76,3 +83,15 @@ const (
 	// MCPDisk has room for the packages of a server that is fetched.
 	MCPDisk = 4 << 30
 )
+
+// Or returns the options with those of other where they say nothing: where a number isn't
+// positive, or anything else is zero. Unexported fields stay.
+func Or[T any](options, other T) T {
+	v, instead := reflect.ValueOf(&options).Elem(), reflect.ValueOf(other)
+	for i := range v.NumField() {
+		if f := v.Field(i); f.CanSet() && (f.IsZero() || f.CanInt() && f.Int() < 0) {
+			f.Set(instead.Field(i))
+		}
+	}
+	return options
+}

@@ -1,7 +1,6 @@
 package files
 
 import (
-	"cmp"
 	_ "embed" // the document
 	"log/slog"
 	"net/http"
@@ -9,6 +8,7 @@ import (
 	"strconv"
 	"time"
 
+	"waymark/internal/defaults"
 	"waymark/internal/httpapi"
 	"waymark/internal/httpapi/problem"
 	"waymark/internal/text"
@@ -75,18 +75,10 @@ type Service struct {
 
 // New returns a Service. It holds nothing open.
 func New(opts Options) *Service {
-	if opts.Root == nil {
-		opts.Root = func() string { return "" }
-	}
-	if opts.Writing == nil {
-		opts.Writing = func(...string) {}
-	}
-	if opts.Touched == nil {
-		opts.Touched = func(workspace.Caller, ...string) {}
-	}
-	opts.Logger = cmp.Or(opts.Logger, slog.New(slog.DiscardHandler))
-	opts.MaxWrite = cmp.Or(opts.MaxWrite, defaultMaxWrite)
-	opts.MaxEdit = cmp.Or(opts.MaxEdit, defaultMaxEdit)
+	opts = defaults.Or(opts, Options{
+		Root: func() string { return "" }, Writing: func(...string) {}, Touched: func(workspace.Caller, ...string) {},
+		Logger: slog.New(slog.DiscardHandler), MaxWrite: defaultMaxWrite, MaxEdit: defaultMaxEdit,
+	})
 	return &Service{opts: opts, parallel: make(chan struct{}, maxParallel), exchange: exchange}
 }
 

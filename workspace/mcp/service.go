@@ -1,7 +1,6 @@
 package mcp
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"log/slog"
@@ -14,6 +13,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"waymark/internal/defaults"
 	"waymark/internal/notify"
 	"waymark/snapshot"
 	"waymark/workspace"
@@ -130,19 +130,9 @@ type Service struct {
 
 // New makes a Service. It starts nothing until Run.
 func New(opts Options) (*Service, error) {
-	if opts.Root == nil {
-		opts.Root = func() string { return "" }
-	}
-	if opts.Getenv == nil {
-		opts.Getenv = os.LookupEnv
-	}
-	if opts.Environ == nil {
-		opts.Environ = os.Environ
-	}
-	opts.Logger = cmp.Or(opts.Logger, slog.New(slog.DiscardHandler))
-	if opts.Now == nil {
-		opts.Now = time.Now
-	}
+	opts = defaults.Or(opts, Options{
+		Root: func() string { return "" }, Getenv: os.LookupEnv, Environ: os.Environ, Logger: slog.New(slog.DiscardHandler), Now: time.Now,
+	})
 	if opts.dialer == nil {
 		opts.dialer = sessions{}
 	}

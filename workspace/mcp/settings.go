@@ -15,7 +15,6 @@
 package mcp
 
 import (
-	"cmp"
 	"time"
 
 	"waymark/internal/defaults"
@@ -81,18 +80,11 @@ type ServerSettings struct {
 
 // WithDefaults returns the settings with the defaults where a number or Trust is zero.
 func (s Settings) WithDefaults() Settings {
-	s.Trust = cmp.Or(s.Trust, TrustAsk)
-	s.ConnectTimeout = cmp.Or(s.ConnectTimeout, defaults.MCPConnectTimeout)
-	s.CallTimeout = cmp.Or(s.CallTimeout, defaults.MCPCallTimeout)
-	s.Idle = cmp.Or(s.Idle, defaults.MCPIdle)
-	s.ServerTools = cmp.Or(s.ServerTools, defaults.MCPServerTools)
-	s.Tools = cmp.Or(s.Tools, defaults.MCPTools)
-	s.ServerBytes = cmp.Or(s.ServerBytes, defaults.MCPServerBytes)
-	s.Bytes = cmp.Or(s.Bytes, defaults.MCPBytes)
-	s.ResultBytes = cmp.Or(s.ResultBytes, defaults.MCPResultBytes)
-	s.ResultSpool = cmp.Or(s.ResultSpool, defaults.MCPResultSpool)
-	s.Disk = cmp.Or(s.Disk, defaults.MCPDisk)
-	return s
+	return defaults.Or(s, Settings{
+		Trust: TrustAsk, ConnectTimeout: defaults.MCPConnectTimeout, CallTimeout: defaults.MCPCallTimeout, Idle: defaults.MCPIdle,
+		ServerTools: defaults.MCPServerTools, Tools: defaults.MCPTools, ServerBytes: defaults.MCPServerBytes, Bytes: defaults.MCPBytes,
+		ResultBytes: defaults.MCPResultBytes, ResultSpool: defaults.MCPResultSpool, Disk: defaults.MCPDisk,
+	})
 }
 
 // connectTimeout is how long a server has for its start, and callTimeout for a call: what

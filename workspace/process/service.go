@@ -13,6 +13,7 @@ import (
 	"sync"
 	"time"
 
+	"waymark/internal/defaults"
 	"waymark/internal/httpapi"
 	"waymark/internal/httpapi/problem"
 	"waymark/workspace"
@@ -82,22 +83,10 @@ type Service struct {
 
 // New makes a Service.
 func New(opts Options) *Service {
-	if opts.Root == nil {
-		opts.Root = func() string { return "" }
-	}
-	if opts.Environ == nil {
-		opts.Environ = os.Environ
-	}
-	if opts.HideSecrets == nil {
-		opts.HideSecrets = func() bool { return true }
-	}
-	if opts.Narrow == nil {
-		opts.Narrow = func(...string) bool { return false }
-	}
-	if opts.Touched == nil {
-		opts.Touched = func(workspace.Caller, ...string) {}
-	}
-	opts.Logger = cmp.Or(opts.Logger, slog.New(slog.DiscardHandler))
+	opts = defaults.Or(opts, Options{
+		Root: func() string { return "" }, Environ: os.Environ, HideSecrets: func() bool { return true },
+		Narrow: func(...string) bool { return false }, Touched: func(workspace.Caller, ...string) {}, Logger: slog.New(slog.DiscardHandler),
+	})
 	s := &Service{opts: opts, score: outOfMemoryScore(), waits: make(chan struct{}, maxWaits)}
 	s.ctx, s.cancel = context.WithCancel(context.Background())
 	return s

@@ -59,21 +59,7 @@ type Limits struct {
 }
 
 // Or returns the limits with what is 0 taken from other.
-func (l Limits) Or(other Limits) Limits {
-	return Limits{
-		Spool: or(l.Spool, other.Spool), Spools: or(l.Spools, other.Spools), Head: or(l.Head, other.Head),
-		Processes: or(l.Processes, other.Processes), Receipts: or(l.Receipts, other.Receipts),
-		Retention: or(l.Retention, other.Retention), WaitDelay: or(l.WaitDelay, other.WaitDelay), Grace: or(l.Grace, other.Grace),
-	}
-}
-
-func or[T comparable](a, b T) T {
-	var zero T
-	if a == zero {
-		return b
-	}
-	return a
-}
+func (l Limits) Or(other Limits) Limits { return defaults.Or(l, other) }
 
 // DefaultLimits are what Limits of 0 mean.
 var DefaultLimits = Limits{

@@ -1,6 +1,7 @@
 package supervisor
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -148,7 +149,7 @@ func (s *server) admit(spec *Spec) (h *held, attached bool, err error) {
 		}
 		return h, true, nil
 	}
-	id := or(spec.ID, uuid.NewString())
+	id := cmp.Or(spec.ID, uuid.NewString())
 	if s.held[id] != nil {
 		return nil, false, fmt.Errorf("the id: %w", ErrConflict)
 	}

@@ -3,6 +3,8 @@ package codecache
 import (
 	"fmt"
 	"time"
+
+	"waymark/internal/defaults"
 )
 
 // Limits bounds the compilation of one module in a child. Zero fields mean the
@@ -24,21 +26,8 @@ type Limits struct {
 }
 
 func (l Limits) withDefaults() Limits {
-	if l.Time <= 0 {
-		l.Time = time.Minute
-	}
-	if l.Wait <= 0 {
-		l.Wait = 6 * time.Minute
-	}
-	if l.Memory <= 0 {
-		l.Memory = 1 << 30
-	}
-	if l.Output <= 0 || l.Output > partMax {
-		l.Output = partMax
-	}
-	if l.Workers <= 0 {
-		l.Workers = 2
-	}
+	l = defaults.Or(l, Limits{Time: time.Minute, Wait: 6 * time.Minute, Memory: 1 << 30, Output: partMax, Workers: 2})
+	l.Output = min(l.Output, partMax)
 	return l
 }
 

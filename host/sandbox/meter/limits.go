@@ -1,5 +1,7 @@
 package meter
 
+import "waymark/internal/defaults"
+
 // Limits bounds the modules that are accepted. Zero fields mean the default.
 // Each bound is on something that costs the host time or memory before, or
 // without, the guest running an instruction that is counted. "Seen" is the
@@ -83,36 +85,10 @@ type Limits struct {
 }
 
 func (l Limits) withDefaults() Limits {
-	for _, f := range []struct {
-		field *int
-		value int
-	}{
-		{&l.MaxModule, 32 << 20},
-		{&l.MaxTypes, 10_000},
-		{&l.MaxArity, 128},
-		{&l.MaxTypeValues, 50_000},
-		{&l.MaxNames, 1 << 20},
-		{&l.MaxImports, 1_000},
-		{&l.MaxFunctions, 50_000},
-		{&l.MaxBody, 128 << 10},
-		{&l.MaxLocals, 2_000},
-		{&l.MaxFunctionEffort, 500_000},
-		{&l.MaxEffort, 20_000_000},
-		{&l.MaxStack, 4 << 20},
-		{&l.MaxNesting, 10_000},
-		{&l.MaxBrTable, 10_000},
-		{&l.MaxTables, 16},
-		{&l.MaxTableElements, 100_000},
-		{&l.MaxMemoryPages, 1_024},
-		{&l.MaxGlobals, 1_000},
-		{&l.MaxExports, 10_000},
-		{&l.MaxElementSegments, 10_000},
-		{&l.MaxElements, 200_000},
-		{&l.MaxDataSegments, 100_000},
-	} {
-		if *f.field <= 0 {
-			*f.field = f.value
-		}
-	}
-	return l
+	return defaults.Or(l, Limits{
+		MaxModule: 32 << 20, MaxTypes: 10_000, MaxArity: 128, MaxTypeValues: 50_000, MaxNames: 1 << 20, MaxImports: 1_000,
+		MaxFunctions: 50_000, MaxBody: 128 << 10, MaxLocals: 2_000, MaxFunctionEffort: 500_000, MaxEffort: 20_000_000,
+		MaxStack: 4 << 20, MaxNesting: 10_000, MaxBrTable: 10_000, MaxTables: 16, MaxTableElements: 100_000, MaxMemoryPages: 1_024,
+		MaxGlobals: 1_000, MaxExports: 10_000, MaxElementSegments: 10_000, MaxElements: 200_000, MaxDataSegments: 100_000,
+	})
 }

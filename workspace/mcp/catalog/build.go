@@ -45,19 +45,7 @@ const (
 )
 
 func (l Limits) orDefaults() Limits {
-	if l.Tools <= 0 {
-		l.Tools = defaults.MCPTools
-	}
-	if l.Bytes <= 0 {
-		l.Bytes = defaults.MCPBytes
-	}
-	if l.Schema <= 0 {
-		l.Schema = DefaultSchema
-	}
-	if l.Depth <= 0 {
-		l.Depth = DefaultDepth
-	}
-	return l
+	return defaults.Or(l, Limits{Tools: defaults.MCPTools, Bytes: defaults.MCPBytes, Schema: DefaultSchema, Depth: DefaultDepth})
 }
 
 // Builder makes a catalogue of what a server sends, within limits, and writes down

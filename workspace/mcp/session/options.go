@@ -1,7 +1,6 @@
 package session
 
 import (
-	"cmp"
 	"errors"
 	"fmt"
 	"log/slog"
@@ -65,23 +64,10 @@ const (
 )
 
 func (o Options) orDefaults() Options {
-	if o.Timeout <= 0 {
-		o.Timeout = defaults.MCPConnectTimeout
-	}
-	if o.Caps.Pages <= 0 {
-		o.Caps.Pages = defaultPages
-	}
-	if o.Caps.Line <= 0 {
-		o.Caps.Line = defaultLine
-	}
-	if o.Noise == nil {
-		o.Noise = func([]byte) {}
-	}
-	if o.Log == nil {
-		o.Log = func(string, string) {}
-	}
-	o.Logger = cmp.Or(o.Logger, slog.New(slog.DiscardHandler))
-	return o
+	o.Caps = defaults.Or(o.Caps, Caps{Pages: defaultPages, Line: defaultLine})
+	return defaults.Or(o, Options{
+		Timeout: defaults.MCPConnectTimeout, Noise: func([]byte) {}, Log: func(string, string) {}, Logger: slog.New(slog.DiscardHandler),
+	})
 }
 
 func (c Caps) limits() catalog.Limits {

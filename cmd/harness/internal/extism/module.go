@@ -30,13 +30,7 @@ type Limits struct {
 }
 
 func (l Limits) withDefaults() Limits {
-	if l.Memory <= 0 {
-		l.Memory = defaults.RunMemory
-	}
-	if l.Time <= 0 {
-		l.Time = 20 * time.Second
-	}
-	return l
+	return defaults.Or(l, Limits{Memory: defaults.RunMemory, Time: 20 * time.Second})
 }
 
 const (

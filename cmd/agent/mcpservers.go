@@ -149,7 +149,6 @@ func (s *services) openServers(c *config.MCP) (*servers, error) {
 	if err != nil {
 		return nil, err
 	}
-	store.SetPolicy(trustPolicy(c))
 	service, err := mcp.New(mcp.Options{
 		Settings: mcpSettings(c, w.paths), Root: w.resolvedRoot, Home: w.paths.Home,
 		Places:   s.places,
@@ -180,15 +179,7 @@ func (s *servers) configure(c *config.MCP) {
 	if s != nil {
 		s.memory.forget()
 		s.clients.Store(slices.Contains(c.From, config.FromClient))
-		s.trust.SetPolicy(trustPolicy(c))
 		s.SetSettings(mcpSettings(c, s.workspace.paths))
-	}
-}
-
-// trustPolicy is what of [mcp] says which servers may start.
-func trustPolicy(c *config.MCP) trust.Policy {
-	return trust.Policy{
-		Workspace: c.Trust == config.TrustWorkspace, Approved: c.Approved, Keys: publicKeys(c), HoldNewTools: c.NewTools == config.NewToolsHold,
 	}
 }
 
@@ -205,7 +196,7 @@ func publicKeys(c *config.MCP) (list []ed25519.PublicKey) {
 func mcpSettings(c *config.MCP, paths *config.Paths) mcp.Settings {
 	s := mcp.Settings{
 		Off: !c.Enabled, Trust: mcp.Trust(c.Trust), Unconfined: c.Confine == config.ConfineNone, RequireConfined: c.RequireConfined,
-		Allow: c.Allow, Deny: c.Deny, HoldNewTools: c.NewTools == config.NewToolsHold, Approved: c.Approved,
+		Allow: c.Allow, Deny: c.Deny, HoldNewTools: c.NewTools == config.NewToolsHold, Approved: c.Approved, Keys: publicKeys(c),
 		ConnectTimeout: c.ConnectTimeout, CallTimeout: c.CallTimeout, Idle: c.Idle,
 		ServerTools: c.ServerTools, Tools: c.Tools, ServerBytes: int64(c.ServerBytes), Bytes: int64(c.Bytes),
 		ResultBytes: int64(c.ResultBytes), ResultSpool: int64(c.ResultSpool), Disk: int64(c.Disk),
@@ -213,9 +204,6 @@ func mcpSettings(c *config.MCP, paths *config.Paths) mcp.Settings {
 	}
 	for _, origin := range c.From {
 		s.From = append(s.From, entry.Origin(origin))
-	}
-	for _, key := range publicKeys(c) {
-		s.Keys = append(s.Keys, key)
 	}
 	for name, server := range c.Servers {
 		s.Servers[name] = mcp.ServerSettings{Off: server.Off, Widening: launch.Widening{

@@ -384,9 +384,5 @@ func (s *Service) refresh(ctx context.Context) error {
 
 // policy is what Trust has to know of the settings.
 func (s *Settings) policy() trust.Policy {
-	p := trust.Policy{Workspace: s.Trust == TrustWorkspace, Approved: s.Approved, HoldNewTools: s.HoldNewTools}
-	for _, key := range s.Keys {
-		p.Keys = append(p.Keys, key)
-	}
-	return p
+	return trust.Policy{Workspace: s.Trust == TrustWorkspace, Approved: s.Approved, Keys: s.Keys, HoldNewTools: s.HoldNewTools}
 }

@@ -15,6 +15,7 @@
 package mcp
 
 import (
+	"crypto/ed25519"
 	"time"
 
 	"waymark/internal/defaults"
@@ -51,9 +52,9 @@ type Settings struct {
 	// approved.
 	HoldNewTools bool
 	// Approved are definition digests that the operator has approved, Keys the public
-	// keys (Ed25519, 32 bytes) of those who may sign approvals.
+	// keys of those who may sign approvals.
 	Approved []string
-	Keys     [][]byte
+	Keys     []ed25519.PublicKey
 	// Servers are the operator's settings for single servers, by name.
 	Servers map[string]ServerSettings
 

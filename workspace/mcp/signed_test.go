@@ -17,7 +17,7 @@ import (
 // signer signs approvals, and the settings signing believe it.
 var (
 	signer  = ed25519.NewKeyFromSeed(bytes.Repeat([]byte{1}, ed25519.SeedSize))
-	signing = mcp.Settings{Unconfined: true, Keys: [][]byte{signer.Public().(ed25519.PublicKey)}, Idle: 24 * time.Hour}
+	signing = mcp.Settings{Unconfined: true, Keys: []ed25519.PublicKey{signer.Public().(ed25519.PublicKey)}, Idle: 24 * time.Hour}
 )
 
 // signed makes an approval of a server as it is now, by a key, for some agents.

@@ -29,8 +29,9 @@ func (c *Config) parse(d document) error {
 	if _, err := toml.Decode(d.text, &d.raw); err != nil {
 		return d.syntaxError(err)
 	}
-	d.apply(c.schema(), d.raw, nil, 0)
-	d.check(c)
+	known := c.schema()
+	d.apply(known, d.raw, nil, 0)
+	d.check(c, known)
 	return d.found()
 }
 
@@ -143,7 +144,7 @@ func (d *document) applyNamed(known entries, value any, path []string) {
 
 // check holds values against each other, over all files so far, where this one
 // has set them right.
-func (d *document) check(c *Config) {
+func (d *document) check(c *Config, known table) {
 	if path := d.present([]string{"mcp", "keys"}); d.own && !d.named && path != nil {
 		d.add(problem{
 			path: path, message: "mcp.keys: a user's own file can't say whose signatures count",
@@ -153,7 +154,7 @@ func (d *document) check(c *Config) {
 	if len(c.Own) > maxOwn {
 		d.add(problem{path: []string{conventionsKey}, message: fmt.Sprintf("convention: there are %d entries, at most %d are taken", len(c.Own), maxOwn)})
 	}
-	for _, r := range c.schema() {
+	for _, r := range known {
 		if t, ok := r.is.(table); ok && !d.wrongBelow(r.name) {
 			d.checkTable(t, r.name)
 		}

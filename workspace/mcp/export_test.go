@@ -5,6 +5,3 @@ type Dialer = dialer
 
 // SetDialer has a Service speak through d, so that tests need no processes.
 func (o *Options) SetDialer(d Dialer) { o.dialer = d }
-
-// Search is what find_tools and GET /api/v0/mcp/search rank by.
-var Search = search

@@ -24,6 +24,7 @@ import (
 	"waymark/workspace/access"
 	"waymark/workspace/launch"
 	"waymark/workspace/mcp/catalog"
+	"waymark/workspace/mcp/search"
 )
 
 const (
@@ -35,10 +36,8 @@ const (
 	// Bounds of pages, in bytes.
 	defaultPage = 64 << 10
 	maxPage     = 1 << 20
-	// Bounds of a search: as much as a chat reads willingly.
-	defaultTokens = 8000
-	defaultFound  = 20
-	maxFound      = 1000
+	// maxFound bounds what a search finds.
+	maxFound = 1000
 )
 
 //go:embed openapi.json
@@ -217,17 +216,17 @@ func (s *Service) searchTools(c *httpapi.Call) error {
 		return err
 	}
 	if !given {
-		tokens = defaultTokens
+		tokens = search.DefaultTokens
 	}
 	limit, given, err := c.Number("limit", 31)
 	if err != nil {
 		return err
 	}
 	if !given {
-		limit = defaultFound
+		limit = search.DefaultTools
 	}
 	offers, phase := s.offers()
-	found := search(allTools(c, offers), query, int(tokens), int(min(limit, maxFound)))
+	found := search.Tools(allTools(c, offers), query, int(tokens), int(min(limit, maxFound)))
 	found.Phase = phase
 	return s.send(c, phase, found)
 }

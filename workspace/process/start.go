@@ -5,7 +5,6 @@ import (
 	"encoding/hex"
 	"encoding/json"
 	"errors"
-	"fmt"
 	"net/http"
 	"strings"
 	"time"
@@ -21,18 +20,8 @@ import (
 
 const (
 	// maxStartBody is of a start, in bytes: all arguments and variables that
-	// maxArgs allows, also where JSON needs two bytes for one.
-	maxStartBody = 2*maxArgs + 64<<10
-	// maxArg bounds a command, an argument, and a variable with its name; one byte
-	// more doesn't fit into what Linux gives each (32 pages).
-	maxArg = 128<<10 - 1
-	// maxArgs bounds all of them together: half of what Linux gives them with the
-	// usual stack, so that the agent's own environment fits, too.
-	maxArgs = 1 << 20
-	// maxToken bounds a client's token, in bytes.
-	maxToken = 1024
-	// maxTimeout bounds what is asked for; a process may live longer without.
-	maxTimeout = 30 * 24 * time.Hour
+	// MaxStartArgs allows, also where JSON needs two bytes for one.
+	maxStartBody = 2*workspace.MaxStartArgs + 64<<10
 )
 
 // usualSize is that of a terminal of which nobody says how large it is.
@@ -133,39 +122,11 @@ func (s *Service) spec(c *httpapi.Call, who workspace.Caller, body *workspace.St
 
 // check finds what can't be started.
 func check(c *httpapi.Call, body *workspace.StartProcess) error {
-	size := len(body.Command)
-	switch {
-	case body.Command == "" && len(body.Argv) == 0:
+	if body.Command == "" && len(body.Argv) == 0 {
 		return &problem.Error{Code: http.StatusBadRequest, Message: "Command is required", Detail: "name a command for sh -c, or an argv"}
-	case body.Command != "" && len(body.Argv) > 0:
-		return refused(c, "command and argv exclude each other")
-	case len(body.Argv) > 0 && body.Argv[0] == "":
-		return refused(c, "argv begins with the name of a program")
-	case len(body.ClientToken) > maxToken:
-		return refused(c, fmt.Sprintf("client_token is longer than %d bytes", maxToken))
-	case body.TimeoutMS < 0 || body.TimeoutMS > maxTimeout.Milliseconds():
-		return refused(c, fmt.Sprintf("timeout_ms is from 0, which is none, to %d, which is 30 days", maxTimeout.Milliseconds()))
-	case body.PTY != nil && (body.PTY.Rows == 0) != (body.PTY.Cols == 0):
-		return refused(c, "pty needs rows and cols; both 0 are 24 and 80")
 	}
-	texts := append([]string{body.Command, body.WorkDir}, body.Argv...)
-	for name, value := range body.Env {
-		if name == "" || strings.Contains(name, "=") {
-			return refused(c, fmt.Sprintf("env: %q is not the name of a variable", name))
-		}
-		texts = append(texts, name+"="+value)
-	}
-	for _, text := range texts {
-		size += len(text) + 1
-		switch {
-		case strings.ContainsRune(text, 0):
-			return refused(c, "command, argv, workdir and env have no NUL byte")
-		case len(text) > maxArg:
-			return refused(c, fmt.Sprintf("a command, an argument or a variable is longer than %d bytes: put it into a file", maxArg))
-		}
-	}
-	if size > maxArgs {
-		return refused(c, fmt.Sprintf("arguments and variables are larger than %d bytes together: put them into files", maxArgs))
+	if err := body.Check(); err != nil {
+		return refused(c, err.Error())
 	}
 	return nil
 }

@@ -1,4 +1,4 @@
-package mcp_test
+package search_test
 
 import (
 	"encoding/json"
@@ -8,7 +8,7 @@ import (
 	"testing"
 
 	"waymark/workspace"
-	"waymark/workspace/mcp"
+	"waymark/workspace/mcp/search"
 )
 
 type question struct{ asked, tool string }
@@ -98,7 +98,7 @@ func TestQuestions(t *testing.T) {
 	for _, list := range [][]question{questions, later} {
 		right := 0
 		for _, q := range list {
-			found := mcp.Search(all, q.asked, 2000, 5)
+			found := search.Tools(all, q.asked, 2000, 5)
 			if slices.ContainsFunc(found.Tools, func(tool workspace.MCPTool) bool { return tool.Name == q.tool }) {
 				right++
 				continue

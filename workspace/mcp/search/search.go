@@ -1,4 +1,10 @@
-package mcp
+// Package search finds tools of MCP servers by the words of a question. The agent and
+// the fake that stands in for it in tests answer with the same.
+//
+// # Concurrency
+//
+// It keeps nothing, and may be called by any number of goroutines.
+package search
 
 import (
 	"cmp"
@@ -27,13 +33,19 @@ const (
 // bytesPerToken is about how many bytes of JSON a model takes for a token.
 const bytesPerToken = 4
 
-// search returns the tools that match a query, the best first: those with most of
+// What a search is bounded by where nobody says: as much as a chat reads willingly.
+const (
+	DefaultTokens = 8000
+	DefaultTools  = 20
+)
+
+// Tools returns the tools that match a query, the best first: those with most of
 // its words, and with rare ones rather than with words that many tools have; of
 // equal ones in order of names. Words count by their stems, those
 // that say nothing don't, and some count for others. An empty query matches all. At most limit tools are
 // returned, and as many as take about so many tokens; one that doesn't fit is left
 // out, and the next is tried.
-func search(tools []workspace.MCPTool, query string, tokens, limit int) workspace.MCPSearch {
+func Tools(tools []workspace.MCPTool, query string, tokens, limit int) workspace.MCPSearch {
 	answer := workspace.MCPSearch{Tools: []workspace.MCPTool{}}
 	for _, t := range ranked(tools, asked(query)) {
 		size := tokensOf(t)

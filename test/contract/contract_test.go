@@ -26,7 +26,7 @@ func TestAgent(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	clienttest.Run(t, func(t *testing.T) (client.Client, clienttest.Env) { return start(t, programs.Agent) })
+	clienttest.Run(t, clienttest.All(), func(t *testing.T) (client.Client, clienttest.Env) { return start(t, programs.Agent) })
 }
 
 // tempDir makes a directory with a path that is short enough for sockets, and

@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"iter"
 	"log"
 	"strings"
 	"time"
@@ -13,12 +14,22 @@ import (
 	"waymark/workspace"
 	"waymark/workspace/client"
 	"waymark/workspace/client/fake"
+	"waymark/workspace/mcp/catalog"
 )
 
 // connect is where a program would have
 // client.New("/run/user/1000/waymark/….sock", client.Options{Token: token}).
 func connect() (c client.Client, done func()) {
-	agent := fake.New(fake.Options{})
+	prints := func(text string, code int) fake.Program {
+		return func(_ context.Context, p *fake.Process) int {
+			_, _ = fmt.Fprint(p.Output, text)
+			return code
+		}
+	}
+	agent := fake.New(fake.Options{Programs: map[string]fake.Program{
+		"echo hello; exit 3": prints("hello\n", 3),
+		"seq":                prints("1\n2\n3\n", 0),
+	}})
 	return agent, func() { _ = agent.Close() }
 }
 
@@ -103,12 +114,22 @@ func ExampleFiles_editFiles() {
 	// +var a = 2
 }
 
+// changed is a workspace with a change that isn't committed.
+type changed struct{ client.Client }
+
+func (changed) WatchGit(context.Context, client.GitOptions) iter.Seq2[*workspace.GitMessage, error] {
+	return func(yield func(*workspace.GitMessage, error) bool) {
+		yield(&workspace.GitMessage{Type: workspace.GitChanges, Repositories: []workspace.GitRepository{
+			{RepoRoot: "/workspace", Branch: "main", UnifiedDiff: "+fresh\n"},
+		}}, nil)
+	}
+}
+
 // A chat sees the repositories that it has touched, itself or through the chats
 // that it has started.
 func ExampleClient_watchGit() {
-	agent := fake.New(fake.Options{})
+	agent := fake.New(fake.Options{Rest: changed{}}) // the fake has no git
 	defer func() { _ = agent.Close() }()
-	agent.SetRepository(workspace.GitRepository{RepoRoot: "/workspace", Branch: "main", UnifiedDiff: "+fresh\n"})
 
 	var c client.Client = agent
 	for message, err := range c.WatchGit(context.Background(), client.GitOptions{}) {
@@ -143,14 +164,13 @@ func ExampleAccess_createToken() {
 }
 
 func ExampleMCP_callMCPTool() {
-	agent := fake.New(fake.Options{})
-	defer func() { _ = agent.Close() }()
-	agent.SetMCPServers(fake.MCPServer{Name: "everything", Approved: true, Tools: []fake.MCPTool{{
-		Name: "echo", InputSchema: []byte(`{"type":"object"}`),
+	agent := fake.New(fake.Options{MCP: []fake.MCPTool{{
+		Server: "everything", Tool: catalog.Tool{Name: "echo", InputSchema: []byte(`{"type":"object"}`)},
 		Call: func(_ context.Context, arguments json.RawMessage, _ func(workspace.MCPProgress)) (*workspace.MCPToolResult, error) {
 			return &workspace.MCPToolResult{Content: []workspace.MCPContent{{Type: "text", Text: string(arguments)}}}, nil
 		},
 	}}})
+	defer func() { _ = agent.Close() }()
 	var c client.Client = agent
 	ctx := context.Background()
 

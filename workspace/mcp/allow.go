@@ -7,18 +7,16 @@ import (
 	"strings"
 
 	"waymark/workspace/launch"
+	"waymark/workspace/mcp/catalog"
 )
-
-// separator is between a server's name and its tool's.
-const separator = "__"
 
 // allowsServer reports whether the patterns leave a server any tool.
 func (s *Settings) allowsServer(server string) bool {
-	if slices.ContainsFunc(s.Deny, func(p string) bool { return !strings.Contains(p, separator) && matches(p, server) }) {
+	if slices.ContainsFunc(s.Deny, func(p string) bool { return !strings.Contains(p, catalog.Separator) && matches(p, server) }) {
 		return false
 	}
 	return len(s.Allow) == 0 || slices.ContainsFunc(s.Allow, func(p string) bool {
-		ofServer, _, _ := strings.Cut(p, separator)
+		ofServer, _, _ := strings.Cut(p, catalog.Separator)
 		return matches(ofServer, server)
 	})
 }
@@ -26,8 +24,8 @@ func (s *Settings) allowsServer(server string) bool {
 // allowsTool reports whether the patterns leave a server's tool.
 func (s *Settings) allowsTool(server, tool string) bool {
 	names := func(p string) bool {
-		if strings.Contains(p, separator) {
-			return matches(p, server+separator+tool)
+		if strings.Contains(p, catalog.Separator) {
+			return matches(p, server+catalog.Separator+tool)
 		}
 		return matches(p, server)
 	}

@@ -37,7 +37,7 @@ func (s *Service) call(c *httpapi.Call) error {
 		return err
 	}
 	access.Note(c.Context(), body.ToolName)
-	server, tool, _ := strings.Cut(body.ToolName, separator)
+	server, tool, _ := strings.Cut(body.ToolName, catalog.Separator)
 	if server == "" || tool == "" {
 		return s.refused(c, http.StatusBadRequest, "tool_name is the name of a server, two underscores and the name of its tool")
 	}

@@ -1,13 +1,11 @@
 package mcp
 
 import (
-	"bytes"
 	"cmp"
 	"context"
 	"crypto/sha256"
 	_ "embed" // the document
 	"encoding/hex"
-	"encoding/json"
 	"errors"
 	"io/fs"
 	"maps"
@@ -166,7 +164,7 @@ func (s *Service) send(c *httpapi.Call, phase snapshot.Phase, v any) error {
 func allTools(c *httpapi.Call, offers []offer) []workspace.MCPTool {
 	list, grant := []workspace.MCPTool{}, access.From(c.Context())
 	for i := range offers {
-		list = append(list, toolsOf(offers[i].name, offers[i].tools)...)
+		list = append(list, catalog.Listed(offers[i].name, offers[i].tools)...)
 	}
 	return slices.DeleteFunc(list, func(t workspace.MCPTool) bool { return !grant.Allows(t.Name) })
 }
@@ -175,32 +173,6 @@ func outcomes(offers []offer) []workspace.MCPServerOutcome {
 	list := make([]workspace.MCPServerOutcome, 0, len(offers))
 	for i := range offers {
 		list = append(list, workspace.MCPServerOutcome{Name: offers[i].name, Outcome: offers[i].outcome, Error: offers[i].why})
-	}
-	return list
-}
-
-// toolsOf are tools as the API has them.
-func toolsOf(server string, tools []catalog.Tool) []workspace.MCPTool {
-	list := make([]workspace.MCPTool, 0, len(tools))
-	for i := range tools {
-		t := &tools[i]
-		m := workspace.MCPTool{
-			ServerName: server, Name: server + separator + t.Name, Title: t.Title, Description: t.Description,
-			InputSchema: t.InputSchema, Annotations: t.Annotations, Schema: json.RawMessage("{}"), Required: []string{},
-		}
-		var schema struct {
-			Properties json.RawMessage `json:"properties"`
-			Required   []string        `json:"required"`
-		}
-		if json.Unmarshal(t.InputSchema, &schema) == nil {
-			if p := bytes.TrimSpace(schema.Properties); len(p) > 0 && p[0] == '{' {
-				m.Schema = p
-			}
-			if schema.Required != nil {
-				m.Required = schema.Required
-			}
-		}
-		list = append(list, m)
 	}
 	return list
 }
@@ -360,7 +332,7 @@ func (s *Service) describeServer(srv *server) (*workspace.MCPServerDetail, bool)
 		return nil, false
 	}
 	o := &offers[i]
-	d := &workspace.MCPServerDetail{MCPServer: o.server(), Shadows: o.shadows, May: []string{}, Tools: toolsOf(o.name, o.tools)}
+	d := &workspace.MCPServerDetail{MCPServer: o.server(), Shadows: o.shadows, May: []string{}, Tools: catalog.Listed(o.name, o.tools)}
 	e := o.entry
 	r := srv.redact()
 	// What is shown is what stands in the file: references, not what they stand for.

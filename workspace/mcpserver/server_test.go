@@ -16,6 +16,7 @@ import (
 	"waymark/workspace"
 	"waymark/workspace/client"
 	"waymark/workspace/client/fake"
+	"waymark/workspace/mcp/catalog"
 	"waymark/workspace/mcpserver"
 	"waymark/workspace/mcpserver/tools"
 )
@@ -68,11 +69,13 @@ func TestReadOnly(t *testing.T) {
 
 // demo gives the workspace an MCP server with so many tools.
 func demo(w *world, n int) {
-	server := fake.MCPServer{Name: "demo", Approved: true}
+	var list []fake.MCPTool
 	for i := range n {
-		server.Tools = append(server.Tools, fake.MCPTool{
-			Name: fmt.Sprintf("t%d", i), Description: fmt.Sprintf("Does the thing number %d, with all that belongs to it", i),
-			InputSchema: json.RawMessage(`{"type":"object","properties":{"text":{"type":"string"}}}`),
+		list = append(list, fake.MCPTool{
+			Server: "demo", Tool: catalog.Tool{
+				Name: fmt.Sprintf("t%d", i), Description: fmt.Sprintf("Does the thing number %d, with all that belongs to it", i),
+				InputSchema: json.RawMessage(`{"type":"object","properties":{"text":{"type":"string"}}}`),
+			},
 			Call: func(_ context.Context, arguments json.RawMessage, progress func(workspace.MCPProgress)) (*workspace.MCPToolResult, error) {
 				progress(workspace.MCPProgress{Progress: 1, Total: 2, Message: "half"})
 				return &workspace.MCPToolResult{Content: []workspace.MCPContent{
@@ -81,7 +84,7 @@ func demo(w *world, n int) {
 			},
 		})
 	}
-	w.agent.SetMCPServers(server)
+	w.agent.SetMCP(list...)
 	w.engine.PublishResources(snapshot.Resource{Kind: "mcp_server", Source: "/workspace/.mcp.json", Key: "demo", Status: snapshot.StatusOK, SizeBytes: int64(n)})
 }
 
@@ -119,7 +122,7 @@ func TestServers(t *testing.T) {
 	if text, failed := call(t, s, "call_tool", map[string]any{"name": "none__t"}); !failed || !strings.Contains(text, "none") {
 		t.Errorf("call_tool of no server says %s", text)
 	}
-	w.agent.SetMCPServers()
+	w.agent.SetMCP()
 	w.engine.PublishResources()
 	for strings.Contains(toolNames(t, s), "find_tools") {
 		w.await("tools")

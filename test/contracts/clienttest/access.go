@@ -60,7 +60,7 @@ func (s *suite) secrets() {
 func (s *suite) plan() {
 	root := s.env.Root()
 	s.env.Write(s, root+"/f", "old")
-	s.env.Link(s, "f", root+"/plans/link.md")
+	s.link("f", root+"/plans/link.md")
 	token, err := s.c.CreateToken(s.ctx, workspace.NewToken{Plan: root + "/plans/plan.md"})
 	s.must(err)
 	if token.Plan != root+"/plans/plan.md" {
@@ -131,23 +131,34 @@ func (s *suite) access() {
 			"revoke": func() error { return c.client.RevokeToken(s.ctx, "x") },
 			"stop":   func() error { return c.client.Stop(s.ctx) },
 		}
+		for name, has := range map[string]bool{
+			"resize": s.has.Terminals, "cancel": s.has.Tracked, "approve": s.has.Context, "tokens": s.has.Minting, "revoke": s.has.Minting,
+		} {
+			if !has {
+				delete(acts, name)
+			}
+		}
 		for name, act := range acts {
 			s.code(name+" "+c.name, act(), c.code)
 		}
 		reads := map[string]func() error{
 			"list":   func() error { _, err := c.client.ListProcesses(s.ctx, 0); return err },
 			"output": func() error { _, err := c.client.ProcessOutput(s.ctx, id, workspace.OutputOptions{}); return err },
-			"token":  func() error { _, err := c.client.ProcessToken(s.ctx, "x"); return err },
 			"read":   func() error { _, err := s.content(c.client, root+"/f", client.FileRange{}); return err },
 			"lines":  func() error { _, err := c.client.ReadFileLines(s.ctx, root+"/f", workspace.LineRange{}); return err },
 			"directory": func() error {
 				_, err := c.client.ListDirectory(s.ctx, workspace.ListDirectory{Relativity: "home"})
 				return err
 			},
-			"config":   func() error { _, err := c.client.ContextConfig(s.ctx); return err },
 			"status":   func() error { _, err := c.client.Status(s.ctx); return err },
 			"snapshot": func() error { _, err := c.client.Snapshot(s.ctx, client.SnapshotOptions{}); return err },
 			"health":   func() error { return c.client.Health(s.ctx) },
+		}
+		if s.has.Tracked {
+			reads["token"] = func() error { _, err := c.client.ProcessToken(s.ctx, "x"); return err }
+		}
+		if s.has.Context {
+			reads["config"] = func() error { _, err := c.client.ContextConfig(s.ctx); return err }
 		}
 		for name, look := range reads {
 			s.code(name+" "+c.name, look(), 0)

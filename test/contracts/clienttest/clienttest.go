@@ -5,7 +5,7 @@
 // # Guarantees
 //
 // What passes answers the same codes, in the same order and with the same limits,
-// as far as a client can see. The suite waits for what is to happen and compares no
+// as far as a client can see and it has the [Features]. The suite waits for what is to happen and compares no
 // times, so that a slow machine doesn't make it fail.
 //
 // # Concurrency
@@ -52,7 +52,7 @@ type Env interface {
 	Unmake(t testing.TB, dir string)
 
 	// MCPServer has the workspace configure the MCP server that MCPServerName
-	// describes. Nobody has approved it.
+	// describes. Nobody has approved it, where that is needed.
 	MCPServer(t testing.TB)
 
 	// Restart ends the agent, as a crash does, and starts another one for the same
@@ -62,50 +62,72 @@ type Env interface {
 	WithToken(token string) client.Client
 }
 
+// Features are parts of the contract that an implementation for tests may leave out.
+type Features struct {
+	Links     bool // symbolic links
+	Secrets   bool // the secret list
+	Minting   bool // tokens with their limits, and those that mint others
+	Profiles  bool // of processes
+	Terminals bool // that have a size
+	Tracked   bool // starts that can be asked after and fenced off
+	Context   bool // where context is looked for, sources, clients, plugins
+	Git       bool
+	Servers   bool // MCP servers that are approved, started and read by hand
+}
+
+// All are all features, as the agent has them.
+func All() Features {
+	return Features{Links: true, Secrets: true, Minting: true, Profiles: true, Terminals: true, Tracked: true, Context: true, Git: true, Servers: true}
+}
+
 // Run runs the suite. start starts an agent that finds nothing but an empty
 // workspace and an empty home, and ends it with the test; the client that it
 // returns has the control token.
-func Run(t *testing.T, start func(t *testing.T) (client.Client, Env)) {
+func Run(t *testing.T, has Features, start func(t *testing.T) (client.Client, Env)) {
 	for _, part := range []struct {
 		name string
 		run  func(s *suite)
+		has  bool
 	}{
-		{"start", (*suite).start},
-		{"output", (*suite).output},
-		{"view", (*suite).view},
-		{"pages", (*suite).pages},
-		{"list", (*suite).list},
-		{"wait", (*suite).wait},
-		{"signal", (*suite).signal},
-		{"stdin", (*suite).stdin},
-		{"client tokens", (*suite).clientTokens},
-		{"tracked", (*suite).tracked},
-		{"chats", (*suite).chats},
-		{"follow", (*suite).follow},
-		{"read", (*suite).read},
-		{"lines", (*suite).lines},
-		{"write", (*suite).write},
-		{"directories", (*suite).directories},
-		{"edit", (*suite).edit},
-		{"secrets", (*suite).secrets},
-		{"plan", (*suite).plan},
-		{"access", (*suite).access},
-		{"tokens", (*suite).tokens},
-		{"git", (*suite).git},
-		{"git of chats", (*suite).gitOfChats},
-		{"git diff", (*suite).gitDiff},
-		{"context", (*suite).context},
-		{"no MCP servers", (*suite).mcpNone},
-		{"approval of MCP servers", (*suite).mcpApproval},
-		{"tools of MCP servers", (*suite).mcpTools},
-		{"calls of MCP servers", (*suite).mcpCalls},
-		{"life of MCP servers", (*suite).mcpLife},
+		{"start", (*suite).start, true},
+		{"output", (*suite).output, true},
+		{"view", (*suite).view, true},
+		{"pages", (*suite).pages, true},
+		{"list", (*suite).list, true},
+		{"wait", (*suite).wait, true},
+		{"signal", (*suite).signal, true},
+		{"stdin", (*suite).stdin, true},
+		{"client tokens", (*suite).clientTokens, true},
+		{"tracked", (*suite).tracked, has.Tracked},
+		{"chats", (*suite).chats, true},
+		{"follow", (*suite).follow, true},
+		{"read", (*suite).read, true},
+		{"lines", (*suite).lines, true},
+		{"write", (*suite).write, true},
+		{"directories", (*suite).directories, true},
+		{"edit", (*suite).edit, true},
+		{"secrets", (*suite).secrets, has.Secrets},
+		{"plan", (*suite).plan, true},
+		{"access", (*suite).access, true},
+		{"tokens", (*suite).tokens, has.Minting},
+		{"git", (*suite).git, has.Git},
+		{"git of chats", (*suite).gitOfChats, has.Git},
+		{"git diff", (*suite).gitDiff, has.Git},
+		{"context", (*suite).context, has.Context},
+		{"no MCP servers", (*suite).mcpNone, true},
+		{"approval of MCP servers", (*suite).mcpApproval, has.Servers},
+		{"tools of MCP servers", (*suite).mcpTools, true},
+		{"calls of MCP servers", (*suite).mcpCalls, true},
+		{"life of MCP servers", (*suite).mcpLife, has.Servers},
 	} {
 		t.Run(part.name, func(t *testing.T) {
+			if !part.has {
+				t.Skip("the implementation leaves it out")
+			}
 			c, env := start(t)
 			ctx, cancel := context.WithTimeout(t.Context(), patience)
 			t.Cleanup(cancel)
-			part.run(&suite{T: t, ctx: ctx, c: c, env: env})
+			part.run(&suite{T: t, has: has, ctx: ctx, c: c, env: env})
 		})
 	}
 }
@@ -116,6 +138,7 @@ const patience = 4 * time.Minute
 // suite is one part at work.
 type suite struct {
 	*testing.T
+	has Features
 	ctx context.Context
 	c   client.Client
 	env Env

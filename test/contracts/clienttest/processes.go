@@ -35,6 +35,9 @@ func (s *suite) start() {
 		{"a wider profile", workspace.StartProcess{Command: "true", Profile: "none"}, 403, "profile"},
 		{"an id that is none", workspace.StartProcess{Command: "true", ProcessID: "x"}, 400, "process_id"},
 	} {
+		if c.start.Profile != "" && !s.has.Profiles || c.start.ProcessID != "" && !s.has.Tracked {
+			continue
+		}
 		p, err := s.c.StartProcess(s.ctx, c.start)
 		s.code(c.name, err, c.code)
 		if err == nil || !strings.Contains(err.Error(), c.text) {
@@ -252,7 +255,9 @@ func (s *suite) signal() {
 		}
 		s.code("a signal to an ended one", s.c.SignalProcess(s.ctx, id, signal), 409)
 		s.code("input for an ended one", s.c.WriteStdin(s.ctx, id, workspace.ProcessStdin{Data: "x"}), 409)
-		s.code("another size for an ended one", s.c.ResizeProcess(s.ctx, id, workspace.TerminalSize{Rows: 1, Cols: 1}), 409)
+		if s.has.Terminals {
+			s.code("another size for an ended one", s.c.ResizeProcess(s.ctx, id, workspace.TerminalSize{Rows: 1, Cols: 1}), 409)
+		}
 	}
 	id := s.begin(s.c, workspace.StartProcess{Command: "exec sleep 1000"})
 	s.code("no signal", s.c.SignalProcess(s.ctx, id, ""), 400)
@@ -261,7 +266,9 @@ func (s *suite) signal() {
 	token, err := s.c.CreateToken(s.ctx, workspace.NewToken{Plan: s.env.Root() + "/plan.md"})
 	s.must(err)
 	s.code("a signal from who is fenced in", s.env.WithToken(token.Secret).SignalProcess(s.ctx, id, "kill"), 403)
-	s.code("another size from who is fenced in", s.env.WithToken(token.Secret).ResizeProcess(s.ctx, id, workspace.TerminalSize{Rows: 1, Cols: 1}), 403)
+	if s.has.Terminals {
+		s.code("another size from who is fenced in", s.env.WithToken(token.Secret).ResizeProcess(s.ctx, id, workspace.TerminalSize{Rows: 1, Cols: 1}), 403)
+	}
 	s.must(s.c.SignalProcess(s.ctx, id, "kill"))
 	s.end(id)
 }
@@ -273,8 +280,10 @@ func (s *suite) stdin() {
 	s.must(s.c.WriteStdin(s.ctx, id, workspace.ProcessStdin{DataBase64: []byte("bytes\xff\n")}))
 	s.code("nothing to write", s.c.WriteStdin(s.ctx, id, workspace.ProcessStdin{}), 400)
 	s.code("text and bytes", s.c.WriteStdin(s.ctx, id, workspace.ProcessStdin{Data: "x", DataBase64: []byte("x")}), 400)
-	s.code("no size", s.c.ResizeProcess(s.ctx, id, workspace.TerminalSize{Rows: 1}), 400)
-	s.code("no terminal", s.c.ResizeProcess(s.ctx, id, workspace.TerminalSize{Rows: 1, Cols: 1}), 409)
+	if s.has.Terminals {
+		s.code("no size", s.c.ResizeProcess(s.ctx, id, workspace.TerminalSize{Rows: 1}), 400)
+		s.code("no terminal", s.c.ResizeProcess(s.ctx, id, workspace.TerminalSize{Rows: 1, Cols: 1}), 409)
+	}
 	s.must(s.c.WriteStdin(s.ctx, id, workspace.ProcessStdin{Close: true}))
 	if output, code := s.end(id); output != "text\nbytes\ufffd\nend\n" || code != 0 {
 		s.Errorf("got %q, %d", output, code)
@@ -286,7 +295,9 @@ func (s *suite) stdin() {
 	s.must(s.c.SignalProcess(s.ctx, closed, "kill"))
 
 	terminal := s.begin(s.c, workspace.StartProcess{Command: "exec sleep 1000", PTY: &workspace.TerminalSize{Rows: 10, Cols: 20}})
-	s.must(s.c.ResizeProcess(s.ctx, terminal, workspace.TerminalSize{Rows: 30, Cols: 40}))
+	if s.has.Terminals {
+		s.must(s.c.ResizeProcess(s.ctx, terminal, workspace.TerminalSize{Rows: 30, Cols: 40}))
+	}
 	s.must(s.c.SignalProcess(s.ctx, terminal, "kill"))
 	s.end(terminal)
 }
@@ -314,17 +325,8 @@ func (s *suite) clientTokens() {
 	_, err = chat.StartProcess(s.ctx, start)
 	s.code("another chat", err, 409)
 
-	status, err := s.c.ProcessToken(s.ctx, start.ClientToken)
-	s.must(err)
-	if !status.Found || status.ProcessID != id || status.Pending {
-		s.Errorf("the token is %+v", status)
-	}
-	for name, c := range map[string]client.Client{"another token": s.c, start.ClientToken: chat} {
-		status, err := c.ProcessToken(s.ctx, name)
-		s.must(err)
-		if status.Found || status.ProcessID != "" {
-			s.Errorf("%s is %+v", name, status)
-		}
+	if s.has.Tracked {
+		s.clientToken(start.ClientToken, id, chat)
 	}
 	s.must(s.c.WriteStdin(s.ctx, id, workspace.ProcessStdin{Close: true}))
 	s.end(id)
@@ -337,6 +339,23 @@ func (s *suite) clientTokens() {
 			s.Error("without a token it is the old one")
 		} else {
 			s.must(s.c.SignalProcess(s.ctx, other, "kill"))
+		}
+	}
+}
+
+// clientToken asks what a start with a client token has begun.
+func (s *suite) clientToken(token, id string, chat client.Client) {
+	s.Helper()
+	status, err := s.c.ProcessToken(s.ctx, token)
+	s.must(err)
+	if !status.Found || status.ProcessID != id || status.Pending {
+		s.Errorf("the token is %+v", status)
+	}
+	for name, c := range map[string]client.Client{"another token": s.c, token: chat} {
+		status, err := c.ProcessToken(s.ctx, name)
+		s.must(err)
+		if status.Found || status.ProcessID != "" {
+			s.Errorf("%s is %+v", name, status)
 		}
 	}
 }

@@ -3,11 +3,17 @@ package fake
 import (
 	"cmp"
 	"context"
+	"crypto/rand"
 	"errors"
 	"fmt"
+	"io/fs"
+	"net"
 	"net/http"
+	"path"
 	"slices"
+	"strings"
 	"sync"
+	"testing/fstest"
 	"time"
 
 	"github.com/google/uuid"
@@ -18,82 +24,66 @@ import (
 	"waymark/workspace/client"
 )
 
+// Root is the workspace's directory, Home the user's.
+const Root, Home = "/workspace", "/home/user"
+
 // Options configure an agent. The zero value works.
 type Options struct {
-	// Run is what a process does; what it returns is the exit code. Its context ends
-	// when the process is ended; what it does after that is not seen. Nil is
-	// [Shell].
-	Run func(ctx context.Context, p *Process) int
-	// Root is the workspace's directory, Home the user's. Defaults "/workspace" and
-	// "/home/user".
-	Root, Home string
-	// Spool is how many bytes of a process's output are kept: what is older is
-	// omitted. Default 16 MiB.
-	Spool int
-	// Engine is what the agent finds: its snapshots, sources and plugins. Nil is
-	// that of apitest.New.
+	// Programs are what processes run: by a whole command, or by the name of a
+	// program, the first word. They come before those that the fake has itself: echo,
+	// true, sleep, cat, which shows its input, and yes, which prints ten lines a second for ever.
+	Programs map[string]Program
+	// MCP are the tools of MCP servers.
+	MCP []MCPTool
+	// Engine is what the agent finds: its snapshots and skills. Nil is that of
+	// apitest.New.
 	Engine *apitest.Backend
-	// Config is what ContextConfig returns; nil is what an agent without any
-	// CODER_AGENT_EXP_* has.
-	Config *workspace.ContextConfig
+	// Rest answers the calls that the fake doesn't do, such as WatchGit, for all chats
+	// and tokens: it is a type of the test, say, that has these methods and embeds a
+	// client.Client for the others. Nil refuses them.
+	Rest client.Client
 }
 
 // Agent is a fake agent, as a client with some token sees it. It implements
 // client.Client; the other methods are what a test does to it.
 type Agent struct {
+	client.Client // Options.Rest: calls that aren't methods of Agent go there
+
 	state  *state
 	caller workspace.Caller
-	grant  *grant // nil: the client has no token
+	token  *workspace.MintedToken // nil: the client has none
 }
-
-var _ client.Client = (*Agent)(nil)
 
 // state is what all Agents share that come from one New.
 type state struct {
-	opts   Options
-	files  *Files
-	engine *apitest.Backend
-	// changed tells that something below has.
-	changed notify.Signal
-	work    sync.WaitGroup // processes that run
+	programs map[string]Program
+	engine   *apitest.Backend
+	files    *Files
+	changed  notify.Signal  // tells that something below has
+	work     sync.WaitGroup // processes that run
 
-	editing   sync.Mutex // one call edits files at a time
-	mu        sync.Mutex // guards what follows
-	life      context.Context
-	endLife   context.CancelCauseFunc
-	stopped   bool
+	mu        sync.Mutex      // guards what follows, and one edits at a time
+	life      context.Context // ends with the agent
+	endLife   context.CancelFunc
 	instance  string
 	processes []*process
-	starts    map[string]*started // by client token
-	tracked   map[string]*receipt // by process id
-	minted    []minted
-	git       []workspace.GitRepository
-	gitDiffs  map[string]workspace.GitDiff // by repository
-	touched   map[uuid.UUID][]string       // repositories, by the chat that they count for
-	gitAsked  int                          // how often somebody wanted a look
-
-	mcp        []*mcpServer      // in order of names
-	mcpResults map[string]string // those that were too long, by id
+	minted    map[string]*workspace.MintedToken // by secret
+	mcp       []MCPTool
 }
 
 // New makes an agent that runs. Its client has the control token, and is for no
 // chat.
 func New(opts Options) *Agent {
-	opts.Root = cmp.Or(opts.Root, "/workspace")
-	opts.Home = cmp.Or(opts.Home, "/home/user")
-	opts.Spool = cmp.Or(opts.Spool, 16<<20)
-	if opts.Run == nil {
-		opts.Run = Shell
-	}
-	if opts.Engine == nil {
-		opts.Engine = apitest.New()
-	}
+	rest := client.New("fake", client.Options{Dial: func(context.Context) (net.Conn, error) {
+		return nil, errors.New("the fake agent doesn't do this: see fake.Options.Rest")
+	}})
+	dir := &fstest.MapFile{Mode: fs.ModeDir}
 	s := &state{
-		opts: opts, engine: opts.Engine, files: newFiles(time.Now, opts.Root, opts.Home, "/tmp"), instance: uuid.NewString(),
-		starts: map[string]*started{}, tracked: map[string]*receipt{}, touched: map[uuid.UUID][]string{}, gitDiffs: map[string]workspace.GitDiff{}, mcpResults: map[string]string{},
+		programs: opts.Programs, engine: cmp.Or(opts.Engine, apitest.New()), files: &Files{tree: fstest.MapFS{Root[1:]: dir, Home[1:]: dir, "tmp": dir}},
+		instance: uuid.NewString(), minted: map[string]*workspace.MintedToken{}, mcp: opts.MCP,
 	}
-	s.life, s.endLife = context.WithCancelCause(context.Background())
-	return &Agent{state: s, grant: controlGrant()}
+	s.life, s.endLife = context.WithCancel(context.Background())
+	return &Agent{Client: cmp.Or(opts.Rest, rest), state: s, token: control()}
 }
 
 // Files is the tree that the agent and its processes see.
@@ -104,58 +94,37 @@ func (a *Agent) Engine() *apitest.Backend { return a.state.engine }
 
 // For implements client.Client.
 func (a *Agent) For(caller workspace.Caller) client.Client {
-	return &Agent{state: a.state, caller: caller, grant: a.grant}
-}
-
-// Close ends the agent and all processes, and waits for what they run.
-func (a *Agent) Close() error {
-	a.Break()
-	a.state.endAll()
-	a.state.work.Wait()
-	return nil
+	return &Agent{Client: a.Client, state: a.state, caller: caller, token: a.token}
 }
 
 // Stop implements client.Client. It doesn't wait for what processes run.
 func (a *Agent) Stop(ctx context.Context) error {
-	_, leave, err := a.act(ctx, scopeStop)
-	if err != nil {
-		return err
+	err := a.do(ctx, scopeStop, func(context.Context) error { return nil })
+	if err == nil {
+		a.state.change((*state).stop)
 	}
-	leave()
-	a.Break()
-	a.state.endAll()
+	return err
+}
+
+// Close ends the agent and all processes, and waits for what they run.
+func (a *Agent) Close() error {
+	a.state.change((*state).stop)
+	a.state.work.Wait()
 	return nil
 }
 
-// endAll ends all processes, as SIGKILL does.
-func (s *state) endAll() {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	for _, p := range s.processes {
-		code := 137
-		s.end(p, &code)
-	}
+func (s *state) stop() {
+	s.endLife()
+	s.endAll(128+9, "")
 }
-
-// errBroken is what calls see that an agent's end interrupts.
-var errBroken = errors.New("agent at fake: the connection was lost")
 
 // Break ends the agent, as a crash does: calls that wait are cut off, later ones
 // get client.ErrNotRunning. Processes run on, and what they write is kept.
-func (a *Agent) Break() {
-	a.state.mu.Lock()
-	defer a.state.mu.Unlock()
-	a.state.stopped = true
-	a.state.endLife(errBroken)
-}
+func (a *Agent) Break() { a.state.change(func(s *state) { s.endLife() }) }
 
 // Resume starts the agent again after Break. It has all processes.
 func (a *Agent) Resume() {
-	a.state.mu.Lock()
-	defer a.state.mu.Unlock()
-	a.state.stopped = false
-	a.state.life, a.state.endLife = context.WithCancelCause(context.Background())
-	a.state.changed.Notify()
+	a.state.change(func(s *state) { s.life, s.endLife = context.WithCancel(context.Background()) })
 }
 
 // Restart is Break and Resume.
@@ -167,96 +136,119 @@ func (a *Agent) Restart() {
 // LoseSupervisor ends what holds the processes, as kill -9 of it does: those that
 // run are lost, and there is another instance afterwards.
 func (a *Agent) LoseSupervisor() {
-	s := a.state
+	a.state.change(func(s *state) {
+		s.instance = uuid.NewString()
+		s.endAll(0, "what held it has ended")
+	})
+}
+
+// change changes the state, and wakes all who wait for that.
+func (s *state) change(how func(*state)) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.instance = uuid.NewString()
-	for _, p := range s.processes {
-		if p.running() {
-			p.lost = "what held it has ended"
-			s.end(p, nil)
-		}
-	}
+	how(s)
+	s.changed.Notify()
 }
 
-// enter begins a call. The context that it returns ends with the agent, too;
-// leave must be called.
-func (a *Agent) enter(ctx context.Context) (_ context.Context, leave func(), err error) {
-	s := a.state
-	s.mu.Lock()
-	life, stopped := s.life, s.stopped
-	s.mu.Unlock()
-	switch {
-	case ctx.Err() != nil:
-		return nil, nil, ended(ctx)
-	case stopped:
-		return nil, nil, fmt.Errorf("%w (the fake is stopped)", client.ErrNotRunning)
-	}
-	ctx, cancel := context.WithCancelCause(ctx)
-	stop := context.AfterFunc(life, func() { cancel(context.Cause(life)) })
-	return ctx, func() { stop(); cancel(nil) }, nil
-}
-
-// ended is the error of a call whose context has ended.
-func ended(ctx context.Context) error {
-	cause := context.Cause(ctx)
-	if errors.Is(cause, errBroken) {
-		return cause
-	}
-	return fmt.Errorf("no answer from the agent at fake: %w", cause)
-}
-
-// act is enter for what needs a scope.
-func (a *Agent) act(ctx context.Context, scope string) (context.Context, func(), error) {
-	ctx, leave, err := a.enter(ctx)
-	if err != nil {
-		return nil, nil, err
-	}
-	switch {
-	case a.grant == nil:
-		err = refuse(http.StatusUnauthorized, "this needs a token, on the socket too", "see Agent.WithToken")
-	case !a.known():
-		err = refuse(http.StatusUnauthorized, "unauthorized", "there is no such token, or it has ended")
-	case !slices.Contains(a.grant.scopes, scope):
-		err = refuse(http.StatusForbidden, "this token doesn't allow it", "it lacks the scope "+scope)
-	case a.grant.plan != "" && slices.Contains([]string{scopeMCP, scopeApprove, scopeStop}, scope):
-		err = refuse(http.StatusForbidden, "this token doesn't allow it", "it is fenced in to a plan: it changes nothing else")
-	}
-	if err != nil {
-		leave()
-		return nil, nil, err
-	}
-	return ctx, leave, nil
-}
-
-// refuse is the agent's "no".
-func refuse(code int, message, detail string) error {
-	return &client.Error{Code: code, Message: message, Detail: detail}
-}
-
-// await waits until ok, which is called with the lock held, for as long as d. It
-// is no error that the time passes.
-func (s *state) await(ctx context.Context, d time.Duration, ok func() bool) error {
-	var late <-chan time.Time
-	if d > 0 {
-		timer := time.NewTimer(d)
-		defer timer.Stop()
-		late = timer.C
-	}
+// await waits until ok, which is called with the lock held.
+func (s *state) await(ctx context.Context, ok func() bool) error {
 	for {
 		changed := s.changed.Changed()
 		s.mu.Lock()
 		done := ok()
 		s.mu.Unlock()
-		if done || d <= 0 {
+		if done {
 			return nil
 		}
 		select {
 		case <-changed:
-		case <-late:
-			return nil
 		case <-ctx.Done():
-			return ended(ctx)
+			return ctx.Err()
 		}
 	}
+}
+
+// call makes a call of the agent: do's context ends with the agent, too. A scope is
+// what the client's token must have; who only looks needs none.
+func call[T any](ctx context.Context, a *Agent, scope string, do func(ctx context.Context) (T, error)) (answer T, err error) {
+	a.state.mu.Lock()
+	life := a.state.life
+	a.state.mu.Unlock()
+	if ctx.Err() == nil && life.Err() != nil {
+		return answer, fmt.Errorf("%w (the fake is stopped)", client.ErrNotRunning)
+	}
+	calling, cancel := context.WithCancel(ctx)
+	defer cancel()
+	defer context.AfterFunc(life, cancel)()
+	if err = a.allowed(scope); err == nil && ctx.Err() == nil {
+		answer, err = do(calling)
+	}
+	switch {
+	case ctx.Err() != nil:
+		err = fmt.Errorf("no answer from the agent at fake: %w", context.Cause(ctx))
+	case calling.Err() != nil:
+		err = errors.New("agent at fake: the connection was lost")
+	}
+	return answer, err
+}
+
+// do is call for what answers nothing.
+func (a *Agent) do(ctx context.Context, scope string, what func(ctx context.Context) error) error {
+	_, err := call(ctx, a, scope, func(ctx context.Context) (struct{}, error) { return struct{}{}, what(ctx) })
+	return err
+}
+
+// refuse is the agent's "no".
+func refuse(code int, format string, args ...any) error {
+	return &client.Error{Code: code, Message: fmt.Sprintf(format, args...)}
+}
+
+// The scopes of tokens.
+const scopeProcesses, scopeFiles, scopeMCP, scopeTokens, scopeStop = "processes", "files", "mcp", "tokens", "stop"
+
+// control is the control token, which never ends.
+func control() *workspace.MintedToken {
+	return &workspace.MintedToken{Token: workspace.Token{ID: "control", Scopes: []string{scopeProcesses, scopeFiles, scopeMCP, scopeTokens, scopeStop}}}
+}
+
+// allowed checks the client's token.
+func (a *Agent) allowed(scope string) error {
+	switch {
+	case scope == "":
+		return nil
+	case a.token == nil || !a.token.ExpiresAt.IsZero() && !time.Now().Before(a.token.ExpiresAt):
+		return refuse(http.StatusUnauthorized, "this needs a token that hasn't ended, on the socket too: see Agent.WithToken")
+	case !slices.Contains(a.token.Scopes, scope), a.token.Plan != "" && scope != scopeFiles && scope != scopeProcesses:
+		return refuse(http.StatusForbidden, "this token lacks the scope %s, or is fenced in to a plan", scope)
+	}
+	return nil
+}
+
+// WithToken returns a client that has another token: one that CreateToken has made,
+// or "" for none.
+func (a *Agent) WithToken(secret string) *Agent {
+	a.state.mu.Lock()
+	defer a.state.mu.Unlock()
+	return &Agent{Client: a.Client, state: a.state, caller: a.caller, token: a.state.minted[secret]}
+}
+
+// CreateToken implements client.Client.
+func (a *Agent) CreateToken(ctx context.Context, want workspace.NewToken) (*workspace.MintedToken, error) {
+	return call(ctx, a, scopeTokens, func(context.Context) (*workspace.MintedToken, error) {
+		if a.token.Secret != "" {
+			return nil, refuse(http.StatusForbidden, "the fake's tokens make no others")
+		}
+		now := time.Now().UTC()
+		t := &workspace.MintedToken{Secret: "wm_" + rand.Text(), Token: workspace.Token{
+			ID: rand.Text()[:10], Scopes: want.Scopes, Plan: want.Plan, CreatedAt: now, ExpiresAt: *cmp.Or(want.ExpiresAt, new(now.Add(8*time.Hour))), MintedBy: a.token.ID,
+		}}
+		if len(t.Scopes) == 0 {
+			t.Scopes = []string{scopeProcesses, scopeFiles, scopeMCP}
+		}
+		if t.Plan != "" && !strings.HasPrefix(path.Clean(t.Plan), Root+"/") || !t.ExpiresAt.After(now) {
+			return nil, refuse(http.StatusBadRequest, "a plan lies in the workspace, and a token ends in the future")
+		}
+		a.state.change(func(s *state) { s.minted[t.Secret] = t })
+		return t, nil
+	})
 }

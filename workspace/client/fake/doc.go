@@ -2,35 +2,39 @@
 // workspaces through client.Client: a chat server, say. No agent is started, no
 // process, and no file of the machine is read or written.
 //
-//	agent := fake.New(fake.Options{})
+//	agent := fake.New(fake.Options{Programs: map[string]fake.Program{
+//		"make test": func(_ context.Context, p *fake.Process) int {
+//			fmt.Fprintln(p.Output, "FAIL")
+//			return 1
+//		},
+//	}})
 //	defer agent.Close()
 //	server := chat.NewServer(agent) // takes a client.Client
 //
-// # What it does
+// # Guarantees
 //
-// It is held to the agent's contract by the suite of package clienttest. Processes
-// are functions ([Options.Run]); by default a shell in memory, [Shell]. Files are a
-// tree in memory ([Agent.Files]). What is found is what [Agent.Engine] publishes,
-// what isn't committed is what [Agent.SetRepository] says, and MCP servers are what
-// [Agent.SetMCPServers] says, their tools Go functions. Clients with other tokens
-// are made by [Agent.WithToken], for other chats by [Agent.For].
-//
-// Tests make it fail: [Agent.Break] and [Agent.Resume] are a crash and a start of
-// the agent, [Agent.LoseSupervisor] is the end of what holds the processes.
+// What it does, it does as the agent: the suite of package clienttest holds both to
+// it. Processes are Go functions ([Options.Programs]), files are a tree in memory
+// ([Agent.Files]), tools of MCP servers are Go functions, too ([Options.MCP]), and
+// snapshots are what [Agent.Engine] publishes. Clients for other chats are made by
+// [Agent.For], with other tokens by [Agent.WithToken]. Tests make it fail:
+// [Agent.Break] and [Agent.Resume] are a crash and a start of the agent,
+// [Agent.LoseSupervisor] is the end of what holds the processes.
 //
 // # Concurrency
 //
 // All may be used by any number of goroutines. Time is that of package time, and
-// everything that waits does so in a way that package testing/synctest knows, as
-// long as Shell runs no pipeline and no here-document: those are real pipes.
+// everything that waits does so in a way that package testing/synctest knows.
 //
 // # Limits
 //
-// Nothing is confined: a process sees the whole tree, whatever its token's profile
-// is, and secrets hold for the file calls alone. Processes use no CPU or
-// memory that would be counted, end at once when they are killed, and a trap for
-// SIGTERM is only what [Process.Trap] sets. A terminal is its size and no more.
-// Repositories aren't made from files: a diff is what the test says, however large.
-// MCP servers are in no snapshot, and no tool of one is ever held back. Nothing is throttled, and the bounds of requests aren't held but where the
-// contract's suite says so. Tokens don't survive the test.
+// There is no shell: a command is looked up as a whole, or is the name of a program
+// and words for it. A signal ends a process at once. Files have no links, modes and
+// owners. Nothing is confined, throttled or bounded: there are no profiles and no
+// secret list, an output is kept whole, a result of a tool is never too long, and of a
+// token only the scopes, the plan and the end count; one that was minted mints no other.
+//
+// All else is answered by [Options.Rest]: git, sources, plugins, the views of other
+// coding agents, approvals and logs of MCP servers, the sizes of terminals, tracked
+// starts, lists of tokens.
 package fake

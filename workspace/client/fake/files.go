@@ -1,263 +1,202 @@
 package fake
 
 import (
+	"cmp"
+	"context"
 	"errors"
+	"io"
 	"io/fs"
-	"maps"
+	"net/http"
 	"path"
-	"slices"
 	"strings"
 	"sync"
 	"syscall"
-	"time"
+	"testing/fstest"
+	"unicode/utf8"
+
+	"waymark/workspace"
+	"waymark/workspace/client"
+	"waymark/workspace/files/edit"
+	"waymark/workspace/files/lines"
 )
 
-// Files is a tree of files in memory, as the fake agent has it. Paths are
-// absolute, and links are followed on the way. It may be used by any number of
-// goroutines.
-//
-// There are no owners, no hard links and no devices; of a mode only the owner's
-// right to read and to write counts. Nothing is ever half written.
+// Files is a tree of files in memory, as the fake agent has it. Paths are absolute,
+// and errors are those of package os. It may be used by any number of goroutines.
 type Files struct {
-	mu    sync.Mutex       // guards nodes and what is in them
-	nodes map[string]*node // by clean path
-	now   func() time.Time
+	mu   sync.Mutex
+	tree fstest.MapFS // guarded by mu
 }
 
-// node is a file, a directory or a link. Data isn't changed, but replaced.
-type node struct {
-	mode     fs.FileMode
-	data     []byte
-	target   string // of a link
-	modified time.Time
-}
-
-const (
-	dirMode  = fs.ModeDir | 0o755
-	fileMode = fs.FileMode(0o644)
-	// maxLinks is how many links a path may lead through, as in Linux.
-	maxLinks = 40
-)
-
-func newFiles(now func() time.Time, dirs ...string) *Files {
-	f := &Files{nodes: map[string]*node{"/": {mode: dirMode}}, now: now}
-	for _, dir := range dirs {
-		_ = f.Mkdir(dir)
-	}
-	return f
-}
-
-// pathError is an error as package os has it.
-func pathError(op, name string, err error) error { return &fs.PathError{Op: op, Path: name, Err: err} }
-
-// resolve returns the path of a node without links. What isn't there is no error,
-// if its directory is.
-func (f *Files) resolve(op, name string, last bool) (string, error) {
-	if !path.IsAbs(name) {
-		return "", pathError(op, name, errors.New("is not absolute"))
-	}
-	todo, at := strings.Split(path.Clean(name)[1:], "/"), "/"
-	for links := 0; len(todo) > 0; {
-		part := todo[0]
-		todo = todo[1:]
-		if part == "" {
-			continue
+// of reads something of the tree. Nothing lies below a file.
+func of[T any](f *Files, name string, read func(tree fs.FS, at string) (T, error)) (found T, err error) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	at := cmp.Or(path.Clean("/" + name)[1:], ".")
+	for dir := path.Dir(at); dir != "."; dir = path.Dir(dir) {
+		if n := f.tree[dir]; n != nil && !n.Mode.IsDir() {
+			return found, &fs.PathError{Op: "open", Path: name, Err: syscall.ENOTDIR}
 		}
-		if part == ".." {
-			at = path.Dir(at)
-			continue
-		}
-		next := path.Join(at, part)
-		n := f.nodes[next]
-		switch {
-		case n == nil && len(todo) > 0:
-			return "", pathError(op, name, fs.ErrNotExist)
-		case n != nil && n.mode&fs.ModeSymlink != 0 && (last || len(todo) > 0):
-			if links++; links > maxLinks {
-				return "", pathError(op, name, syscall.ELOOP)
-			}
-			if path.IsAbs(n.target) {
-				next = "/"
-			} else {
-				next = at
-			}
-			todo = slices.Concat(strings.Split(n.target, "/"), todo)
-		case n != nil && !n.mode.IsDir() && n.mode&fs.ModeSymlink == 0 && len(todo) > 0:
-			return "", pathError(op, name, syscall.ENOTDIR)
-		}
-		at = next
 	}
-	return at, nil
-}
-
-// find returns what is at a path.
-func (f *Files) find(op, name string, last bool) (*node, string, error) {
-	at, err := f.resolve(op, name, last)
-	if err != nil {
-		return nil, "", err
-	}
-	n := f.nodes[at]
-	if n == nil {
-		return nil, at, pathError(op, name, fs.ErrNotExist)
-	}
-	return n, at, nil
+	return read(f.tree, at)
 }
 
 // Read returns a file's content.
 func (f *Files) Read(name string) (string, error) {
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	n, _, err := f.find("open", name, true)
-	switch {
-	case err != nil:
-		return "", err
-	case n.mode.IsDir():
-		return "", pathError("read", name, syscall.EISDIR)
-	case n.mode&0o400 == 0:
-		return "", pathError("open", name, fs.ErrPermission)
-	}
-	return string(n.data), nil
+	data, err := of(f, name, fs.ReadFile)
+	return string(data), err
 }
 
-// Write makes or replaces a file, and the directories on the way.
+// List returns what is in a directory, by name.
+func (f *Files) List(name string) ([]fs.DirEntry, error) { return of(f, name, fs.ReadDir) }
+
+// Write makes or replaces a file, and makes the directories on the way.
 func (f *Files) Write(name, content string) error {
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	if err := f.makeDirs(path.Dir(path.Clean(name))); err != nil {
-		return err
-	}
-	n, at, err := f.find("open", name, true)
-	switch {
-	case err == nil && n.mode.IsDir():
-		return pathError("open", name, syscall.EISDIR)
-	case err == nil && n.mode&0o200 == 0:
-		return pathError("open", name, fs.ErrPermission)
-	case err == nil:
-		n.data, n.modified = []byte(content), f.now()
-		return nil
-	case at == "": // or what it links to can't be made
-		return err
-	}
-	f.nodes[at] = &node{mode: fileMode, data: []byte(content), modified: f.now()}
-	return nil
+	return f.put(name, &fstest.MapFile{Data: []byte(content)})
 }
 
 // Mkdir makes a directory and those on the way.
 func (f *Files) Mkdir(name string) error {
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	return f.makeDirs(name)
+	return f.put(name, &fstest.MapFile{Mode: fs.ModeDir})
 }
 
-func (f *Files) makeDirs(name string) error {
-	if !path.IsAbs(name) {
-		return pathError("mkdir", name, errors.New("is not absolute"))
-	}
-	at := "/"
-	for part := range strings.SplitSeq(path.Clean(name)[1:], "/") {
-		next, err := f.resolve("mkdir", path.Join(at, part), true)
-		if err != nil {
-			return err
+func (f *Files) put(name string, file *fstest.MapFile) error {
+	_, err := of(f, name, func(tree fs.FS, at string) (none struct{}, err error) {
+		if info, err := fs.Stat(tree, at); err == nil && info.IsDir() != file.Mode.IsDir() {
+			return none, &fs.PathError{Op: "write", Path: name, Err: syscall.EISDIR}
 		}
-		if n := f.nodes[next]; n == nil {
-			f.nodes[next] = &node{mode: dirMode, modified: f.now()}
-		} else if !n.mode.IsDir() {
-			return pathError("mkdir", name, syscall.ENOTDIR)
-		}
-		at = next
-	}
-	return nil
-}
-
-// Link makes a symbolic link.
-func (f *Files) Link(target, name string) error {
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	if err := f.makeDirs(path.Dir(path.Clean(name))); err != nil {
-		return err
-	}
-	at, err := f.resolve("symlink", name, false)
-	if err != nil {
-		return err
-	}
-	if f.nodes[at] != nil {
-		return pathError("symlink", name, fs.ErrExist)
-	}
-	f.nodes[at] = &node{mode: fs.ModeSymlink | 0o777, target: target, modified: f.now()}
-	return nil
-}
-
-// Chmod sets the mode of a file.
-func (f *Files) Chmod(name string, mode fs.FileMode) error {
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	n, _, err := f.find("chmod", name, true)
-	if err == nil {
-		n.mode = n.mode.Type() | mode.Perm()
-	}
+		f.tree[at] = file
+		return none, nil
+	})
 	return err
 }
 
-// Remove removes a file, or a directory with all that is in it.
-func (f *Files) Remove(name string) error {
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	_, at, err := f.find("remove", name, false)
-	if err != nil {
-		return err
+// coded makes of an error of Files, a *fs.PathError, what a client gets.
+func coded(name string, err error) error {
+	if err == nil {
+		return nil
 	}
-	maps.DeleteFunc(f.nodes, func(p string, _ *node) bool { return p == at || strings.HasPrefix(p, at+"/") })
+	if errors.Is(err, fs.ErrNotExist) {
+		return refuse(http.StatusNotFound, "%q: %v", name, errors.Unwrap(err))
+	}
+	return refuse(http.StatusBadRequest, "%q is a directory, or is none: %v", name, errors.Unwrap(err))
+}
+
+// reach refuses paths that are none, and what the caller may not write.
+func (a *Agent) reach(name string, write bool) error {
+	switch {
+	case !path.IsAbs(name) || strings.ContainsRune(name, 0) || !utf8.ValidString(name):
+		return refuse(http.StatusBadRequest, "the path must be absolute, and UTF-8 without NUL: %q", name)
+	case write && a.token.Plan != "" && path.Clean(name) != path.Clean(a.token.Plan):
+		return refuse(http.StatusForbidden, "%q: this token writes one file only, %q", name, a.token.Plan)
+	}
 	return nil
 }
 
-// Resolve returns the path of what is there, or could be made there, without
-// links.
-func (f *Files) Resolve(name string) (string, error) {
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	return f.resolve("open", name, true)
+// read reads a file for the caller.
+func (a *Agent) read(name string) (string, error) {
+	if err := a.reach(name, false); err != nil {
+		return "", err
+	}
+	content, err := a.Files().Read(name)
+	return content, coded(name, err)
 }
 
-// info describes what is at a path.
-func (f *Files) info(name string, last bool) (fs.FileInfo, error) {
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	n, at, err := f.find("stat", name, last)
-	if err != nil {
-		return nil, err
-	}
-	return fileInfo{path.Base(at), *n}, nil
-}
-
-// list returns what is in a directory, by name.
-func (f *Files) list(name string) ([]fs.DirEntry, error) {
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	n, at, err := f.find("open", name, true)
-	switch {
-	case err != nil:
-		return nil, err
-	case !n.mode.IsDir():
-		return nil, pathError("open", name, syscall.ENOTDIR)
-	}
-	var entries []fs.DirEntry
-	for _, p := range slices.Sorted(maps.Keys(f.nodes)) {
-		if p != "/" && path.Dir(p) == at {
-			entries = append(entries, fs.FileInfoToDirEntry(fileInfo{path.Base(p), *f.nodes[p]}))
+// ReadFile implements client.Client.
+func (a *Agent) ReadFile(ctx context.Context, name string, part client.FileRange) (io.ReadCloser, error) {
+	return call(ctx, a, "", func(context.Context) (io.ReadCloser, error) {
+		if part.Offset < 0 || part.Limit < 0 {
+			return nil, refuse(http.StatusBadRequest, "offset and limit are whole numbers from 0")
 		}
+		content, err := a.read(name)
+		return io.NopCloser(io.NewSectionReader(strings.NewReader(content), part.Offset, cmp.Or(part.Limit, int64(len(content))))), err
+	})
+}
+
+// ReadFileLines implements client.Client.
+func (a *Agent) ReadFileLines(ctx context.Context, name string, want workspace.LineRange) (*workspace.FileLines, error) {
+	return call(ctx, a, "", func(ctx context.Context) (*workspace.FileLines, error) {
+		content, err := a.read(name)
+		if err != nil {
+			return &workspace.FileLines{Error: err.Error()}, nil
+		}
+		answer, err := lines.Number(ctx, strings.NewReader(content), int64(len(content)), want)
+		return &answer, err
+	})
+}
+
+// WriteFile implements client.Client.
+func (a *Agent) WriteFile(ctx context.Context, name string, content io.Reader) error {
+	return a.do(ctx, scopeFiles, func(context.Context) error {
+		data, err := io.ReadAll(content)
+		if err = cmp.Or(err, a.reach(name, true)); err == nil {
+			err = coded(name, a.Files().Write(name, string(data)))
+		}
+		return err
+	})
+}
+
+// ListDirectory implements client.Client.
+func (a *Agent) ListDirectory(ctx context.Context, directory workspace.ListDirectory) (*workspace.Directory, error) {
+	return call(ctx, a, "", func(context.Context) (*workspace.Directory, error) {
+		base, known := map[string]string{"root": "/", "home": Home}[directory.Relativity]
+		if !known {
+			return nil, refuse(http.StatusBadRequest, "relativity is %q: write root or home", directory.Relativity)
+		}
+		name := path.Join(base, path.Join(directory.Path...))
+		entries, err := a.Files().List(name)
+		answer := &workspace.Directory{AbsolutePathString: name, AbsolutePath: strings.Split(name[1:], "/"), Contents: []workspace.DirectoryEntry{}}
+		for _, dirs := range []bool{true, false} {
+			for _, e := range entries {
+				if e.IsDir() == dirs {
+					answer.Contents = append(answer.Contents, workspace.DirectoryEntry{Name: e.Name(), AbsolutePathString: path.Join(name, e.Name()), IsDir: dirs})
+				}
+			}
+		}
+		return answer, coded(name, err)
+	})
+}
+
+// EditFiles implements client.Client.
+func (a *Agent) EditFiles(ctx context.Context, edits workspace.EditFiles) (*workspace.EditedFiles, error) {
+	return call(ctx, a, scopeFiles, func(context.Context) (*workspace.EditedFiles, error) {
+		a.state.mu.Lock()
+		defer a.state.mu.Unlock()
+		answer, after, wrong := &workspace.EditedFiles{}, map[string]string{}, &client.Error{Message: "the files were not edited"}
+		for _, f := range edits.Files {
+			_, twice := after[path.Clean(f.Path)]
+			before, edited, err := a.edit(f, twice)
+			if err != nil {
+				wrong.Code, wrong.Message = max(wrong.Code, client.CodeOf(err)), wrong.Message+"\n"+err.Error()
+			}
+			after[path.Clean(f.Path)] = edited
+			if edits.IncludeDiff {
+				answer.Files = append(answer.Files, workspace.EditedFile{Path: f.Path, Diff: edit.Diff(f.Path, before, edited)})
+			}
+		}
+		if wrong.Code != 0 || len(after) == 0 {
+			wrong.Code = cmp.Or(wrong.Code, http.StatusBadRequest)
+			return nil, wrong
+		}
+		for name, content := range after {
+			_ = a.Files().Write(name, content) // they were there
+		}
+		return answer, nil
+	})
+}
+
+// edit computes the edits of one file.
+func (a *Agent) edit(f workspace.FileEdits, twice bool) (before, after string, err error) {
+	if err = a.reach(f.Path, true); err == nil {
+		before, err = a.read(f.Path)
 	}
-	return entries, nil
+	if err != nil {
+		return "", "", err
+	}
+	switch after, _, err = edit.Apply(before, f.Edits); {
+	case twice:
+		err = refuse(http.StatusBadRequest, "%q is there twice: put all edits of a file together", f.Path)
+	case err != nil || len(f.Edits) == 0:
+		err = refuse(http.StatusBadRequest, "%q: %d edits can't be made: %v", f.Path, len(f.Edits), err)
+	}
+	return before, after, err
 }
-
-// fileInfo is a node as package os describes it.
-type fileInfo struct {
-	name string
-	node node
-}
-
-func (i fileInfo) Name() string       { return i.name }
-func (i fileInfo) Size() int64        { return int64(len(i.node.data)) }
-func (i fileInfo) Mode() fs.FileMode  { return i.node.mode }
-func (i fileInfo) ModTime() time.Time { return i.node.modified }
-func (i fileInfo) IsDir() bool        { return i.node.mode.IsDir() }
-func (i fileInfo) Sys() any           { return nil }

@@ -7,8 +7,11 @@
 package catalog
 
 import (
+	"bytes"
 	"encoding/json"
 	"time"
+
+	"waymark/workspace"
 )
 
 // Catalogue is what a server offered when it was last asked.
@@ -47,4 +50,34 @@ type Finding struct {
 	Tool string `json:"tool,omitempty"`
 	// Text is a sentence for people. It holds no value of the configuration.
 	Text string `json:"text"`
+}
+
+// Separator is between a server's name and its tool's.
+const Separator = "__"
+
+// Listed are the tools of a server as the API has them. The fake that stands in for the
+// agent in tests lists its own with it.
+func Listed(server string, tools []Tool) []workspace.MCPTool {
+	list := make([]workspace.MCPTool, 0, len(tools))
+	for i := range tools {
+		t := &tools[i]
+		m := workspace.MCPTool{
+			ServerName: server, Name: server + Separator + t.Name, Title: t.Title, Description: t.Description,
+			InputSchema: t.InputSchema, Annotations: t.Annotations, Schema: json.RawMessage("{}"), Required: []string{},
+		}
+		var schema struct {
+			Properties json.RawMessage `json:"properties"`
+			Required   []string        `json:"required"`
+		}
+		if json.Unmarshal(t.InputSchema, &schema) == nil {
+			if p := bytes.TrimSpace(schema.Properties); len(p) > 0 && p[0] == '{' {
+				m.Schema = p
+			}
+			if schema.Required != nil {
+				m.Required = schema.Required
+			}
+		}
+		list = append(list, m)
+	}
+	return list
 }

@@ -5,6 +5,8 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
+	"net/http"
 	"slices"
 	"strings"
 	"testing"
@@ -18,11 +20,11 @@ import (
 )
 
 // agent starts a fake agent.
-func agent(t *testing.T) *fake.Agent {
+func agent(t *testing.T, programs map[string]fake.Program) *fake.Agent {
 	t.Helper()
 	engine := apitest.New()
 	engine.Report.Roots = []string{"/home/user/.waymark", "/workspace"}
-	a := fake.New(fake.Options{Engine: engine})
+	a := fake.New(fake.Options{Engine: engine, Programs: programs})
 	t.Cleanup(func() { _ = a.Close() })
 	return a
 }
@@ -65,7 +67,7 @@ func refused(t *testing.T, c client.Client, name, arguments, want string) {
 // TestCatalogue: what a model is told of the tools fits what they take, and into a
 // session's start.
 func TestCatalogue(t *testing.T) {
-	a := agent(t)
+	a := agent(t, nil)
 	all := tools.All()
 	size := 0
 	for _, tool := range all.Tools() {
@@ -118,7 +120,7 @@ func names(list []tools.Tool) string {
 
 // TestOffer: what isn't offered isn't called.
 func TestOffer(t *testing.T) {
-	a := agent(t)
+	a := agent(t, nil)
 	const reading = "read_file list_directory git_diff context_for read_skill"
 	for _, test := range []struct {
 		offer tools.Offer
@@ -149,16 +151,31 @@ func TestOffer(t *testing.T) {
 // TestExecute: a command's output and end, and what becomes of one that takes longer.
 func TestExecute(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		a := agent(t)
-		e := answer[tools.Executed](t, a, "execute", `{"command":"echo hello; exit 3"}`)
+		work := func(ctx context.Context, p *fake.Process) int {
+			_, _ = io.WriteString(p.Output, "a\n")
+			<-ctx.Done()
+			return 0
+		}
+		a := agent(t, map[string]fake.Program{
+			"fail": func(_ context.Context, p *fake.Process) int {
+				_, _ = io.WriteString(p.Output, "hello\n")
+				return 3
+			},
+			"env": func(_ context.Context, p *fake.Process) int {
+				_, _ = fmt.Fprintln(p.Output, p.WorkDir, p.Env["GIT_EDITOR"], p.Env["TERM"], p.Env["NO_COLOR"])
+				return 0
+			},
+			"echo a; sleep 3600": work,
+		})
+		e := answer[tools.Executed](t, a, "execute", `{"command":"fail"}`)
 		if e.Success || *e.ExitCode != 3 || e.Output != "hello\n" || e.BackgroundProcessID != "" || e.Note != "" {
 			t.Errorf("a command that fails: %+v", e)
 		}
-		e = answer[tools.Executed](t, a, "execute", `{"command":"echo $PWD $GIT_EDITOR $TERM $NO_COLOR","workdir":"sub/.."}`)
+		e = answer[tools.Executed](t, a, "execute", `{"command":"env","workdir":"sub/.."}`)
 		if !e.Success || e.Output != "/workspace true dumb 1\n" {
 			t.Errorf("environment: %+v", e)
 		}
-		e = answer[tools.Executed](t, a, "execute", `{"command":"echo a; sleep 3600; echo b","timeout":"2s"}`)
+		e = answer[tools.Executed](t, a, "execute", `{"command":"echo a; sleep 3600","timeout":"2s"}`)
 		if e.Success || e.ExitCode != nil || e.Output != "a\n" || e.BackgroundProcessID == "" || !strings.Contains(e.Error, "within 2s") || e.WallDurationMS != 2000 {
 			t.Errorf("a command that takes long: %+v", e)
 		}
@@ -179,8 +196,8 @@ func TestExecute(t *testing.T) {
 			t.Errorf("at its end: %+v", out)
 		}
 		// Longer than the agent lets anybody wait at once.
-		e = answer[tools.Executed](t, a, "execute", `{"command":"sleep 1000; echo done","timeout":"2h"}`)
-		if !e.Success || e.Output != "done\n" || e.WallDurationMS != 1_000_000 {
+		e = answer[tools.Executed](t, a, "execute", `{"command":"sleep 1000","timeout":"2h"}`)
+		if !e.Success || e.Output != "" || e.WallDurationMS != 1_000_000 {
 			t.Errorf("a long wait: %+v", e)
 		}
 		for _, background := range []string{`{"command":"sleep 1 &"}`, `{"command":"sleep 1","run_in_background":true}`} {
@@ -199,16 +216,17 @@ func TestExecute(t *testing.T) {
 
 // TestNotes: what stands beside an output.
 func TestNotes(t *testing.T) {
-	a := agent(t)
-	for _, name := range []string{"/workspace/f", "/workspace/g"} {
-		if err := a.Files().Write(name, strings.Repeat("a line of a file\n", 4000)); err != nil {
-			t.Fatal(err)
-		}
+	long := func(_ context.Context, p *fake.Process) int {
+		_, _ = io.WriteString(p.Output, strings.Repeat("a line of a file\n", 4000))
+		return 0
 	}
+	programs := map[string]fake.Program{}
 	for command, want := range map[string]string{
 		"cat f": "read_file shows", "head -c 9 f": "read_file shows", "cat f | head -c 9": "", "cat < f": "", "cat f; ls": "", "echo cat f": "",
 		"seq 20000": "process_output with process_id",
 	} {
+		programs[command] = long
+		a := agent(t, programs)
 		e := answer[tools.Executed](t, a, "execute", fmt.Sprintf(`{"command":%q}`, command))
 		if want == "" && e.Note != "" && e.Truncated == nil || !strings.Contains(e.Note, want) {
 			t.Errorf("%s is noted %q, not %q", command, e.Note, want)
@@ -221,7 +239,7 @@ func TestNotes(t *testing.T) {
 
 // TestFiles: paths are those of the workspace, and results are bounded.
 func TestFiles(t *testing.T) {
-	a := agent(t)
+	a := agent(t, nil)
 	if text, failed := call(t, a, "write_file", `{"path":"d/a.txt","content":"one\ntwo\ntwo\n"}`); failed {
 		t.Fatal(text)
 	}
@@ -273,41 +291,45 @@ func TestFiles(t *testing.T) {
 	refused(t, a, "list_directory", `{"path":"many","offset":1234}`, "below 1234")
 }
 
+// repository answers the fake's git_diff.
+type repository struct {
+	client.Client
+	asked []string // by the last call
+	no    error
+}
+
+func (r *repository) GitDiff(_ context.Context, asked workspace.GitQuestion) (*workspace.GitDiffs, error) {
+	r.asked = asked.Paths
+	if r.no != nil {
+		return nil, r.no
+	}
+	return &workspace.GitDiffs{Repositories: []workspace.GitDiff{{RepoRoot: "/workspace", Branch: "main", Files: []workspace.GitFile{{Path: "a.txt", Added: 2}}, Diff: "diff --git a/a.txt b/a.txt\n"}}}, nil
+}
+
 // TestGitDiff: paths are those of the workspace, and the answer is the agent's.
 func TestGitDiff(t *testing.T) {
-	a := agent(t)
-	refused(t, a, "git_diff", "", "no git repository")
-	a.SetRepository(workspace.GitRepository{RepoRoot: "/workspace", Branch: "main"})
-	a.SetGitDiff(workspace.GitDiff{RepoRoot: "/workspace", Branch: "main", Files: []workspace.GitFile{
-		{Path: "a.txt", Added: 2, Removed: 2}, {Path: "large/b.txt", Added: 10000, Note: "too large"}, {Path: "large/c d.txt", Added: 1},
-	}, Diff: "diff --git a/a.txt b/a.txt\n"})
-	if err := a.Files().Write("/workspace/clean", ""); err != nil {
-		t.Fatal(err)
-	}
-	for _, test := range []struct{ arguments, files string }{
-		{"", "a.txt large/b.txt large/c d.txt"},
-		{`{"paths":["large/"]}`, "large/b.txt large/c d.txt"},
-		{`{"paths":["/workspace/large/c d.txt"]}`, "large/c d.txt"},
-		{`{"paths":["clean"]}`, ""},
-		{`{"paths":["."]}`, "a.txt large/b.txt large/c d.txt"},
+	r := &repository{}
+	engine := apitest.New()
+	engine.Report.Roots = []string{"/home/user/.waymark", "/workspace"}
+	a := fake.New(fake.Options{Engine: engine, Rest: r})
+	t.Cleanup(func() { _ = a.Close() })
+	for arguments, want := range map[string]string{
+		"": "", `{"paths":["large/"]}`: "/workspace/large/", `{"paths":["/workspace/large/c d.txt"]}`: "/workspace/large/c d.txt",
+		`{"paths":["clean","."]}`: "/workspace/clean /workspace", `{"paths":["/elsewhere"]}`: "/elsewhere",
 	} {
-		r := answer[workspace.GitDiffs](t, a, "git_diff", test.arguments).Repositories[0]
-		var files []string
-		for _, f := range r.Files {
-			files = append(files, f.Path)
-		}
-		if got := strings.Join(files, " "); got != test.files || r.Diff == "" || r.Branch != "main" {
-			t.Errorf("%s: %+v", test.arguments, r)
+		d := answer[workspace.GitDiffs](t, a, "git_diff", arguments).Repositories[0]
+		if got := strings.Join(r.asked, " "); got != want || len(d.Files) != 1 || d.Diff == "" || d.Branch != "main" {
+			t.Errorf("%s: asked for %q, not %q: %+v", arguments, got, want, d)
 		}
 	}
-	refused(t, a, "git_diff", `{"paths":["larg"]}`, "there is no /workspace/larg")
-	refused(t, a, "git_diff", `{"paths":["/elsewhere"]}`, "there is no /elsewhere")
 	refused(t, a, "git_diff", `{"paths":[""]}`, "needs")
+	r.no = &client.Error{Code: http.StatusNotFound, Message: "there is no git repository"}
+	refused(t, a, "git_diff", "", "no git repository")
 }
 
 // TestFence: what the token may not do isn't done, whatever is offered.
 func TestFence(t *testing.T) {
-	a := agent(t)
+	a := agent(t, nil)
 	reader := a.WithToken("")
 	for name, arguments := range map[string]string{
 		"execute": `{"command":"echo > /workspace/f"}`, "write_file": `{"path":"f","content":""}`, "process_signal": `{"process_id":"x"}`,
@@ -328,7 +350,7 @@ func TestFence(t *testing.T) {
 
 // TestErrors: what a model can't mend isn't told to it.
 func TestErrors(t *testing.T) {
-	a := agent(t)
+	a := agent(t, nil)
 	offer := tools.All()
 	ended, cancel := context.WithCancel(t.Context())
 	cancel()

@@ -189,15 +189,7 @@ func (c *chat) do(command string) string {
 	_, err := fmt.Fprintln(c.in, command)
 	c.must(err)
 	name, _, _ := strings.Cut(command, " ")
-	for ctx, end := context.WithTimeout(c.ctx, timeout); ; {
-		if said, ok := c.out.until("done: " + name); ok {
-			end()
-			return said
-		}
-		if process.Pause(ctx, 10*time.Millisecond) != nil {
-			c.t.Fatalf("nothing comes of %q", command)
-		}
-	}
+	return c.until(c.out, "done: "+name)
 }
 
 // wants gives a command whose outcome has texts in it.

@@ -7,7 +7,7 @@ import (
 )
 
 // TestDocument: the Go code of docs/chats.md and docs/mcp.md is that of the examples,
-// which are compiled and run.
+// which are compiled and run. Whole programs are those of test/chats.
 func TestDocument(t *testing.T) {
 	examples, err := os.ReadFile("example_test.go")
 	if err != nil {
@@ -25,6 +25,9 @@ func TestDocument(t *testing.T) {
 		}
 		for _, b := range blocks {
 			block, _, ended := strings.Cut(b, "```")
+			if whole := strings.HasPrefix(block, "package "); whole {
+				continue
+			}
 			if !ended || !strings.Contains(code, flat(block)) {
 				t.Errorf("%s: this is in no example:\n%s", name, block)
 			}

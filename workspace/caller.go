@@ -16,6 +16,14 @@ const (
 	HeaderAncestors = "Coder-Ancestor-Chat-Ids"
 )
 
+// CallerParams are those headers, for the descriptions of APIs.
+type CallerParams struct {
+	// The chat that the request is made for. Without it everything is seen.
+	Chat string `header:"Coder-Chat-Id" format:"uuid" example:"5b2c6a8e-1f0a-4a52-9d7a-3f5c2a1b0c9d"`
+	// The chats that it was started by: a JSON array of at most 64 UUIDs.
+	Ancestors string `header:"Coder-Ancestor-Chat-Ids"`
+}
+
 // maxAncestors bounds how deep chats are nested.
 const maxAncestors = 64
 

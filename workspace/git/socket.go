@@ -32,15 +32,49 @@ const (
 //go:embed openapi.json
 var document []byte
 
+//go:generate go test -run TestDocument -count=1 . -update-openapi
+
+// watchParams are the parameters of the watch.
+type watchParams struct {
+	// The chat whose repositories are watched.
+	Chat string `query:"chat_id" format:"uuid" example:"5b2c6a8e-1f0a-4a52-9d7a-3f5c2a1b0c9d"`
+}
+
 // Service is the git watch, with the diff for one call, as a part of an API.
 func (s *Service) Service() httpapi.Service {
 	return httpapi.Service{
+		About: httpapi.About{
+			Title:    "Waymark agent: git",
+			Groups:   []httpapi.Group{{Name: "git", Text: "What isn't committed."}},
+			Messages: []any{workspace.GitMessage{}},
+		},
 		Routes: []httpapi.Route{{
 			Method: http.MethodGet, Pattern: workspace.PathGitWatch, Handle: s.serve,
 			Failed: "the repositories can't be watched", MaxBody: maxMessage,
+			Operation: &httpapi.Operation{
+				ID: "watchGit", Summary: "Watch repositories for what isn't committed",
+				Text:   "A WebSocket with a JSON message in each text frame.\n\nWithout `chat_id` it is about the repository that the workspace's directory lies in; with it about those of the paths that this chat, and the chats that it started, have touched: in files that they read or wrote, and in the working directories of processes.\n\nThe server sends `GitMessage`s of type `changes`: first of all repositories, then of those that have changed. A repository is looked at when somebody connects, when a path in it is touched, when a client sends `{\"type\":\"refresh\"}`, and every 30 seconds; at most once a second. A connection and each refresh are answered by a message in any case, though nothing may have changed: the answer is complete when it names nothing in `pending`.\n\nA client sends `{\"type\":\"refresh\"}`, of at most 4 MiB. Anything else is answered by a message of type `error`. No message of the server is larger than 4 MiB.",
+				Params: watchParams{},
+				Answers: []httpapi.Answer{
+					{Code: http.StatusSwitchingProtocols, Text: "The WebSocket. What it carries is `GitMessage`."},
+					httpapi.Refuse(http.StatusBadRequest, "`chat_id` is not a UUID, or this is no WebSocket handshake.", "chat_id is not a UUID: leave it out to watch the workspace's own repository"),
+				},
+				Errors: []int{http.StatusUnauthorized},
+			},
 		}, {
 			Method: http.MethodPost, Pattern: workspace.PathGitDiff, Effect: httpapi.Reads, Handle: s.serveDiff,
 			Failed: "what has changed is not known", Timeout: 2 * commandTime,
+			Operation: &httpapi.Operation{
+				ID: "gitDiff", Summary: "Say which files aren't as they were committed, and how",
+				Text:   "For one call, over the repositories of the watch: with `Coder-Chat-Id` those of a chat. Files are named, up to 4,000, each with the lines added and removed; and as many of their diffs are there as 32 KiB hold. What is on the secret list, binary or too large has a `note` and no diff, and costs the others nothing: ask for it by `paths`. With `services.files_within` \"workspace\" files outside of the workspace aren't named. The end of the call ends git.",
+				Params: workspace.CallerParams{}, Body: workspace.GitQuestion{}, Example: workspace.GitQuestion{Paths: []string{"/srv/project/src"}},
+				Answers: []httpapi.Answer{
+					httpapi.OK("What has changed.", workspace.GitDiffs{}),
+					httpapi.Refuse(http.StatusBadRequest, "The body, or a path, can't be right.", "what has changed is not known: paths are absolute, without NUL"),
+					httpapi.Refuse(http.StatusNotFound, "There is no repository, or nothing at a path: it isn't there, and hasn't gone since the last commit.", "there is no /srv/project/src: it isn't among the files, and hasn't gone since the last commit"),
+				},
+				Errors: []int{http.StatusUnauthorized},
+			},
 		}},
 		Document: document,
 	}

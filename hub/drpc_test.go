@@ -102,7 +102,8 @@ func TestUnimplemented(t *testing.T) {
 	t.Parallel()
 	f := newFixture(t, hub.Options{})
 	p := f.dial(f.token(store.RoleAgent, "a"))
-	_, err := coder.NewDRPCAgentClient(p.conn).GetManifest(p.ctx, &coder.GetManifestRequest{})
+	message, answer := []byte("\x0a\x03xyz"), []byte(nil)
+	err := p.conn.Invoke(p.ctx, wire.ServiceAgent+"GetManifest", raw{}, &message, &answer)
 	if drpcerr.Code(err) != drpcerr.Unimplemented {
 		t.Errorf("GetManifest: %v, code %d", err, drpcerr.Code(err))
 	}

@@ -5,6 +5,7 @@ import (
 	"encoding/hex"
 	"errors"
 	"log/slog"
+	"strings"
 
 	"golang.org/x/sync/semaphore"
 	"storj.io/drpc"
@@ -82,6 +83,9 @@ func (s *session) open(ctx context.Context, agentID, run string, yields bool) (s
 
 // HandleRPC implements transport.Session.
 func (s *session) HandleRPC(stream drpc.Stream, method string) error {
+	if strings.HasPrefix(method, wire.ServiceAgent) && method != wire.MethodPushContextState {
+		return drpcerr.WithCode(errUnimplemented, wire.CodeUnimplemented)
+	}
 	return s.hub.mux.HandleRPC(stream, method)
 }
 
@@ -211,13 +215,12 @@ func (s *contextService) keep(ctx context.Context, payloads [][]byte) error {
 	return nil
 }
 
-// agentService is the one method of coder.agent.v2.Agent that a hub has. The
-// others answer Unimplemented with its code, unlike methods the mux doesn't
-// know; that is why this one struct is embedded.
-type agentService struct {
-	coder.DRPCAgentUnimplementedServer
-	hub *Hub
-}
+// errUnimplemented answers the other methods of coder.agent.v2.Agent, those that Coder will
+// add among them. Without its code a Coder agent would take it for a broken connection.
+var errUnimplemented = errors.New("Unimplemented") //nolint:staticcheck // the generated servers' text
+
+// agentService is the one method of coder.agent.v2.Agent that a hub has.
+type agentService struct{ hub *Hub }
 
 // PushContextState implements coder.DRPCAgentServer.
 func (s *agentService) PushContextState(ctx context.Context, request *coder.PushContextStateRequest) (*coder.PushContextStateResponse, error) {

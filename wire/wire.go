@@ -29,7 +29,8 @@ const (
 	MethodPush             = "/waymark.v1.Context/Push"
 	MethodUpload           = "/waymark.v1.Context/Upload"
 	MethodReverse          = "/waymark.v1.Context/Reverse"
-	MethodPushContextState = "/coder.agent.v2.Agent/PushContextState"
+	ServiceAgent           = "/coder.agent.v2.Agent/"
+	MethodPushContextState = ServiceAgent + "PushContextState"
 )
 
 // TokenMetadata is the key under which plain DRPC carries the agent's token,

@@ -75,23 +75,6 @@ func TestIsUnimplementedOverTheWire(t *testing.T) {
 	}
 }
 
-// TestOtherMethodsAreUnimplemented shows what a Coder agent meets when it connects to
-// a hub: code 12 for each method that isn't ours.
-func TestOtherMethodsAreUnimplemented(t *testing.T) {
-	mux := drpcmux.New()
-	if err := coder.DRPCRegisterAgent(mux, &coder.DRPCAgentUnimplementedServer{}); err != nil {
-		t.Fatal(err)
-	}
-	client := coder.NewDRPCAgentClient(serve(t, mux))
-	_, manifest := client.GetManifest(t.Context(), &coder.GetManifestRequest{})
-	_, startup := client.UpdateStartup(t.Context(), &coder.UpdateStartupRequest{})
-	for name, err := range map[string]error{"GetManifest": manifest, "UpdateStartup": startup} {
-		if drpcerr.Code(err) != wire.CodeUnimplemented {
-			t.Errorf("%s: %v, want code 12", name, err)
-		}
-	}
-}
-
 func TestErrorKinds(t *testing.T) {
 	plain := errors.New("snapshot has too many resources")
 	cases := []struct {

@@ -23,21 +23,17 @@ import (
 
 var update = flag.Bool("update-openapi", false, "write openapi.json anew")
 
-// Generate makes the description of a service from its routes and its types, and fails
-// the test where a route or a field says nothing of itself, or openapi.json in the
-// package's directory isn't what it has made. `make generate` writes that: each package
-// has
+// Generate makes the description of an API from the routes and types of its services, and
+// fails the test where a route or a field says nothing of itself, or openapi.json in the
+// package's directory isn't what it has made. `make generate` writes that: the package of
+// a program has
 //
 //	//go:generate go test -run TestDocument -count=1 . -update-openapi
-func Generate(t *testing.T, service httpapi.Service) {
+//
+// What the document says of itself is what the first service does.
+func Generate(t *testing.T, services ...httpapi.Service) {
 	t.Helper()
-	document, problems := generate(service)
-	for _, problem := range problems {
-		t.Error(problem)
-	}
-	if t.Failed() {
-		return
-	}
+	document := Document(t, services...)
 	const file = "openapi.json"
 	if *update {
 		if err := os.WriteFile(file, document, 0o644); err != nil {
@@ -50,31 +46,50 @@ func Generate(t *testing.T, service httpapi.Service) {
 	}
 }
 
+// Document makes the description of services that are under test by themselves, and fails
+// the test as Generate does.
+func Document(t testing.TB, services ...httpapi.Service) []byte {
+	t.Helper()
+	document, problems := generate(services...)
+	for _, problem := range problems {
+		t.Error(problem)
+	}
+	if problems != nil {
+		t.FailNow()
+	}
+	return document
+}
+
 // generator makes one description.
 type generator struct {
-	service  httpapi.Service
+	service  httpapi.Service // whose turn it is
 	r        *openapi31.Reflector
 	comments *comments
 	defs     map[string]reflect.Type // the components by their names
+	messages []string                // those that are sent by themselves
 	problems []string
 }
 
-func generate(service httpapi.Service) (document []byte, problems []string) {
-	g := &generator{service: service, r: openapi31.NewReflector(), comments: newComments(), defs: map[string]reflect.Type{}}
+func generate(services ...httpapi.Service) (document []byte, problems []string) {
+	g := &generator{r: openapi31.NewReflector(), comments: newComments(), defs: map[string]reflect.Type{}}
 	g.r.DefaultOptions = append(g.r.DefaultOptions,
 		jsonschema.InterceptDefName(g.name), jsonschema.InterceptSchema(g.schema), jsonschema.InterceptNullability(nullability))
 	g.r.AddTypeMapping(snapshot.Hash{}, hash{})
 	g.r.AddTypeMapping(json.RawMessage(nil), anything{})
-	g.about()
-	for i := range service.Routes {
-		if route := &service.Routes[i]; route.Operation == nil {
-			g.complain("%s %s says nothing of itself", route.Method, route.Pattern)
-		} else if err := g.operation(route); err != nil {
-			g.complain("%s %s: %v", route.Method, route.Pattern, err)
+	for i := range services {
+		g.service = services[i]
+		g.about(i == 0)
+		for i := range g.service.Routes {
+			if route := &g.service.Routes[i]; route.Operation == nil {
+				g.complain("%s %s says nothing of itself", route.Method, route.Pattern)
+			} else if err := g.operation(route); err != nil {
+				g.complain("%s %s: %v", route.Method, route.Pattern, err)
+			}
 		}
-	}
-	for _, message := range service.About.Messages {
-		g.component(message)
+		for _, message := range g.service.About.Messages {
+			g.component(message)
+			g.messages = append(g.messages, g.name(reflect.TypeOf(message), ""))
+		}
 	}
 	g.closed()
 	document, err := g.r.Spec.MarshalJSON()
@@ -94,22 +109,24 @@ func (g *generator) complain(format string, args ...any) {
 }
 
 // about fills in what isn't said by routes.
-func (g *generator) about() {
+func (g *generator) about(first bool) {
 	about := &g.service.About
 	spec := g.r.SpecEns()
-	spec.Openapi = "3.1.0"
-	spec.Info.WithTitle(about.Title).WithVersion("0")
-	if about.Title == "" || len(about.Groups) == 0 {
-		g.complain("About needs a title and a group")
+	if len(about.Groups) == 0 || first && about.Title == "" {
+		g.complain("About needs a group, and that of the first service a title")
 	}
-	if about.Summary != "" {
-		spec.Info.WithSummary(about.Summary)
-	}
-	if about.Text != "" {
-		spec.Info.WithDescription(about.Text)
-	}
-	if about.Server != "" {
-		spec.WithServers(openapi31.Server{URL: about.Server})
+	if first {
+		spec.Openapi = "3.1.0"
+		spec.Info.WithTitle(about.Title).WithVersion("0")
+		if about.Summary != "" {
+			spec.Info.WithSummary(about.Summary)
+		}
+		if about.Text != "" {
+			spec.Info.WithDescription(about.Text)
+		}
+		if about.Server != "" {
+			spec.WithServers(openapi31.Server{URL: about.Server})
+		}
 	}
 	for _, group := range about.Groups {
 		spec.Tags = append(spec.Tags, *new(openapi31.Tag).WithName(group.Name).WithDescription(group.Text))
@@ -552,8 +569,8 @@ func (g *generator) closed() {
 			}
 		}
 	}
-	for _, message := range g.service.About.Messages {
-		answered[g.name(reflect.TypeOf(message), "")] = true
+	for _, name := range g.messages {
+		answered[name] = true
 	}
 	for name, schema := range spec.Components.Schemas {
 		if _, object := schema["properties"]; object && !answered[name] {

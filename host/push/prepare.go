@@ -244,50 +244,6 @@ func kindRank(kind abi.Kind) int {
 	}
 }
 
-const (
-	// maxPlugins keeps the list of plugins from crowding out the resources.
-	// With texts of their longest, one takes 22 KiB of a message: 1.4 MiB in
-	// all.
-	maxPlugins = 64
-	// maxResolvers is far more than a module holds.
-	maxResolvers = 64
-	// maxPluginText bounds each short text of a plugin, in bytes.
-	maxPluginText = 256
-)
-
-// mendPlugins bounds the list of plugins and the texts in it.
-func mendPlugins(plugins []snapshot.Plugin, rep *report) []snapshot.Plugin {
-	kept := make([]snapshot.Plugin, 0, min(len(plugins), maxPlugins))
-	for i := range plugins {
-		if i >= maxPlugins {
-			rep.mended += len(plugins) - maxPlugins
-			break
-		}
-		p, changed := mendPlugin(plugins[i])
-		if changed {
-			rep.mended++
-		}
-		kept = append(kept, p)
-	}
-	return kept
-}
-
-func mendPlugin(p snapshot.Plugin) (_ snapshot.Plugin, changed bool) {
-	state := string(p.State)
-	for _, text := range []*string{&p.Name, &p.Version, &p.Digest, &state} {
-		changed = rules.MendText(text, maxPluginText) || changed
-	}
-	p.State = snapshot.PluginState(state)
-	changed = rules.MendText(&p.Path, wire.MaxSource) || changed
-	changed = rules.MendText(&p.Error, wire.MaxError) || changed
-	changed = changed || len(p.Resolvers) > maxResolvers
-	p.Resolvers = append([]string{}, p.Resolvers[:min(len(p.Resolvers), maxResolvers)]...)
-	for i := range p.Resolvers {
-		changed = rules.MendText(&p.Resolvers[i], maxPluginText) || changed
-	}
-	return p, changed
-}
-
 // equal reports whether p and other are the same to the peer.
 func (p *prepared) equal(other *prepared) bool {
 	return p.sameHead(other) && slices.EqualFunc(p.rows, other.rows, (*row).equal)
@@ -445,11 +401,8 @@ func mendHead(s *snapshot.Snapshot, f form, rep *report) *snapshot.Snapshot {
 	head := &snapshot.Snapshot{AggregateHash: s.AggregateHash, SnapshotError: s.SnapshotError}
 	_, all := f.(waymarkForm)
 	if all {
-		head.Discovery = s.Discovery
+		head.Discovery, head.Plugins = s.Discovery, s.Plugins
 	}
-	rules.MendHead(head)
-	if all {
-		head.Plugins = mendPlugins(s.Plugins, rep)
-	}
+	rep.mended += rules.MendHead(head)
 	return head
 }

@@ -53,6 +53,12 @@ const (
 	// from the resources.
 	sentSources = 256
 	sentError   = 1024
+	// sentPlugins likewise: with texts of their longest one takes 22 KiB of a message,
+	// 1.4 MiB in all. sentResolvers is far more than a module holds, and sentPluginText
+	// bounds each short text.
+	sentPlugins    = 64
+	sentResolvers  = 64
+	sentPluginText = 256
 
 	// maxID bounds the id of a resource: kind:source#key.
 	maxID = 32 + wire.MaxSource + MaxKey
@@ -268,13 +274,43 @@ func Clean(s *string) (changed bool) {
 	return true
 }
 
-// MendHead mends what a snapshot says of itself.
-func MendHead(s *snapshot.Snapshot) {
+// MendHead mends what a snapshot says of itself, and returns how many of its plugins were
+// changed or left out.
+func MendHead(s *snapshot.Snapshot) (plugins int) {
 	if len(s.AggregateHash) > wire.MaxHash {
 		s.AggregateHash = nil
 	}
 	MendText(&s.SnapshotError, wire.MaxError)
 	s.Discovery = mendDiscovery(s.Discovery)
+	s.Plugins, plugins = mendPlugins(s.Plugins)
+	return plugins
+}
+
+// mendPlugins bounds the list of plugins, and the texts in it, more narrowly than
+// checkPlugins. Of what is changed there is a copy.
+func mendPlugins(plugins []snapshot.Plugin) (kept []snapshot.Plugin, mended int) {
+	mended = max(0, len(plugins)-sentPlugins)
+	kept = slices.Clone(plugins[:len(plugins)-mended])
+	for i := range kept {
+		if mendPlugin(&kept[i]) {
+			mended++
+		}
+	}
+	return kept, mended
+}
+
+func mendPlugin(p *snapshot.Plugin) (changed bool) {
+	for _, text := range []*string{&p.Name, &p.Version, &p.Digest, (*string)(&p.State)} {
+		changed = MendText(text, sentPluginText) || changed
+	}
+	changed = MendText(&p.Path, wire.MaxSource) || changed
+	changed = MendText(&p.Error, wire.MaxError) || changed
+	changed = changed || len(p.Resolvers) > sentResolvers
+	p.Resolvers = append([]string{}, p.Resolvers[:min(len(p.Resolvers), sentResolvers)]...)
+	for i := range p.Resolvers {
+		changed = MendText(&p.Resolvers[i], sentPluginText) || changed
+	}
+	return changed
 }
 
 // mendDiscovery cleans a discovery, a copy of which it returns, and bounds it more

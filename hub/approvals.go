@@ -11,6 +11,7 @@ import (
 
 	"waymark/hub/store"
 	"waymark/internal/backoff"
+	"waymark/internal/credential"
 	"waymark/internal/notify"
 	"waymark/wire/approval"
 )
@@ -98,13 +99,11 @@ func (a *approvals) now(agentID string) *approvalSet {
 	now, set := a.hub.now(), &approvalSet{}
 	for i := range a.list {
 		k := &a.list[i]
-		if !now.Before(k.expires) || !k.claim.For(agentID) {
+		if credential.Expired(now, k.expires) || !k.claim.For(agentID) {
 			continue
 		}
 		set.signed = append(set.signed, k.signed)
-		if set.until.IsZero() || k.expires.Before(set.until) {
-			set.until = k.expires
-		}
+		set.until = credential.Sooner(set.until, k.expires)
 	}
 	return set
 }

@@ -10,6 +10,7 @@ import (
 	"waymark/hub/consumer"
 	"waymark/hub/store"
 	"waymark/hub/transport"
+	"waymark/internal/credential"
 )
 
 // errUnauthorized says that a token is missing, unknown, revoked or expired;
@@ -24,7 +25,7 @@ func (h *Hub) lookup(ctx context.Context, text string) (store.Token, error) {
 		transport.Authenticated(ctx, false)
 		return store.Token{}, errUnauthorized
 	}
-	token, err := h.store.TokenByHash(ctx, store.HashToken(text))
+	token, err := h.store.TokenByHash(ctx, credential.HashOf(text))
 	if err := h.judge(ctx, err, token.Valid(h.now())); err != nil {
 		return store.Token{}, err
 	}
@@ -34,11 +35,11 @@ func (h *Hub) lookup(ctx context.Context, text string) (store.Token, error) {
 
 // lookupSession is lookup for the session of a browser.
 func (h *Hub) lookupSession(ctx context.Context, text string) (store.Session, error) {
-	if store.CheckSessionText(text) != nil {
+	if !credential.Session.Is(text) {
 		transport.Authenticated(ctx, false)
 		return store.Session{}, errUnauthorized
 	}
-	session, err := h.store.SessionByHash(ctx, store.HashToken(text))
+	session, err := h.store.SessionByHash(ctx, credential.HashOf(text))
 	if err := h.judge(ctx, err, session.Valid(h.now())); err != nil {
 		return store.Session{}, err
 	}

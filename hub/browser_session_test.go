@@ -17,6 +17,7 @@ import (
 	"waymark/hub/store"
 	"waymark/hub/store/sqlite"
 	"waymark/hub/transport"
+	"waymark/internal/credential"
 )
 
 // signIn goes the way of a browser: a link for a token, and the cookie.
@@ -106,8 +107,8 @@ func TestSessionEndsWithToken(t *testing.T) {
 			return err
 		},
 	} {
-		text := store.NewTokenText(store.RoleReader)
-		nt := store.NewToken{Role: store.RoleReader, Hash: store.HashToken(text)}
+		text := credential.ReaderToken.New()
+		nt := store.NewToken{Role: store.RoleReader, Hash: credential.HashOf(text)}
 		if name == "deleted" {
 			if err := one.store.SyncProvisioned(t.Context(), []store.NewToken{nt}); err != nil {
 				t.Fatal(err)

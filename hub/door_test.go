@@ -25,6 +25,7 @@ import (
 	"waymark/hub"
 	"waymark/hub/store"
 	"waymark/hub/transport"
+	"waymark/internal/credential"
 	"waymark/test/pushtest"
 	"waymark/test/randtest"
 	"waymark/wire"
@@ -141,7 +142,7 @@ func TestUnauthenticated(t *testing.T) {
 		{"tcp", web, "GET /api/v0/agents HTTP/1.1\r\n" + host + "X: half a head"},
 		{"tcp", web, "POST /api/v0/pins HTTP/1.1\r\n" + host + "Content-Length: 1000\r\n\r\nhalf a body"},
 		{"tcp", web, "GET /healthz HTTP/1.1\r\n" + host + "\r\n"},
-		{"tcp", web, "GET /api/v0/agents HTTP/1.1\r\n" + host + "Authorization: Bearer " + store.NewTokenText(store.RoleReader) + "\r\n\r\n"},
+		{"tcp", web, "GET /api/v0/agents HTTP/1.1\r\n" + host + "Authorization: Bearer " + credential.ReaderToken.New() + "\r\n\r\n"},
 		{"tcp", web, strings.Repeat("GET / HTTP/1.1\r\n"+host+"\r\n", 20)},
 		{"tcp", web, "GET /login?code=guess HTTP/1.1\r\n" + host + "\r\n"},
 		{"tcp", web, "GET " + wire.EndpointPath + " HTTP/1.1\r\n" + host + "Connection: Upgrade\r\nUpgrade: websocket\r\nSec-WebSocket-Version: 13\r\nSec-WebSocket-Key: AAAAAAAAAAAAAAAAAAAAAA==\r\n\r\n"},
@@ -314,7 +315,7 @@ func TestUnauthenticatedDontStay(t *testing.T) {
 		return closes
 	}
 	get := "GET /api/v0/agents HTTP/1.1"
-	good, bad := get+"\r\nAuthorization: Bearer "+reader, get+"\r\nAuthorization: Bearer "+store.NewTokenText(store.RoleReader)
+	good, bad := get+"\r\nAuthorization: Bearer "+reader, get+"\r\nAuthorization: Bearer "+credential.ReaderToken.New()
 	browser := get + "\r\nCookie: waymark_reader=" + session
 	for name, c := range map[string]struct {
 		heads []string
@@ -350,7 +351,7 @@ func TestWrongTokensCostOthersNothing(t *testing.T) {
 		if _, err := f.dial("").push(&pushtest.Push{Version: 1}); !wire.IsUnauthorized(err) {
 			t.Fatalf("nobody's push: %v", err)
 		}
-		if _, err := f.dial(store.NewTokenText(store.RoleAgent)).push(&pushtest.Push{Version: 1}); !wire.IsUnauthorized(err) {
+		if _, err := f.dial(credential.AgentToken.New()).push(&pushtest.Push{Version: 1}); !wire.IsUnauthorized(err) {
 			t.Fatalf("a wrong token's push: %v", err)
 		}
 		if _, _, err := websocket.Dial(t.Context(), endpoint+"?version=2.10", nil); err == nil || !strings.Contains(err.Error(), "401") {

@@ -17,6 +17,7 @@ import (
 	"waymark/hub/store"
 	"waymark/hub/store/sqlite"
 	"waymark/hub/transport"
+	"waymark/internal/credential"
 	"waymark/test/pushtest"
 	"waymark/wire"
 	"waymark/wire/coder"
@@ -63,7 +64,7 @@ func TestUnauthorized(t *testing.T) {
 	f := newFixture(t, hub.Options{})
 	good := f.token(store.RoleAgent, "a")
 	revoked := f.token(store.RoleAgent, "a")
-	token, err := f.store.TokenByHash(t.Context(), store.HashToken(revoked))
+	token, err := f.store.TokenByHash(t.Context(), credential.HashOf(revoked))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -77,7 +78,7 @@ func TestUnauthorized(t *testing.T) {
 		request.Plugins = append(request.Plugins, &waymark.Plugin{Error: long(300_000)})
 	}
 	for name, text := range map[string]string{
-		"none": "", "unknown": store.NewTokenText(store.RoleAgent), "revoked": revoked,
+		"none": "", "unknown": credential.AgentToken.New(), "revoked": revoked,
 		"reader": f.token(store.RoleReader, ""), "absurd": long(10_000), "prefix": good[:20], "NUL": good + "\x00",
 	} {
 		_, err := p.as(text).push(request)

@@ -1,7 +1,6 @@
 package hub
 
 import (
-	"encoding/hex"
 	"errors"
 	"log/slog"
 	"net/http"
@@ -19,9 +18,8 @@ const maxAgentName = 128
 
 // newEnroll makes the one route of the API that isn't for readers: POST
 // /api/v0/enroll, for who has a code or a key in the place of a token. It is described
-// in openapi.json of package api, with the rest. A code has 65 random bits and holds
-// for minutes, a key 256: to guess one is no use however often it is tried, and
-// whoever tries gets no more than a connection without a token.
+// in openapi.json of package api, with the rest. Nobody guesses a code while it is valid,
+// and whoever tries gets no more than a connection without a token.
 func (h *Hub) newEnroll() http.Handler {
 	return httpapi.New(httpapi.Options{
 		Name: "hub", Logger: h.log, JSONType: "application/json; charset=utf-8", MaxBody: maxBody,
@@ -60,9 +58,8 @@ func (h *Hub) enroll(c *httpapi.Call) error {
 		return err
 	}
 	var agent store.NewAgent
-	sum, err := hex.DecodeString(request.TokenSHA256)
-	if err != nil || copy(agent.Token[:], sum) != len(agent.Token) || len(sum) != len(agent.Token) {
-		return &problem.Error{Code: http.StatusBadRequest, Message: "the request is not what it should be", Detail: "token_sha256 is not SHA-256 in hexadecimal"}
+	if err := agent.Token.UnmarshalText([]byte(request.TokenSHA256)); err != nil {
+		return &problem.Error{Code: http.StatusBadRequest, Message: "the request is not what it should be", Detail: "token_sha256: " + err.Error()}
 	}
 	agent.Name = text.Line(request.Name, maxAgentName)
 	made, err := h.store.Enroll(ctx, secret, agent)

@@ -14,6 +14,7 @@ import (
 	"waymark/hub"
 	"waymark/hub/client"
 	"waymark/hub/store"
+	"waymark/internal/credential"
 	"waymark/test/pushtest"
 	"waymark/wire"
 )
@@ -21,7 +22,7 @@ import (
 // enrolling is what an agent does.
 func enrolling(t *testing.T, url, secret string) (token, agentID string, err error) {
 	t.Helper()
-	token = store.NewTokenText(store.RoleAgent)
+	token = credential.AgentToken.New()
 	sum := sha256.Sum256([]byte(token))
 	got, err := client.New(url, client.Options{Token: secret}).Enroll(t.Context(), hex.EncodeToString(sum[:]), "box\x1b\n")
 	if err != nil {
@@ -68,11 +69,11 @@ func TestEnroll(t *testing.T) {
 	t.Parallel()
 	f := newFixture(t, hub.Options{})
 	url := f.site()
-	code := store.NewEnrollmentCode()
+	code := credential.EnrollmentCode.New()
 	f.enrollment(code, 1)
 	var refused *client.Error
 	for range 50 {
-		_, _, err := enrolling(t, url, store.NewEnrollmentCode())
+		_, _, err := enrolling(t, url, credential.EnrollmentCode.New())
 		if !errors.As(err, &refused) || refused.Code != http.StatusUnauthorized {
 			t.Fatalf("a guess: %v", err)
 		}
@@ -103,7 +104,7 @@ func TestEnrollBad(t *testing.T) {
 	t.Parallel()
 	f := newFixture(t, hub.Options{})
 	url := f.site()
-	code := store.NewEnrollmentCode()
+	code := credential.EnrollmentCode.New()
 	f.enrollment(code, 1)
 	for _, body := range []string{"", "{}", `{"token_sha256":"00","name":""}`, `{"token_sha256":"` + strings.Repeat("0", 64) + `"}`, `{"token_sha256":"` + strings.Repeat("x", 64) + `","name":""}`, `{"more":1}`} {
 		if got := f.post(url, code, body); got != http.StatusBadRequest {
@@ -123,7 +124,7 @@ func TestEnrollKey(t *testing.T) {
 	t.Parallel()
 	f := newFixture(t, hub.Options{})
 	url := f.site()
-	key := store.NewEnrollmentKey()
+	key := credential.EnrollmentKey.New()
 	made := f.enrollment(key, 3)
 	var clients sync.WaitGroup
 	tokens := make(chan string, 10)

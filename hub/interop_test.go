@@ -15,6 +15,7 @@ import (
 	"waymark/hub"
 	"waymark/hub/store"
 	"waymark/hub/transport"
+	"waymark/internal/credential"
 	"waymark/test/pushtest"
 	"waymark/wire"
 	"waymark/wire/coder"
@@ -104,7 +105,7 @@ func TestRefusedHandshakes(t *testing.T) {
 		body         string
 	}{
 		"no token":        {"version=2.10", "", 401, `"message":"Agent token is invalid."`},
-		"unknown":         {"version=2.10", store.NewTokenText(store.RoleAgent), 401, `"message":"Agent token is invalid."`},
+		"unknown":         {"version=2.10", credential.AgentToken.New(), 401, `"message":"Agent token is invalid."`},
 		"reader":          {"version=2.10", reader, 401, `"message":"Agent token is invalid."`},
 		"token first":     {"version=9.9", "", 401, "Agent token"},
 		"newer minor":     {"version=2.11", agent, 400, unsupported("server is at version 2.10, behind requested minor version 2.11")},

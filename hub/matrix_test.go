@@ -15,6 +15,7 @@ import (
 	"waymark/hub"
 	"waymark/hub/api"
 	"waymark/hub/store"
+	"waymark/internal/credential"
 	"waymark/internal/httpapi"
 	"waymark/test/openapitest"
 	"waymark/test/pushtest"
@@ -43,9 +44,9 @@ func TestAPIMatrix(t *testing.T) {
 	}
 	m := &matrix{f, pin.ID}
 	tokens := map[string]int{ // 0: let in
-		"": 401, "nonsense": 401, store.NewTokenText(store.RoleReader): 401, store.NewTokenText(store.RoleAgent): 401,
+		"": 401, "nonsense": 401, credential.ReaderToken.New(): 401, credential.AgentToken.New(): 401,
 		revoked: 401, lost: 401, agent: 403, other: 403, reader: 0,
-		store.NewTokenText(store.RoleOperator): 401, operator: 0,
+		credential.OperatorToken.New(): 401, operator: 0,
 	}
 	// allowed says whether who is let in may have a route at all.
 	allowed := func(path, token string) int {
@@ -71,7 +72,7 @@ func TestAPIMatrix(t *testing.T) {
 	}
 	for path, methods := range m.routes(t) {
 		for _, method := range methods {
-			for text, code := range map[string]int{f.session(reader): 0, store.NewSessionText(): 401} {
+			for text, code := range map[string]int{f.session(reader): 0, credential.Session.New(): 401} {
 				if path == "/api/v0/enroll" {
 					code = 401
 				}
@@ -112,7 +113,7 @@ func TestAPIMatrix(t *testing.T) {
 
 func (f *fixture) revoke(text string) {
 	f.t.Helper()
-	token, err := f.store.TokenByHash(f.t.Context(), store.HashToken(text))
+	token, err := f.store.TokenByHash(f.t.Context(), credential.HashOf(text))
 	if err == nil {
 		err = f.store.RevokeToken(f.t.Context(), token.ID)
 	}
@@ -124,13 +125,13 @@ func (f *fixture) revoke(text string) {
 // session begins a session of the reader's token and returns its text.
 func (f *fixture) session(reader string) string {
 	f.t.Helper()
-	token, err := f.store.TokenByHash(context.Background(), store.HashToken(reader))
+	token, err := f.store.TokenByHash(context.Background(), credential.HashOf(reader))
 	if err != nil {
 		f.t.Fatal(err)
 	}
-	text := store.NewSessionText()
+	text := credential.Session.New()
 	_, err = f.store.CreateSession(context.Background(), store.NewSession{
-		Hash: store.HashToken(text), TokenID: token.ID, ExpiresAt: time.Now().Add(time.Hour),
+		Hash: credential.HashOf(text), TokenID: token.ID, ExpiresAt: time.Now().Add(time.Hour),
 	})
 	if err != nil {
 		f.t.Fatal(err)

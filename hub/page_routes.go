@@ -13,6 +13,7 @@ import (
 	"waymark/hub/consumer"
 	"waymark/hub/page"
 	"waymark/hub/store"
+	"waymark/internal/credential"
 	"waymark/internal/httpapi"
 	"waymark/internal/httpapi/problem"
 	"waymark/internal/text"
@@ -21,10 +22,6 @@ import (
 // pageToken is the name of the token to which the sessions belong that begin
 // with a link which the hub itself prints. Nobody has its text.
 const pageToken = "page"
-
-// sessionLife is how long a browser stays signed in, whatever it does: a
-// working day.
-const sessionLife = 12 * time.Hour
 
 // newPage makes the page for people; see package page.
 func (h *Hub) newPage(database string) *page.Page {
@@ -73,9 +70,9 @@ func (h *Hub) newPageSession(ctx context.Context, tokenID string) (text string, 
 			return "", time.Time{}, err
 		}
 	}
-	text = store.NewSessionText()
+	text = credential.Session.New()
 	session, err := h.store.CreateSession(ctx, store.NewSession{
-		Hash: store.HashToken(text), TokenID: tokenID, ExpiresAt: h.now().Add(sessionLife),
+		Hash: credential.HashOf(text), TokenID: tokenID, ExpiresAt: h.now().Add(credential.Session.Life),
 	})
 	if errors.Is(err, store.ErrNotFound) {
 		err = page.ErrUnauthorized

@@ -14,6 +14,7 @@ import (
 
 	"waymark/hub"
 	"waymark/hub/store"
+	"waymark/internal/credential"
 )
 
 // TestLoginMatrix: who gets a link to the page.
@@ -22,7 +23,7 @@ func TestLoginMatrix(t *testing.T) {
 	f := newFixture(t, hub.Options{})
 	reader, agent := f.token(store.RoleReader, ""), f.token(store.RoleAgent, "a")
 	revoked := f.token(store.RoleReader, "")
-	token, err := f.store.TokenByHash(t.Context(), store.HashToken(revoked))
+	token, err := f.store.TokenByHash(t.Context(), credential.HashOf(revoked))
 	if err != nil {
 		t.Fatal(err)
 	}

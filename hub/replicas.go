@@ -3,8 +3,6 @@ package hub
 import (
 	"bytes"
 	"context"
-	"crypto/rand"
-	"crypto/subtle"
 	"encoding/json"
 	"errors"
 	"io"
@@ -21,6 +19,7 @@ import (
 	"waymark/hub/chat"
 	"waymark/hub/store"
 	"waymark/hub/transport"
+	"waymark/internal/credential"
 	"waymark/internal/errtext"
 	"waymark/internal/httpapi"
 	"waymark/internal/httpapi/problem"
@@ -56,7 +55,7 @@ const (
 )
 
 func (r *replicas) init(h *Hub, advertise string) error {
-	r.hub, r.self = h, store.PresentHub{ID: uuid.NewString(), URL: advertise, Secret: rand.Text()}
+	r.hub, r.self = h, store.PresentHub{ID: uuid.NewString(), URL: advertise, Secret: credential.HubSecret.New()}
 	if advertise != "" {
 		u, err := url.Parse(advertise)
 		if err != nil || u.Scheme != "http" && u.Scheme != "https" || u.Host == "" || u.User != nil || u.RawQuery != "" || u.Fragment != "" || u.Path != "" && u.Path != "/" {
@@ -151,7 +150,7 @@ func (r *replicas) handler() http.Handler {
 		Name: "hub", Logger: r.hub.log, MaxBody: maxAsked, WriteTimeout: writeTimeout,
 		Admit: func(request *http.Request) (context.Context, error) {
 			ctx, shown := request.Context(), httpapi.BearerToken(request)
-			valid := r.self.URL != "" && subtle.ConstantTimeCompare([]byte(shown), []byte(r.self.Secret)) == 1
+			valid := r.self.URL != "" && credential.Same(shown, r.self.Secret)
 			transport.Authenticated(ctx, valid)
 			if !valid {
 				return nil, &problem.Error{Code: http.StatusUnauthorized, Message: "unauthorized", Detail: "this is for hubs that share a database"}

@@ -18,6 +18,7 @@ import (
 	"waymark/hub/api"
 	"waymark/hub/store"
 	"waymark/hub/transport"
+	"waymark/internal/credential"
 	"waymark/internal/httpapi"
 	"waymark/test/openapitest"
 	"waymark/test/pushtest"
@@ -123,7 +124,7 @@ func newScoped(t *testing.T) *scoped {
 		"labeled both, and scoped to beta": reader(store.NewToken{ScopeLabels: store.Labels{"env": "prod"}, Scope: []string{"beta"}}),
 		"labeled nobody":                   reader(store.NewToken{ScopeLabels: store.Labels{"env": "dev"}}),
 		"expired":                          reader(store.NewToken{ExpiresAt: time.Now().Add(-time.Minute)}), "revoked": reader(store.NewToken{}),
-		"an agent": f.token(store.RoleAgent, "alpha"), "nobody": "", "unknown": store.NewTokenText(store.RoleReader),
+		"an agent": f.token(store.RoleAgent, "alpha"), "nobody": "", "unknown": credential.ReaderToken.New(),
 	}
 	s.sessions = map[string]string{}
 	for name, token := range s.bearers {
@@ -494,7 +495,7 @@ func TestScopeOfEvents(t *testing.T) {
 	for name := range s.shows {
 		if text, session := s.bearers[name], s.sessions[name]; text != "" {
 			s.revoke(text)
-		} else if found, err := s.store.SessionByHash(t.Context(), store.HashToken(session)); err == nil {
+		} else if found, err := s.store.SessionByHash(t.Context(), credential.HashOf(session)); err == nil {
 			if err := s.store.EndSession(t.Context(), found.ID); err != nil {
 				t.Fatal(err)
 			}

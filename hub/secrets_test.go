@@ -11,6 +11,7 @@ import (
 	"waymark/hub"
 	"waymark/hub/store"
 	"waymark/hub/transport"
+	"waymark/internal/credential"
 	"waymark/test/pushtest"
 	"waymark/wire"
 	"waymark/wire/coder"
@@ -23,7 +24,7 @@ func TestLogsHoldNoSecrets(t *testing.T) {
 	f := newFixture(t, hub.Options{Limits: transport.Limits{Recheck: 10 * time.Millisecond}})
 	endpoint := f.web()
 	agent, reader, revoked := f.token(store.RoleAgent, "a"), f.token(store.RoleReader, ""), f.token(store.RoleAgent, "r")
-	unknown := store.NewTokenText(store.RoleAgent)
+	unknown := credential.AgentToken.New()
 	const payload = "the-payload-of-a-workspace"
 	secrets := []string{agent, reader, revoked, unknown, payload, "hunter2"}
 
@@ -61,7 +62,7 @@ func TestLogsHoldNoSecrets(t *testing.T) {
 	ws := dialWS(t, endpoint, agent)
 	_ = ws.Write(t.Context(), websocket.MessageBinary, []byte(agent+payload))
 	_ = readFrames(ws, timeout)
-	token, err := f.store.TokenByHash(t.Context(), store.HashToken(revoked))
+	token, err := f.store.TokenByHash(t.Context(), credential.HashOf(revoked))
 	if err != nil {
 		t.Fatal(err)
 	}

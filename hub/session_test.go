@@ -14,6 +14,7 @@ import (
 	"waymark/hub"
 	"waymark/hub/store"
 	"waymark/hub/transport"
+	"waymark/internal/credential"
 	"waymark/test/pushtest"
 	"waymark/wire"
 	"waymark/wire/coder"
@@ -85,7 +86,7 @@ func TestLatePush(t *testing.T) {
 		}
 	}
 	// Open is known by its code where the token isn't good.
-	p := f.dial(store.NewTokenText(store.RoleAgent))
+	p := f.dial(credential.AgentToken.New())
 	if _, err := waymark.NewDRPCContextClient(p.conn).Open(p.ctx, &waymark.OpenRequest{}); !wire.IsUnauthorized(err) {
 		t.Errorf("open with a wrong token: %v", err)
 	}
@@ -160,7 +161,7 @@ func TestRevokedTokens(t *testing.T) {
 	stop := f.bystander(endpoint)
 	revoke := func(text string) {
 		t.Helper()
-		token, err := f.store.TokenByHash(t.Context(), store.HashToken(text))
+		token, err := f.store.TokenByHash(t.Context(), credential.HashOf(text))
 		if err != nil {
 			t.Fatal(err)
 		}

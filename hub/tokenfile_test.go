@@ -8,18 +8,19 @@ import (
 
 	"waymark/hub"
 	"waymark/hub/store"
+	"waymark/internal/credential"
 )
 
 func TestReadTokens(t *testing.T) {
 	t.Parallel()
-	agent, reader := store.NewTokenText(store.RoleAgent), store.NewTokenText(store.RoleReader)
+	agent, reader := credential.AgentToken.New(), credential.ReaderToken.New()
 	path := filepath.Join(t.TempDir(), "tokens")
 	text := "# comment\n\n agent\tdev-1 " + agent + "\r\nreader  dashboard   " + reader
 	if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
 		t.Fatal(err)
 	}
 	got, err := hub.ReadTokens(path)
-	if err != nil || len(got) != 2 || got[0].AgentID != "dev-1" || got[0].Role != store.RoleAgent || got[0].Hash != store.HashToken(agent) ||
+	if err != nil || len(got) != 2 || got[0].AgentID != "dev-1" || got[0].Role != store.RoleAgent || got[0].Hash != credential.HashOf(agent) ||
 		got[1].Name != "dashboard" || got[1].Role != store.RoleReader || got[1].AgentID != "" {
 		t.Errorf("tokens are %+v, %v", got, err)
 	}
@@ -40,7 +41,7 @@ func TestReadTokens(t *testing.T) {
 
 func TestParseTokensRefused(t *testing.T) {
 	t.Parallel()
-	agent := store.NewTokenText(store.RoleAgent)
+	agent := credential.AgentToken.New()
 	for text, want := range map[string]string{
 		"agent dev-1":                             "three",
 		"agent dev-1 " + agent + " x":             "three",
@@ -61,7 +62,7 @@ func TestParseTokensRefused(t *testing.T) {
 }
 
 func FuzzParseTokens(f *testing.F) {
-	f.Add("# c\nagent dev-1 " + store.NewTokenText(store.RoleAgent))
+	f.Add("# c\nagent dev-1 " + credential.AgentToken.New())
 	f.Add("reader x wmr_")
 	f.Fuzz(func(t *testing.T, text string) {
 		tokens, err := hub.ParseTokens(strings.NewReader(text))

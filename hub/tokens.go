@@ -2,7 +2,6 @@ package hub
 
 import (
 	"bufio"
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -13,18 +12,18 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
-	"syscall"
 	"time"
 
 	"waymark/hub/store"
 	"waymark/internal/atomicfile"
+	"waymark/internal/credential"
 )
 
 // CreateToken makes a random token and returns its text, which exists nowhere
 // else. Hash in token is set here.
 func CreateToken(ctx context.Context, st store.Store, token store.NewToken) (text string, _ store.Token, err error) {
-	text = store.NewTokenText(token.Role)
-	token.Hash = store.HashToken(text)
+	text = token.Role.Kind().New()
+	token.Hash = credential.HashOf(text)
 	made, err := st.CreateToken(ctx, token)
 	if err != nil {
 		return "", store.Token{}, err
@@ -44,8 +43,8 @@ const tokenFarewell = 5 * time.Second
 // fs.ErrExist is matched where there is something in the file's place, also a
 // link that leads nowhere.
 func CreateTokenFile(ctx context.Context, st store.Store, token store.NewToken, file string) (_ store.Token, err error) {
-	text := store.NewTokenText(token.Role)
-	if err := WriteSecret(file, text); err != nil {
+	text := token.Role.Kind().New()
+	if err := credential.WriteFile(file, text); err != nil {
 		return store.Token{}, fmt.Errorf("write token: %w", err)
 	}
 	defer func() {
@@ -53,7 +52,7 @@ func CreateTokenFile(ctx context.Context, st store.Store, token store.NewToken, 
 			_ = os.Remove(file)
 		}
 	}()
-	token.Hash = store.HashToken(text)
+	token.Hash = credential.HashOf(text)
 	made, err := st.CreateToken(ctx, token)
 	if err == nil {
 		return made, nil
@@ -69,27 +68,6 @@ func CreateTokenFile(ctx context.Context, st store.Store, token store.NewToken, 
 	return store.Token{}, err
 }
 
-// WriteSecret writes a line into a new file that nobody but its owner can ever read; a
-// failure leaves none. fs.ErrExist is matched where something is in its place.
-func WriteSecret(file, text string) (err error) {
-	// O_EXCL follows no link either; O_NOFOLLOW says so to file systems that
-	// were made before it did.
-	f, err := os.OpenFile(file, os.O_WRONLY|os.O_CREATE|os.O_EXCL|syscall.O_NOFOLLOW, 0o600)
-	if err != nil {
-		return err
-	}
-	defer func() {
-		if err != nil {
-			_ = os.Remove(file)
-		}
-	}()
-	_, err = f.WriteString(text + "\n")
-	if err == nil {
-		err = f.Sync()
-	}
-	return cmp.Or(err, f.Close())
-}
-
 // EnsureToken returns the text of the token in file if it is still good for
 // what token describes; otherwise it makes a new token and writes it there,
 // with mode 0600. That is how a program that embeds a hub keeps the same
@@ -102,7 +80,7 @@ func EnsureToken(ctx context.Context, st store.Store, token store.NewToken, file
 		return "", store.Token{}, fmt.Errorf("read token: %w", err)
 	}
 	if kept != "" {
-		found, err := st.TokenByHash(ctx, store.HashToken(kept))
+		found, err := st.TokenByHash(ctx, credential.HashOf(kept))
 		switch {
 		case errors.Is(err, store.ErrNotFound):
 		case err != nil:
@@ -125,7 +103,7 @@ func EnsureToken(ctx context.Context, st store.Store, token store.NewToken, file
 // readToken returns "" when there is no file, and refuses one that others can
 // read: its token may be known.
 func readToken(file string) (string, error) {
-	data, err := readPrivate(file, maxTokenFile)
+	data, err := credential.ReadFile("token file", file, maxTokenFile)
 	if errors.Is(err, fs.ErrNotExist) {
 		return "", nil
 	}
@@ -158,9 +136,9 @@ const (
 // Empty lines and lines that begin with # don't count. Errors name the line
 // and never quote a token.
 func ReadTokens(file string) ([]store.NewToken, error) {
-	data, err := readPrivate(file, maxTokensFile)
+	data, err := credential.ReadFile("file of tokens", file, maxTokensFile)
 	if err != nil {
-		return nil, fmt.Errorf("read tokens: %w", err)
+		return nil, err
 	}
 	tokens, err := ParseTokens(strings.NewReader(string(data)))
 	if err != nil {
@@ -172,7 +150,7 @@ func ReadTokens(file string) ([]store.NewToken, error) {
 // ParseTokens reads what ReadTokens describes.
 func ParseTokens(r io.Reader) ([]store.NewToken, error) {
 	var tokens []store.NewToken
-	lines := make(map[store.TokenHash]int)
+	lines := make(map[credential.Hash]int)
 	scanner := bufio.NewScanner(r)
 	for n := 1; scanner.Scan(); n++ {
 		fields := strings.Fields(scanner.Text())
@@ -196,7 +174,7 @@ func parseToken(fields []string) (store.NewToken, error) {
 	if len(fields) != 3 {
 		return store.NewToken{}, fmt.Errorf("%d fields, want three: role, agent id or name, token", len(fields))
 	}
-	token := store.NewToken{Role: store.Role(fields[0]), Hash: store.HashToken(fields[2])}
+	token := store.NewToken{Role: store.Role(fields[0]), Hash: credential.HashOf(fields[2])}
 	switch token.Role {
 	case store.RoleAgent:
 		token.AgentID = fields[1]
@@ -205,31 +183,8 @@ func parseToken(fields []string) (store.NewToken, error) {
 	default: // not quoted: a token may stand in the wrong place
 		return store.NewToken{}, fmt.Errorf("the role is not one of agent, reader, operator")
 	}
-	if err := store.CheckTokenText(token.Role, fields[2]); err != nil {
+	if _, err := token.Role.Kind().Parse(fields[2]); err != nil {
 		return store.NewToken{}, err
 	}
 	return token, token.Check()
-}
-
-// readPrivate reads a file of at most limit bytes that nobody but its owner
-// may read.
-func readPrivate(file string, limit int64) ([]byte, error) {
-	// O_NONBLOCK: a FIFO in the place must not hold the program up.
-	f, err := os.OpenFile(file, os.O_RDONLY|syscall.O_NONBLOCK, 0)
-	if err != nil {
-		return nil, err
-	}
-	defer f.Close()
-	info, err := f.Stat()
-	switch {
-	case err != nil:
-		return nil, err
-	case !info.Mode().IsRegular():
-		return nil, fmt.Errorf("%s is not a regular file", file)
-	case info.Mode().Perm()&0o077 != 0:
-		return nil, fmt.Errorf("%s can be read by others (mode %04o): chmod 600 it, and replace its tokens if somebody may have read them", file, info.Mode().Perm())
-	case info.Size() > limit:
-		return nil, fmt.Errorf("%s is larger than %d bytes", file, limit)
-	}
-	return io.ReadAll(io.LimitReader(f, limit))
 }

@@ -12,6 +12,7 @@ import (
 
 	"waymark/hub"
 	"waymark/hub/store"
+	"waymark/internal/credential"
 )
 
 // failing is a store that can't create tokens, or does and says that it
@@ -60,7 +61,7 @@ func TestTokenFile(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	found, err := f.store.TokenByHash(t.Context(), store.HashToken(strings.TrimSpace(string(data))))
+	found, err := f.store.TokenByHash(t.Context(), credential.HashOf(strings.TrimSpace(string(data))))
 	if err != nil || found.ID != made.ID || !found.Allows("a") || found.Allows("b") {
 		t.Errorf("in the file is the token %+v, %v; made was %+v", found, err, made)
 	}

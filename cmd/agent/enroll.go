@@ -3,8 +3,6 @@ package main
 import (
 	"cmp"
 	"context"
-	"crypto/sha256"
-	"encoding/hex"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -19,11 +17,11 @@ import (
 	"waymark/cmd/internal/term"
 	"waymark/host/config"
 	"waymark/host/push"
-	"waymark/hub"
 	"waymark/hub/api"
 	"waymark/hub/client"
 	"waymark/hub/store"
 	"waymark/internal/atomicfile"
+	"waymark/internal/credential"
 	"waymark/internal/text"
 )
 
@@ -152,17 +150,16 @@ func (f *enrollFlags) enroll(ctx context.Context, url, secret, file string) (enr
 	if err := os.MkdirAll(filepath.Dir(file), 0o700); err != nil {
 		return nil, err
 	}
-	token := store.NewTokenText(store.RoleAgent)
-	if err := hub.WriteSecret(file, token); errors.Is(err, fs.ErrExist) {
+	token := credential.AgentToken.New()
+	if err := credential.WriteFile(file, token); errors.Is(err, fs.ErrExist) {
 		return nil, fmt.Errorf("%s exists already, and is not overwritten: this machine may be enrolled; name another file with --token-file, or remove it", file)
 	} else if err != nil {
 		return nil, fmt.Errorf("write token: %w", err)
 	}
 	hostname, _ := os.Hostname()
-	sum := sha256.Sum256([]byte(token))
 	name := text.Line(cmp.Or(f.name, hostname), maxAgentName)
 	for range enrollTries {
-		enrolled, err = client.New(url, client.Options{Token: secret}).Enroll(ctx, hex.EncodeToString(sum[:]), name)
+		enrolled, err = client.New(url, client.Options{Token: secret}).Enroll(ctx, fmt.Sprintf("%x", credential.HashOf(token)), name)
 		if !errors.Is(err, client.ErrUnreachable) {
 			break
 		}

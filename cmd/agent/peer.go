@@ -9,7 +9,7 @@ import (
 	"waymark/cmd/internal/cli"
 	"waymark/host/config"
 	"waymark/host/push"
-	"waymark/hub/store"
+	"waymark/internal/credential"
 )
 
 // peer is the control plane elsewhere that is pushed to.
@@ -87,8 +87,8 @@ func choosePeer(s *runSettings, c *config.Config, paths *config.Paths) (*peer, e
 	if err != nil {
 		return nil, err
 	}
-	if role, known := store.RoleOfToken(token); known && role != store.RoleAgent {
-		return nil, cli.Usage("token file %s holds a token of role %s, which pushes nothing: make an agent's with 'hub token create --role agent', or enroll with 'agent enroll'", tokenFile, role)
+	if kind := credential.Of(token); kind != credential.AgentToken && kind.Prefix != "" {
+		return nil, cli.Usage("token file %s holds %s, which pushes nothing: make an agent's with 'hub token create --role agent', or enroll with 'agent enroll'", tokenFile, kind.Name)
 	}
 	return &peer{url: url, token: token}, nil
 }

@@ -16,10 +16,10 @@ import (
 
 	"waymark/cmd/internal/cli"
 	"waymark/cmd/internal/term"
-	"waymark/hub"
 	"waymark/hub/api"
 	"waymark/hub/client"
 	"waymark/hub/store"
+	"waymark/internal/credential"
 	"waymark/wire/approval"
 )
 
@@ -51,7 +51,7 @@ keygen and sign need no hub; add, list and revoke need an operator's token.`,
 // writeNew writes a line, or what ends with one, to a file that isn't there yet, and that
 // only its owner can read.
 func writeNew(path, text string) error {
-	err := hub.WriteSecret(path, strings.TrimSuffix(text, "\n"))
+	err := credential.WriteFile(path, strings.TrimSuffix(text, "\n"))
 	if errors.Is(err, fs.ErrExist) {
 		return existsAlready(path)
 	}
@@ -213,7 +213,7 @@ const maxKeyFile = 16 << 10
 // readKey reads a private key from a file that nobody else can read. Its errors never
 // repeat what the file holds.
 func readKey(path string) (ed25519.PrivateKey, error) {
-	data, err := readOwn("key file", path, maxKeyFile, "make a new key if somebody could have")
+	data, err := credential.ReadFile("key file", path, maxKeyFile)
 	if err != nil {
 		return nil, err
 	}

@@ -11,10 +11,8 @@ import (
 	"waymark/cmd/internal/cli"
 	"waymark/cmd/internal/term"
 	"waymark/hub/store"
+	"waymark/internal/credential"
 )
-
-// codeLife is how long a code holds: time to walk to another machine.
-const codeLife = 10 * time.Minute
 
 func newEnroll() *cobra.Command {
 	cmd := &cobra.Command{
@@ -66,10 +64,10 @@ enrolls has that id, which mustn't be taken; otherwise the hub chooses one.`,
 		Args:    cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			f.made.MaxUses = 1
-			return f.run(cmd, store.NewEnrollmentCode())
+			return f.run(cmd, credential.EnrollmentCode.New())
 		},
 	}
-	f.add(cmd, codeLife.String())
+	f.add(cmd, credential.EnrollmentCode.Life.String())
 	cmd.Flags().StringVar(&f.made.AgentID, "agent", "", "`id` that the agent will have (default one that the hub chooses)")
 	return cmd
 }
@@ -84,9 +82,9 @@ labels, until it expires or is used up: keep it as you would a token. 'hub enrol
 revoke --tokens' also revokes the tokens that were made with it.`,
 		Example: "  hub enroll key --uses 50 --expires 30d --label env=prod --out fleet.key",
 		Args:    cobra.NoArgs,
-		RunE:    func(cmd *cobra.Command, _ []string) error { return f.run(cmd, store.NewEnrollmentKey()) },
+		RunE:    func(cmd *cobra.Command, _ []string) error { return f.run(cmd, credential.EnrollmentKey.New()) },
 	}
-	f.add(cmd, "30d")
+	f.add(cmd, fmt.Sprintf("%dd", credential.EnrollmentKey.Life/(24*time.Hour)))
 	cmd.Flags().IntVar(&f.made.MaxUses, "uses", 0, "`number` of agents that it lets in")
 	return cmd
 }

@@ -22,6 +22,7 @@ import (
 	"waymark/hub/local"
 	"waymark/hub/store"
 	"waymark/internal/atomicfile"
+	"waymark/internal/credential"
 	"waymark/internal/httpapi/apiclient"
 )
 
@@ -74,7 +75,7 @@ func readProfiles() (*profiles, error) {
 	if err != nil {
 		return p, nil //nolint:nilerr // nobody can have made one
 	}
-	data, err := readOwn("profiles", path, maxProfiles, "look at what it says")
+	data, err := credential.ReadFile("profiles", path, maxProfiles)
 	if errors.Is(err, fs.ErrNotExist) {
 		return p, nil
 	}
@@ -266,11 +267,11 @@ func makeProfile(cmd *cobra.Command, name, at string, files []string) (*profile,
 		if err != nil {
 			return nil, err
 		}
-		data, err := readOwn("token file", path, maxTokenFile, "make a new token if somebody could have")
+		token, err := credential.ReadToken(path)
 		if err != nil {
 			return nil, err
 		}
-		role, known := store.RoleOfToken(strings.TrimSpace(string(data)))
+		role, known := store.RoleOfToken(token)
 		switch {
 		case !known:
 			return nil, fmt.Errorf("token file %s holds no token of a hub", path)

@@ -5,12 +5,9 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"io/fs"
-	"os"
 	"slices"
 	"strings"
-	"syscall"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -19,6 +16,7 @@ import (
 	"waymark/cmd/internal/term"
 	"waymark/hub/client"
 	"waymark/hub/store"
+	"waymark/internal/credential"
 )
 
 // reader is how the commands that read reach a hub.
@@ -99,45 +97,17 @@ func (r *reader) tokenFileOf(p *profile) string {
 	return cmp.Or(p.Tokens[r.role], p.Tokens[store.RoleOperator])
 }
 
-// maxTokenFile bounds a file with a token.
-const maxTokenFile = 4 << 10
-
-// readToken reads a token of a role, or an operator's, from a file that nobody else can read. Its errors never
-// repeat what the file holds.
+// readToken reads a token of a role, or an operator's, from a file that nobody else can
+// read. Its errors never repeat what the file holds.
 func readToken(role store.Role, path string) (string, error) {
-	data, err := readOwn("token file", path, maxTokenFile, "make a new token if somebody could have")
-	if err != nil {
-		return "", err
+	token, err := credential.ReadToken(path)
+	if err != nil || credential.OperatorToken.Is(token) {
+		return token, err
 	}
-	token := strings.TrimSpace(string(data))
-	if is, _ := store.RoleOfToken(token); is == store.RoleOperator {
-		role = is
-	}
-	if err := store.CheckTokenText(role, token); err != nil {
+	if _, err := role.Kind().Parse(token); err != nil {
 		return "", fmt.Errorf("token file %s: %w", path, err)
 	}
 	return token, nil
-}
-
-// readOwn reads at most limit bytes of a file that nobody else can read.
-func readOwn(what, path string, limit int64, otherwise string) ([]byte, error) {
-	f, err := os.OpenFile(path, os.O_RDONLY|syscall.O_NONBLOCK, 0)
-	if err != nil {
-		return nil, fmt.Errorf("%s: %w", what, err)
-	}
-	defer func() { _ = f.Close() }()
-	info, err := f.Stat()
-	if err != nil {
-		return nil, fmt.Errorf("%s: %w", what, err)
-	}
-	if info.Mode().IsRegular() && info.Mode().Perm()&0o077 != 0 {
-		return nil, fmt.Errorf("%s %s can be read by others: chmod 600 it, and %s", what, path, otherwise)
-	}
-	data, err := io.ReadAll(io.LimitReader(f, limit))
-	if err != nil {
-		return nil, fmt.Errorf("%s: %w", what, err)
-	}
-	return data, nil
 }
 
 // with runs something with a client.

@@ -18,6 +18,7 @@ import (
 	"waymark/hub"
 	"waymark/hub/store"
 	"waymark/hub/store/drivers"
+	"waymark/internal/credential"
 	"waymark/snapshot"
 	"waymark/test/randtest"
 	"waymark/test/stoptest"
@@ -94,7 +95,7 @@ func TestStop(t *testing.T) {
 		"a hub that is asked": func(t *testing.T, dir string) *stoptest.Process {
 			address, accepted := stoptest.Deaf(t)
 			token := filepath.Join(dir, "token")
-			if err := os.WriteFile(token, []byte(store.NewTokenText(store.RoleReader)+"\n"), 0o600); err != nil {
+			if err := os.WriteFile(token, []byte(credential.ReaderToken.New()+"\n"), 0o600); err != nil {
 				t.Fatal(err)
 			}
 			p := stoptest.Start(t, exec.Command("hub", "agents", "--url", "http://"+address, "--token-file", token))

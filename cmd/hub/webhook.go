@@ -14,6 +14,7 @@ import (
 	"waymark/cmd/internal/term"
 	"waymark/hub/store"
 	"waymark/hub/webhook"
+	"waymark/internal/credential"
 )
 
 func newWebhook() *cobra.Command {
@@ -42,7 +43,7 @@ func newWebhookAdd() *cobra.Command {
 	var db, out string
 	var asJSON bool
 	var types []string
-	made := store.NewWebhook{Secret: store.NewWebhookSecret()}
+	made := store.NewWebhook{Secret: credential.WebhookSecret.New()}
 	cmd := &cobra.Command{
 		Use:   "add URL",
 		Short: "Add a webhook, and show the secret that signs what it gets",

@@ -12,6 +12,7 @@ import (
 	"waymark/hub/api"
 	"waymark/hub/consumer"
 	"waymark/hub/store"
+	"waymark/internal/credential"
 )
 
 // page asks for agents, and returns their ids, how many there are on all pages, and
@@ -156,7 +157,7 @@ func TestAgentOrder(t *testing.T) {
 	f := newFixture(t, consumer.Limits{})
 	for i, name := range []string{"zebra", "agent-10", "Agent-2", "agent-1", "Beta", "beta", "agent-2", " ", "", "Ärger", "agent-007", "beta 12", "beta 9"} {
 		id := fmt.Sprintf("%c-%02d", 'z'-rune(i), i)
-		_, err := f.store.CreateToken(t.Context(), store.NewToken{Role: store.RoleAgent, AgentID: id, Name: name, Hash: store.HashToken(id)})
+		_, err := f.store.CreateToken(t.Context(), store.NewToken{Role: store.RoleAgent, AgentID: id, Name: name, Hash: credential.HashOf(id)})
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -6,6 +6,7 @@ import (
 
 	"waymark/hub/api"
 	"waymark/hub/store"
+	"waymark/internal/credential"
 	"waymark/internal/httpapi/problem"
 	"waymark/wire/approval"
 )
@@ -58,7 +59,7 @@ func (a *API) addApproval(c *call) error {
 	if err != nil {
 		return refused("%v", err)
 	}
-	if !a.opts.Now().Before(claim.Expires) {
+	if credential.Expired(a.opts.Now(), claim.Expires) {
 		return refused("it has expired; sign one anew")
 	}
 	kept, err := a.store.AddApproval(c.Context(), store.NewApproval{

@@ -23,6 +23,7 @@ import (
 	"waymark/hub/store"
 	"waymark/hub/store/sqlite"
 	"waymark/internal/clientview"
+	"waymark/internal/credential"
 	"waymark/internal/httpapi/problem"
 	"waymark/snapshot"
 	"waymark/test/openapitest"
@@ -112,7 +113,7 @@ func (f *fixture) stop() {
 }
 
 func (f *fixture) lookup(ctx context.Context, text string) (store.Token, error) {
-	token, err := f.store.TokenByHash(ctx, store.HashToken(text))
+	token, err := f.store.TokenByHash(ctx, credential.HashOf(text))
 	if errors.Is(err, store.ErrNotFound) || err == nil && token.Revoked() {
 		err = consumer.ErrUnauthorized
 	}
@@ -137,8 +138,8 @@ func (f *fixture) connect(ids ...string) {
 
 func (f *fixture) token(role store.Role, agentID string) string {
 	f.Helper()
-	text := store.NewTokenText(role)
-	_, err := f.store.CreateToken(context.Background(), store.NewToken{Role: role, AgentID: agentID, Hash: store.HashToken(text)})
+	text := role.Kind().New()
+	_, err := f.store.CreateToken(context.Background(), store.NewToken{Role: role, AgentID: agentID, Hash: credential.HashOf(text)})
 	if err != nil {
 		f.Fatal(err)
 	}
@@ -184,7 +185,7 @@ func (f *fixture) session(agentID string) {
 
 // text is an instruction file.
 func text(source, content string) snapshot.Resource {
-	sum := store.HashToken(content)
+	sum := credential.HashOf(content)
 	return snapshot.Resource{
 		Kind: abi.KindInstructionFile, Source: source, Status: snapshot.StatusOK, ContentHash: sum[:],
 		SizeBytes: int64(len(content)), Payload: []byte(content), Resolver: "waymark/context@1.0.0",

@@ -15,6 +15,7 @@ import (
 	"waymark/hub/consumer"
 	"waymark/hub/store"
 	"waymark/hub/store/sqlite"
+	"waymark/internal/credential"
 	"waymark/snapshot"
 	"waymark/test/synctestproc"
 )
@@ -64,7 +65,7 @@ func TestRevoked(t *testing.T) {
 	f.reader = f.token(store.RoleReader, "")
 	mine := f.follow("?after=1")
 	waiting := f.waits(1)
-	token, err := f.store.TokenByHash(t.Context(), store.HashToken(f.reader))
+	token, err := f.store.TokenByHash(t.Context(), credential.HashOf(f.reader))
 	if err == nil {
 		err = f.store.RevokeToken(t.Context(), token.ID)
 	}

@@ -5,14 +5,13 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
 	"net"
 	"os"
 	"path/filepath"
-	"syscall"
 	"time"
 
 	"waymark/internal/atomicfile"
+	"waymark/internal/credential"
 )
 
 // Place is where a hub listens.
@@ -58,15 +57,10 @@ func placeFile(state string) string { return filepath.Join(state, "hub.json") }
 const maxPlace = 16 << 10
 
 func readPlace(file string) (*Place, error) {
-	f, err := os.OpenFile(file, os.O_RDONLY|syscall.O_NONBLOCK, 0)
+	data, err := credential.ReadFile("hub", file, maxPlace)
 	if errors.Is(err, os.ErrNotExist) {
 		return nil, ErrNone
 	}
-	if err != nil {
-		return nil, err
-	}
-	defer func() { _ = f.Close() }()
-	data, err := io.ReadAll(io.LimitReader(f, maxPlace))
 	if err != nil {
 		return nil, err
 	}

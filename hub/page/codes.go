@@ -1,26 +1,21 @@
 package page
 
 import (
-	"crypto/rand"
-	"crypto/sha256"
-	"encoding/base64"
 	"errors"
 	"slices"
 	"sync"
 	"time"
 
+	"waymark/internal/credential"
+
 	"golang.org/x/time/rate"
 )
 
 const (
-	// codeLife is long enough to change from a terminal to a browser.
-	codeLife = 10 * time.Minute
 	// maxCodes and maxOwn bound what those who have a token can make a hub hold,
 	// and keep one of them from replacing the codes of others.
 	maxCodes = 1024
 	maxOwn   = 32
-	// codeBytes are 128 bits, which nobody guesses in ten minutes at any rate.
-	codeBytes = 16
 	// Wrong codes are counted by client, so that nobody fills the log. Three a
 	// second are no hindrance to people.
 	triesPerSecond = 3
@@ -53,7 +48,7 @@ type Codes struct {
 }
 
 type code struct {
-	hash    [sha256.Size]byte
+	hash    credential.Hash
 	owner   string
 	expires time.Time
 }
@@ -69,11 +64,8 @@ func NewCodes(opts CodesOptions) *Codes {
 // Give gives out a new code on behalf of an owner, whose oldest one it replaces
 // if there are too many. Its text exists nowhere else.
 func (c *Codes) Give(owner string) (text string, expires time.Time) {
-	var secret [codeBytes]byte
-	_, _ = rand.Read(secret[:]) // never fails, says its documentation
-	text = base64.RawURLEncoding.EncodeToString(secret[:])
-	now := c.now()
-	expires = now.Add(codeLife)
+	text, now := credential.LoginCode.New(), c.now()
+	expires = now.Add(credential.LoginCode.Life)
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.drop(now)
@@ -91,7 +83,7 @@ func (c *Codes) Give(owner string) (text string, expires time.Time) {
 	case len(c.given) >= maxCodes:
 		c.given = slices.Delete(c.given, 0, 1)
 	}
-	c.given = append(c.given, code{sha256.Sum256([]byte(text)), owner, expires})
+	c.given = append(c.given, code{credential.HashOf(text), owner, expires})
 	return text, expires
 }
 
@@ -104,11 +96,10 @@ func (c *Codes) Give(owner string) (text string, expires time.Time) {
 // ErrCode and ErrTooMany.
 func (c *Codes) Take(client, text string) (owner string, err error) {
 	now := c.now()
-	hash := sha256.Sum256([]byte(text))
+	hash := credential.HashOf(text)
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.drop(now)
-	// Hashes are compared, of which the time tells nothing that helps.
 	i := slices.IndexFunc(c.given, func(g code) bool { return g.hash == hash })
 	if i < 0 {
 		return "", c.wrong(client, now)
@@ -136,5 +127,5 @@ func (c *Codes) wrong(client string, now time.Time) error {
 
 // drop forgets codes that are too old. c.mu is held.
 func (c *Codes) drop(now time.Time) {
-	c.given = slices.DeleteFunc(c.given, func(g code) bool { return !now.Before(g.expires) })
+	c.given = slices.DeleteFunc(c.given, func(g code) bool { return credential.Expired(now, g.expires) })
 }

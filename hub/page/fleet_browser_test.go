@@ -10,6 +10,7 @@ import (
 	"github.com/chromedp/chromedp/kb"
 
 	"waymark/hub/store"
+	"waymark/internal/credential"
 	"waymark/test/pushtest"
 	"waymark/wire/waymark"
 )
@@ -25,7 +26,7 @@ func (s *site) fleet(n int) {
 	var seen []string
 	for i := range tokens {
 		id := fmt.Sprintf("agent-%04d", i)
-		tokens[i] = store.NewToken{Hash: store.HashToken(id), Role: store.RoleAgent, AgentID: id, Name: fmt.Sprintf("workspace %04d", i)}
+		tokens[i] = store.NewToken{Hash: credential.HashOf(id), Role: store.RoleAgent, AgentID: id, Name: fmt.Sprintf("workspace %04d", i)}
 		if i >= 10 || n == 1 {
 			seen = append(seen, id)
 		}

@@ -24,6 +24,7 @@ import (
 	"waymark/hub"
 	"waymark/hub/store"
 	"waymark/hub/store/sqlite"
+	"waymark/internal/credential"
 	"waymark/snapshot"
 	"waymark/test/pushtest"
 	"waymark/wire"
@@ -287,7 +288,7 @@ func workspace() ([]*pushtest.Resource, []*waymark.Plugin) {
 // revoke revokes the reader's token, and so signs all browsers out from afar.
 func (s *site) revoke() {
 	s.t.Helper()
-	token, err := s.store.TokenByHash(s.t.Context(), store.HashToken(s.reader))
+	token, err := s.store.TokenByHash(s.t.Context(), credential.HashOf(s.reader))
 	if err == nil {
 		err = s.store.RevokeToken(s.t.Context(), token.ID)
 	}

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"time"
 
+	"waymark/internal/credential"
 	"waymark/internal/lazyregexp"
 )
 
@@ -48,7 +49,7 @@ type Approval struct {
 }
 
 // Live reports whether agents get the approval.
-func (a *Approval) Live(now time.Time) bool { return a.RevokedAt.IsZero() && now.Before(a.ExpiresAt) }
+func (a *Approval) Live(now time.Time) bool { return credential.Valid(now, a.ExpiresAt, a.RevokedAt) }
 
 // ApprovalsGoneBefore is the end before which approvals are no longer kept.
 func ApprovalsGoneBefore(now time.Time) time.Time { return now.Add(-approvalsKept) }

@@ -8,6 +8,7 @@ import (
 	"strings"
 	"unicode/utf8"
 
+	"waymark/internal/credential"
 	"waymark/snapshot"
 )
 
@@ -26,7 +27,7 @@ const (
 // Check reports whether every store can hold the token.
 func (t *NewToken) Check() error {
 	switch {
-	case t.Role.prefix() == "":
+	case t.Role.Kind() == (credential.Kind{}):
 		return fmt.Errorf("%w: role %q is not one of agent, reader, operator", ErrInvalid, t.Role)
 	case t.Role != RoleAgent && t.AgentID != "":
 		return fmt.Errorf("%w: a token of role %s belongs to no agent", ErrInvalid, t.Role)
@@ -43,7 +44,7 @@ func (t *NewToken) Check() error {
 		return fmt.Errorf("%w: the scope names no agent", ErrInvalid)
 	case len(t.Scope) > maxScope:
 		return fmt.Errorf("%w: the scope names %d agents, at most %d are allowed", ErrInvalid, len(t.Scope), maxScope)
-	case t.Hash == TokenHash{}:
+	case t.Hash == credential.Hash{}:
 		return fmt.Errorf("%w: the token has no hash", ErrInvalid)
 	case len(t.Name) > maxName || !isText(t.Name):
 		return fmt.Errorf("%w: a name is at most %d bytes of UTF-8 without NUL", ErrInvalid, maxName)

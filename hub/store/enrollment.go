@@ -2,12 +2,13 @@ package store
 
 import (
 	"context"
-	"crypto/rand"
 	"errors"
 	"fmt"
 	"math"
 	"strings"
 	"time"
+
+	"waymark/internal/credential"
 )
 
 // Enrollments is the part of a Store that keeps the codes and keys with which agents
@@ -31,7 +32,7 @@ type Enrollments interface {
 	//
 	// ErrNotFound says that there is no such code or key, or that it is used up, expired
 	// or revoked; ErrAgentExists that the agent that it is for is there already.
-	Enroll(ctx context.Context, hash TokenHash, agent NewAgent) (Token, error)
+	Enroll(ctx context.Context, hash credential.Hash, agent NewAgent) (Token, error)
 }
 
 // ErrAgentExists says that an agent can't be made, because it is there.
@@ -39,7 +40,7 @@ var ErrAgentExists = errors.New("the agent exists already")
 
 // NewEnrollment describes a code or a key to be added.
 type NewEnrollment struct {
-	Hash TokenHash
+	Hash credential.Hash
 	Name string // for people
 	// AgentID is the one that the agent will have; "" lets the hub choose. It needs
 	// MaxUses 1.
@@ -86,56 +87,26 @@ type Enrollment struct {
 
 // Valid reports whether it can be used.
 func (e *Enrollment) Valid(now time.Time) bool {
-	return e.RevokedAt.IsZero() && now.Before(e.ExpiresAt) && e.Uses < e.MaxUses
+	return credential.Valid(now, e.ExpiresAt, e.RevokedAt) && e.Uses < e.MaxUses
 }
 
 // NewAgent is an agent that enrolls. It makes its token itself, and shows the hub its
 // hash.
 type NewAgent struct {
-	Token TokenHash
+	Token credential.Hash
 	Name  string // for people
-}
-
-const (
-	enrollmentPrefix = "wme_"
-	// codeLetters are those of Crockford's base32, which has no letters that are taken
-	// for others; a code has 13 of them, which is 65 random bits.
-	codeLetters = "0123456789ABCDEFGHJKMNPQRSTVWXYZ"
-	codeLength  = 13
-)
-
-// NewEnrollmentKey returns the text of a new random key.
-func NewEnrollmentKey() string { return newText(enrollmentPrefix) }
-
-// NewEnrollmentCode returns the text of a new random code, which people can type.
-func NewEnrollmentCode() string {
-	var random [codeLength]byte
-	_, _ = rand.Read(random[:]) // never fails, says its documentation
-	var b strings.Builder
-	for i, c := range random {
-		if i == 4 || i == 8 {
-			b.WriteByte('-')
-		}
-		b.WriteByte(codeLetters[c%32])
-	}
-	return b.String()
 }
 
 // ParseEnrollment returns the hash of a key, or of a code however it is typed. The
 // error never holds the text.
-func ParseEnrollment(text string) (TokenHash, error) {
+func ParseEnrollment(text string) (credential.Hash, error) {
 	text = strings.TrimSpace(text)
-	if secret, ok := strings.CutPrefix(text, enrollmentPrefix); ok && len(secret) == minSecret {
-		return HashToken(text), nil
+	for _, kind := range []credential.Kind{credential.EnrollmentKey, credential.EnrollmentCode} {
+		if secret, err := kind.Parse(text); err == nil {
+			return credential.HashOf(secret), nil
+		}
 	}
-	if len(text) > 2*codeLength {
-		return TokenHash{}, errEnrollmentText
-	}
-	code := strings.NewReplacer("-", "", " ", "", "O", "0", "I", "1", "L", "1").Replace(strings.ToUpper(text))
-	if len(code) != codeLength || strings.Trim(code, codeLetters) != "" {
-		return TokenHash{}, errEnrollmentText
-	}
-	return HashToken(code), nil
+	return credential.Hash{}, errEnrollmentText
 }
 
 var errEnrollmentText = fmt.Errorf("%w: that is neither a code nor a key for enrolling; hub enroll makes them", ErrInvalid)

@@ -2,14 +2,14 @@ package store
 
 import (
 	"context"
-	"fmt"
-	"strings"
 	"time"
+
+	"waymark/internal/credential"
 )
 
 // NewSession describes a session to be added.
 type NewSession struct {
-	Hash TokenHash
+	Hash credential.Hash
 	// TokenID is the reader's or operator's token that the session belongs to.
 	TokenID   string
 	ExpiresAt time.Time
@@ -28,15 +28,12 @@ type Session struct {
 
 // Until is when the session ends unless it is ended before: its own end or its
 // token's.
-func (s *Session) Until() time.Time {
-	if t := s.Token.ExpiresAt; !t.IsZero() && t.Before(s.ExpiresAt) {
-		return t
-	}
-	return s.ExpiresAt
-}
+func (s *Session) Until() time.Time { return credential.Sooner(s.ExpiresAt, s.Token.ExpiresAt) }
 
 // Valid reports whether the session opens anything.
-func (s *Session) Valid(now time.Time) bool { return s.Token.Valid(now) && now.Before(s.ExpiresAt) }
+func (s *Session) Valid(now time.Time) bool {
+	return credential.Valid(now, s.Until(), s.Token.RevokedAt)
+}
 
 // MaxSessions bounds the sessions of one token; a new one ends the oldest.
 const MaxSessions = 64
@@ -48,22 +45,10 @@ type Sessions interface {
 	CreateSession(ctx context.Context, session NewSession) (Session, error)
 	// SessionByHash returns the session with the hash. One whose token was
 	// deleted is gone; one that isn't valid may still be found.
-	SessionByHash(ctx context.Context, hash TokenHash) (Session, error)
+	SessionByHash(ctx context.Context, hash credential.Hash) (Session, error)
 	// ValidSessions returns those of ids whose sessions are valid, in any
 	// order.
 	ValidSessions(ctx context.Context, ids []string) ([]string, error)
 	// EndSession removes the session. One that is gone already is none.
 	EndSession(ctx context.Context, id string) error
-}
-
-// NewSessionText returns the text of a new random session.
-func NewSessionText() string { return newText(sessionPrefix) }
-
-// CheckSessionText reports whether text has the form of a session's, which no
-// token has. The error never holds the text.
-func CheckSessionText(text string) error {
-	if len(text) != len(sessionPrefix)+minSecret || !strings.HasPrefix(text, sessionPrefix) {
-		return fmt.Errorf("%w: not the text of a session", ErrInvalid)
-	}
-	return nil
 }

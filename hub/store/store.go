@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"time"
 
+	"waymark/internal/credential"
 	"waymark/snapshot"
 )
 
@@ -23,7 +24,7 @@ type Store interface {
 	// ErrTokenExists.
 	CreateToken(ctx context.Context, token NewToken) (Token, error)
 	// TokenByHash returns the token with the hash, revoked ones too.
-	TokenByHash(ctx context.Context, hash TokenHash) (Token, error)
+	TokenByHash(ctx context.Context, hash credential.Hash) (Token, error)
 	// TouchToken sets the token's LastUsedAt to now.
 	TouchToken(ctx context.Context, id string) error
 	// Tokens lists all tokens, the oldest first.

@@ -2,15 +2,14 @@ package store_test
 
 import (
 	"crypto/sha256"
-	"errors"
 	"math"
 	"reflect"
 	"slices"
-	"strings"
 	"testing"
 	"time"
 
 	"waymark/hub/store"
+	"waymark/internal/credential"
 	"waymark/snapshot"
 )
 
@@ -71,27 +70,16 @@ func TestRetention(t *testing.T) {
 	}
 }
 
-func TestTokenText(t *testing.T) {
-	for _, role := range []store.Role{store.RoleAgent, store.RoleReader} {
-		a, b := store.NewTokenText(role), store.NewTokenText(role)
-		if a == b || store.HashToken(a) == store.HashToken(b) {
-			t.Errorf("%s: the same token twice", role)
-		}
-		if err := store.CheckTokenText(role, a); err != nil {
-			t.Error(err)
+// TestRoles: a role's tokens are known by their form, and those of no role have none.
+func TestRoles(t *testing.T) {
+	for _, role := range []store.Role{store.RoleAgent, store.RoleReader, store.RoleOperator} {
+		if got, known := store.RoleOfToken(role.Kind().New()); !known || got != role {
+			t.Errorf("a token of %s is one of %s", role, got)
 		}
 	}
-	good := store.NewTokenText(store.RoleAgent)
-	for name, tc := range map[string]struct {
-		role store.Role
-		text string
-	}{
-		"other role": {store.RoleReader, good}, "no role": {"", good}, "empty": {store.RoleAgent, ""}, "short": {store.RoleAgent, good[:46]},
-		"long": {store.RoleAgent, good + strings.Repeat("a", 300)}, "NUL": {store.RoleAgent, good + "\x00"}, "blank": {store.RoleAgent, good + " "},
-	} {
-		err := store.CheckTokenText(tc.role, tc.text)
-		if !errors.Is(err, store.ErrInvalid) || strings.Contains(err.Error(), good[4:20]) {
-			t.Errorf("%s: %v", name, err)
+	for _, text := range []string{"", "wma_short", store.Role("admin").Kind().New(), credential.Session.New()} {
+		if role, known := store.RoleOfToken(text); known {
+			t.Errorf("%q is a token of %s", text, role)
 		}
 	}
 }

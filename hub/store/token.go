@@ -1,13 +1,10 @@
 package store
 
 import (
-	"crypto/rand"
-	"crypto/sha256"
-	"encoding/base64"
-	"fmt"
 	"slices"
-	"strings"
 	"time"
+
+	"waymark/internal/credential"
 )
 
 // Role says what a token opens.
@@ -25,12 +22,9 @@ const (
 	RoleOperator Role = "operator"
 )
 
-// TokenHash is SHA-256 of a token's text.
-type TokenHash [sha256.Size]byte
-
 // NewToken describes a token to be added.
 type NewToken struct {
-	Hash TokenHash
+	Hash credential.Hash
 	Role Role
 	// AgentID is the agent that an agent's token belongs to; others have none.
 	AgentID string
@@ -78,10 +72,10 @@ type Token struct {
 func (t *Token) Revoked() bool { return !t.RevokedAt.IsZero() }
 
 // Expired reports whether the token's time is up.
-func (t *Token) Expired(now time.Time) bool { return !t.ExpiresAt.IsZero() && !now.Before(t.ExpiresAt) }
+func (t *Token) Expired(now time.Time) bool { return credential.Expired(now, t.ExpiresAt) }
 
 // Valid reports whether the token opens anything.
-func (t *Token) Valid(now time.Time) bool { return !t.Revoked() && !t.Expired(now) }
+func (t *Token) Valid(now time.Time) bool { return credential.Valid(now, t.ExpiresAt, t.RevokedAt) }
 
 // Allows reports whether a reader with the token may know of the agent.
 func (t *Token) Allows(agentID string) bool {
@@ -92,81 +86,19 @@ func (t *Token) Allows(agentID string) bool {
 	return found
 }
 
-// Token texts are a prefix, so that people and secret scanners know what they
-// see, and 32 random bytes in unpadded base64url.
-const (
-	agentPrefix    = "wma_"
-	readerPrefix   = "wmr_"
-	operatorPrefix = "wmo_"
-	sessionPrefix  = "wms_"
-	tokenBytes     = 32
-	// minSecret is what a provisioned token must have after its prefix: the
-	// length of 32 bytes in base64url, so that a plain hash of it is safe.
-	minSecret = 43
-	// maxToken keeps absurd texts out of the hash function.
-	maxToken = 256
-)
+// kinds are the roles' tokens.
+var kinds = map[Role]credential.Kind{RoleAgent: credential.AgentToken, RoleReader: credential.ReaderToken, RoleOperator: credential.OperatorToken}
 
-// prefix returns what the role's tokens begin with, or "" for an unknown role.
-func (r Role) prefix() string {
-	switch r {
-	case RoleAgent:
-		return agentPrefix
-	case RoleReader:
-		return readerPrefix
-	case RoleOperator:
-		return operatorPrefix
-	}
-	return ""
-}
+// Kind is the kind of the role's tokens; the zero Kind for an unknown role.
+func (r Role) Kind() credential.Kind { return kinds[r] }
 
 // RoleOfToken returns the role whose tokens have the form of a text, if there is one.
 func RoleOfToken(text string) (role Role, known bool) {
-	for _, role := range []Role{RoleAgent, RoleReader, RoleOperator} {
-		if CheckTokenText(role, text) == nil {
+	of := credential.Of(text)
+	for role, kind := range kinds {
+		if kind == of && kind.Is(text) {
 			return role, true
 		}
 	}
 	return "", false
-}
-
-// NewTokenText returns the text of a new random token.
-func NewTokenText(role Role) string { return newText(role.prefix()) }
-
-func newText(prefix string) string {
-	var secret [tokenBytes]byte
-	_, _ = rand.Read(secret[:]) // never fails, says its documentation
-	return prefix + base64.RawURLEncoding.EncodeToString(secret[:])
-}
-
-// HashToken returns what a store keeps of a token's text.
-func HashToken(text string) TokenHash { return sha256.Sum256([]byte(text)) }
-
-// CheckTokenText reports whether text has the form of the role's tokens. The
-// error never holds the text.
-func CheckTokenText(role Role, text string) error {
-	p := role.prefix()
-	if p == "" {
-		return fmt.Errorf("%w: role %q is not one of agent, reader, operator", ErrInvalid, role)
-	}
-	secret, ok := strings.CutPrefix(text, p)
-	switch {
-	case !ok:
-		return fmt.Errorf("%w: a token of role %s begins with %s", ErrInvalid, role, p)
-	case len(secret) < minSecret:
-		return fmt.Errorf("%w: the token has %d characters after %s, at least %d are needed (32 random bytes in base64url)",
-			ErrInvalid, len(secret), p, minSecret)
-	case len(text) > maxToken:
-		return fmt.Errorf("%w: the token is longer than %d bytes", ErrInvalid, maxToken)
-	}
-	for _, c := range []byte(secret) {
-		if !isTokenByte(c) {
-			return fmt.Errorf("%w: the token holds a character outside base64url (letters, digits, - and _)", ErrInvalid)
-		}
-	}
-	return nil
-}
-
-func isTokenByte(c byte) bool {
-	return c >= 'a' && c <= 'z' || c >= 'A' && c <= 'Z' || c >= '0' && c <= '9' || c == '-' || c == '_'
 }

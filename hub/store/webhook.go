@@ -2,8 +2,6 @@ package store
 
 import (
 	"context"
-	"crypto/rand"
-	"encoding/base64"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -11,6 +9,8 @@ import (
 	"slices"
 	"strings"
 	"time"
+
+	"waymark/internal/credential"
 )
 
 // Webhooks is the part of a Store that keeps webhooks, what is to be told to them, and
@@ -60,7 +60,6 @@ const (
 
 	maxWebhookURL = 2048
 	maxPluginsHit = 5 // named in a message, of one agent
-	secretPrefix  = "whsec_"
 )
 
 // ErrTooManyWebhooks says that there are MaxWebhooks already.
@@ -87,7 +86,7 @@ func WebhookTypes() []WebhookType {
 type NewWebhook struct {
 	Name string // for people
 	URL  string
-	// Secret signs what is sent: NewWebhookSecret makes one. It is stored as it is, since
+	// Secret signs what is sent, a credential.WebhookSecret. It is stored as it is, since
 	// signing needs it.
 	Secret string
 	// Types are what it is told; empty means all.
@@ -114,8 +113,8 @@ func (w *NewWebhook) Check() error {
 	case u.Scheme == "http" && !w.Insecure:
 		return fmt.Errorf("%w: the URL of a webhook begins with https://; --insecure allows http://", ErrInvalid)
 	}
-	if _, err := WebhookKey(w.Secret); err != nil {
-		return err
+	if _, err := credential.WebhookSecret.Parse(w.Secret); err != nil {
+		return fmt.Errorf("%w: %w", ErrInvalid, err)
 	}
 	for _, t := range w.Types {
 		if !slices.Contains(WebhookTypes(), t) {
@@ -131,24 +130,6 @@ func words(types []WebhookType) []string {
 		list[i] = string(t)
 	}
 	return list
-}
-
-// NewWebhookSecret returns a new random secret, as Standard Webhooks write it.
-func NewWebhookSecret() string {
-	var secret [32]byte
-	_, _ = rand.Read(secret[:]) // never fails, says its documentation
-	return secretPrefix + base64.StdEncoding.EncodeToString(secret[:])
-}
-
-// WebhookKey is the key that a secret stands for. The error never holds the secret.
-func WebhookKey(secret string) ([]byte, error) {
-	text, ok := strings.CutPrefix(secret, secretPrefix)
-	key, err := base64.StdEncoding.DecodeString(text)
-	// Standard Webhooks: between 24 and 64 bytes.
-	if !ok || err != nil || len(key) < 24 || len(key) > 64 {
-		return nil, fmt.Errorf("%w: that is no secret of a webhook: want whsec_ and 24 to 64 bytes in base64", ErrInvalid)
-	}
-	return key, nil
 }
 
 // Webhook is a webhook as it is kept.

@@ -49,11 +49,7 @@ func (s *Sender) Send(ctx context.Context, w *store.Webhook, m *store.Message, n
 	if err := w.Check(); err != nil { // whoever has written to the database
 		return err
 	}
-	key, err := store.WebhookKey(w.Secret)
-	if err != nil {
-		return err
-	}
-	signer, err := standardwebhooks.NewWebhookRaw(key)
+	signer, err := standardwebhooks.NewWebhook(w.Secret)
 	if err != nil {
 		return err
 	}

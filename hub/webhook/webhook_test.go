@@ -25,6 +25,7 @@ import (
 	"waymark/hub/store"
 	"waymark/hub/store/sqlite"
 	"waymark/hub/webhook"
+	"waymark/internal/credential"
 	"waymark/test/synctestproc"
 )
 
@@ -74,7 +75,7 @@ func (r *receiver) got(t *testing.T) []string {
 
 func newReceiver(t *testing.T, answer http.HandlerFunc) (r *receiver, roots *tls.Config) {
 	t.Helper()
-	r = &receiver{secret: store.NewWebhookSecret(), answer: answer}
+	r = &receiver{secret: credential.WebhookSecret.New(), answer: answer}
 	r.Server = httptest.NewTLSServer(r)
 	t.Cleanup(r.Close)
 	pool := x509.NewCertPool()
@@ -178,7 +179,7 @@ func row(t *testing.T, w store.NewWebhook) (open func() store.Store) {
 	if _, err := s.CreateWebhook(t.Context(), w); err != nil {
 		t.Fatal(err)
 	}
-	token := store.NewToken{Role: store.RoleAgent, AgentID: "a", Hash: store.TokenHash{1}}
+	token := store.NewToken{Role: store.RoleAgent, AgentID: "a", Hash: credential.Hash{1}}
 	if _, err := s.CreateToken(t.Context(), token); err != nil {
 		t.Fatal(err)
 	}
@@ -264,7 +265,7 @@ func TestHour(t *testing.T) {
 func testHour(t *testing.T, fails http.HandlerFunc) {
 	begun := time.Now()
 	conns := make(chan net.Conn)
-	r := &receiver{secret: store.NewWebhookSecret(), answer: func(w http.ResponseWriter, request *http.Request) {
+	r := &receiver{secret: credential.WebhookSecret.New(), answer: func(w http.ResponseWriter, request *http.Request) {
 		if time.Since(begun) < time.Hour {
 			fails(w, request)
 		}

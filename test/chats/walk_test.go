@@ -16,7 +16,7 @@ import (
 	"testing"
 	"time"
 
-	"waymark/hub/store"
+	"waymark/internal/credential"
 	"waymark/test/built"
 	"waymark/test/e2e"
 	"waymark/test/process"
@@ -64,7 +64,7 @@ func newWorld(t testing.TB, want workspace.NewToken) *world {
 	w.web = l.Addr().String()
 	w.must(l.Close())
 	w.write(".agents/skills/deploy/ref/times.md", "A minute.\n")
-	agent, reader := store.NewTokenText(store.RoleAgent), store.NewTokenText(store.RoleReader)
+	agent, reader := credential.AgentToken.New(), credential.ReaderToken.New()
 	w.agentToken, w.reader = w.secret("agent.token", agent), w.secret("reader.token", reader)
 	w.secret("tokens", "agent dev "+agent+"\nreader chats "+reader)
 	w.startHub()

@@ -6,7 +6,7 @@ import (
 	"path/filepath"
 	"regexp"
 
-	"waymark/hub/store"
+	"waymark/internal/credential"
 	"waymark/test/process"
 )
 
@@ -30,7 +30,7 @@ func StartHubProcess(ctx context.Context, program string, home Home, agentID str
 	}
 	tokens := home.path("tokens")
 	if _, err := os.Stat(tokens); err != nil {
-		text := store.NewTokenText(store.RoleAgent)
+		text := credential.AgentToken.New()
 		if err := os.WriteFile(h.TokenFile, []byte(text+"\n"), 0o600); err != nil {
 			return nil, err
 		}

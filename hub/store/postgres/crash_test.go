@@ -9,6 +9,7 @@ import (
 
 	"waymark/hub/store"
 	"waymark/hub/store/postgres"
+	"waymark/internal/credential"
 	"waymark/test/contracts/storetest"
 	"waymark/test/pgtest"
 )
@@ -62,7 +63,7 @@ func TestServerKilled(t *testing.T) {
 		id := fmt.Sprint("agent-", i)
 		ids = append(ids, id)
 		acked[id] = &acks{told: make(chan struct{}, 1)}
-		if _, err := hubs[0].CreateToken(ctx, store.NewToken{Role: store.RoleAgent, AgentID: id, Hash: store.HashToken(id)}); err != nil {
+		if _, err := hubs[0].CreateToken(ctx, store.NewToken{Role: store.RoleAgent, AgentID: id, Hash: credential.HashOf(id)}); err != nil {
 			t.Fatal(err)
 		}
 		w := &storetest.Worker{Store: hubs[i%2], AgentID: id, Acked: acked[id]}

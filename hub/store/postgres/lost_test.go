@@ -8,6 +8,7 @@ import (
 
 	"waymark/hub/store"
 	"waymark/hub/store/postgres"
+	"waymark/internal/credential"
 	"waymark/snapshot"
 	"waymark/test/contracts/storetest"
 	"waymark/test/pgtest"
@@ -45,7 +46,7 @@ func wantState(t *testing.T, st store.Store, p store.Push, result store.PushResu
 
 func session(t *testing.T, st store.Store, id string) int64 {
 	t.Helper()
-	if _, err := st.CreateToken(t.Context(), store.NewToken{Role: store.RoleAgent, AgentID: id, Hash: store.HashToken(id)}); err != nil {
+	if _, err := st.CreateToken(t.Context(), store.NewToken{Role: store.RoleAgent, AgentID: id, Hash: credential.HashOf(id)}); err != nil {
 		t.Fatal(err)
 	}
 	g, err := st.BeginSession(t.Context(), id)
@@ -92,11 +93,11 @@ func TestCommitNotAnswered(t *testing.T) {
 	}
 
 	p.arm(atCommit())
-	token, err := st.CreateToken(t.Context(), store.NewToken{Role: store.RoleReader, Hash: store.HashToken("reader")})
+	token, err := st.CreateToken(t.Context(), store.NewToken{Role: store.RoleReader, Hash: credential.HashOf("reader")})
 	if cuts := p.done(); err != nil || cuts != 1 {
 		t.Errorf("create token: %v, cut %d times", err, cuts)
 	}
-	if found, err := st.TokenByHash(t.Context(), store.HashToken("reader")); err != nil || found.ID != token.ID {
+	if found, err := st.TokenByHash(t.Context(), credential.HashOf("reader")); err != nil || found.ID != token.ID {
 		t.Errorf("token is %+v, %v; want %s", found, err, token.ID)
 	}
 }

@@ -13,6 +13,7 @@ import (
 
 	"waymark/hub/store"
 	"waymark/hub/store/internal/plan"
+	"waymark/internal/credential"
 	"waymark/snapshot"
 )
 
@@ -239,7 +240,7 @@ func TestFold(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer db.Close()
-	if _, err := db.CreateToken(t.Context(), store.NewToken{Role: store.RoleAgent, AgentID: "a", Hash: store.HashToken("a")}); err != nil {
+	if _, err := db.CreateToken(t.Context(), store.NewToken{Role: store.RoleAgent, AgentID: "a", Hash: credential.HashOf("a")}); err != nil {
 		t.Fatal(err)
 	}
 	g, err := db.BeginSession(t.Context(), "a")

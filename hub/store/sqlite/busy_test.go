@@ -11,6 +11,7 @@ import (
 
 	"waymark/hub/store"
 	"waymark/hub/store/sqlite"
+	"waymark/internal/credential"
 	"waymark/snapshot"
 )
 
@@ -23,7 +24,7 @@ func pushOne(t *testing.T, db store.Store, generation int64, version uint64) (st
 
 func begin(t *testing.T, db store.Store) int64 {
 	t.Helper()
-	if _, err := db.CreateToken(t.Context(), store.NewToken{Role: store.RoleAgent, AgentID: "a", Hash: store.HashToken("a")}); err != nil {
+	if _, err := db.CreateToken(t.Context(), store.NewToken{Role: store.RoleAgent, AgentID: "a", Hash: credential.HashOf("a")}); err != nil {
 		t.Fatal(err)
 	}
 	g, err := db.BeginSession(t.Context(), "a")

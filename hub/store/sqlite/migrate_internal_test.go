@@ -10,6 +10,7 @@ import (
 	"testing/fstest"
 
 	"waymark/hub/store"
+	"waymark/internal/credential"
 	"waymark/snapshot"
 )
 
@@ -79,7 +80,7 @@ func push(t *testing.T, path string) {
 		t.Fatal(err)
 	}
 	defer db.Close()
-	token := store.NewToken{Role: store.RoleAgent, AgentID: "a", Hash: store.HashToken(store.NewTokenText(store.RoleAgent))}
+	token := store.NewToken{Role: store.RoleAgent, AgentID: "a", Hash: credential.HashOf(credential.AgentToken.New())}
 	if _, err := db.CreateToken(t.Context(), token); err != nil {
 		t.Fatal(err)
 	}

@@ -13,6 +13,7 @@ import (
 
 	"waymark/hub/store"
 	"waymark/hub/store/sqlite"
+	"waymark/internal/credential"
 	"waymark/snapshot"
 	"waymark/test/contracts/storetest"
 	"waymark/test/randtest"
@@ -84,7 +85,7 @@ func TestModes(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "state", "waymark")
 	path := filepath.Join(dir, "a b?#%.db")
 	db := open(t, path)
-	if _, err := db.CreateToken(t.Context(), store.NewToken{Role: store.RoleReader, Hash: store.HashToken("x")}); err != nil {
+	if _, err := db.CreateToken(t.Context(), store.NewToken{Role: store.RoleReader, Hash: credential.HashOf("x")}); err != nil {
 		t.Fatal(err)
 	}
 	for name, want := range map[string]os.FileMode{dir: 0o700, path: 0o600, path + "-wal": 0o600} {
@@ -103,7 +104,7 @@ func TestRestartKeepsEverything(t *testing.T) {
 	now := time.Date(2026, 1, 2, 3, 4, 5, 6789, time.UTC)
 	var before store.StoredSnapshot
 	var generation int64
-	hash := store.HashToken("secret")
+	hash := credential.HashOf("secret")
 	for round := range 2 {
 		db, err := sqlite.Open(t.Context(), path, sqlite.Options{Now: func() time.Time { return now }})
 		if err != nil {
@@ -147,8 +148,8 @@ func TestRestartKeepsEverything(t *testing.T) {
 func TestNoTokenInFile(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "hub.db")
 	db := open(t, path)
-	text := store.NewTokenText(store.RoleReader)
-	if _, err := db.CreateToken(t.Context(), store.NewToken{Role: store.RoleReader, Hash: store.HashToken(text)}); err != nil {
+	text := credential.ReaderToken.New()
+	if _, err := db.CreateToken(t.Context(), store.NewToken{Role: store.RoleReader, Hash: credential.HashOf(text)}); err != nil {
 		t.Fatal(err)
 	}
 	if err := db.Close(); err != nil {

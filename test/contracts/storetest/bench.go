@@ -14,6 +14,7 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"waymark/hub/store"
+	"waymark/internal/credential"
 	"waymark/snapshot"
 	"waymark/wire/claim"
 )
@@ -218,7 +219,7 @@ func benchFleet(b *testing.B, database Make, n int) {
 	now := func() time.Time { return time.Now().Add(time.Duration(ahead.Load())) }
 	s := database(b).Open(b, Config{Now: now})
 	Fleet(b, s, n)
-	if _, err := s.CreateWebhook(b.Context(), store.NewWebhook{URL: "https://example.com/", Secret: store.NewWebhookSecret()}); err != nil {
+	if _, err := s.CreateWebhook(b.Context(), store.NewWebhook{URL: "https://example.com/", Secret: credential.WebhookSecret.New()}); err != nil {
 		b.Fatal(err)
 	}
 	b.Run("agents", func(b *testing.B) {

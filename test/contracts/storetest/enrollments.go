@@ -10,6 +10,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"waymark/hub/store"
+	"waymark/internal/credential"
 )
 
 var enrollmentTests = map[string]func(*testing.T, Database){
@@ -21,7 +22,7 @@ var enrollmentTests = map[string]func(*testing.T, Database){
 }
 
 // enrollment adds a code or a key with that text.
-func enrollment(t *testing.T, s store.Store, text string, e store.NewEnrollment) (hash store.TokenHash, made store.Enrollment) {
+func enrollment(t *testing.T, s store.Store, text string, e store.NewEnrollment) (hash credential.Hash, made store.Enrollment) {
 	t.Helper()
 	hash, err := store.ParseEnrollment(text)
 	if err != nil {
@@ -38,12 +39,12 @@ func enrollment(t *testing.T, s store.Store, text string, e store.NewEnrollment)
 }
 
 func newAgent(name string) store.NewAgent {
-	return store.NewAgent{Token: store.HashToken(store.NewTokenText(store.RoleAgent)), Name: name}
+	return store.NewAgent{Token: credential.HashOf(credential.AgentToken.New()), Name: name}
 }
 
 func testEnroll(t *testing.T, db Database) {
 	s := db.Open(t, Config{})
-	code, made := enrollment(t, s, store.NewEnrollmentCode(), store.NewEnrollment{AgentID: "dev-1", Name: "for ada", MaxUses: 1, Labels: store.Labels{"env": "prod"}})
+	code, made := enrollment(t, s, credential.EnrollmentCode.New(), store.NewEnrollment{AgentID: "dev-1", Name: "for ada", MaxUses: 1, Labels: store.Labels{"env": "prod"}})
 	first := newAgent("box")
 	token, err := s.Enroll(t.Context(), code, first)
 	if err != nil || token.AgentID != "dev-1" || token.Role != store.RoleAgent || token.EnrolledBy != made.ID {
@@ -71,11 +72,11 @@ func testEnroll(t *testing.T, db Database) {
 		t.Errorf("%+v, %v", list, err)
 	}
 	// Nobody gets at an agent that is there, nor uses a code up by it.
-	other, _ := enrollment(t, s, store.NewEnrollmentCode(), store.NewEnrollment{AgentID: "dev-1", MaxUses: 1})
+	other, _ := enrollment(t, s, credential.EnrollmentCode.New(), store.NewEnrollment{AgentID: "dev-1", MaxUses: 1})
 	_, err = s.Enroll(t.Context(), other, newAgent(""))
 	wantErr(t, err, store.ErrAgentExists)
 	// A token is taken only by the code that made it.
-	third, _ := enrollment(t, s, store.NewEnrollmentCode(), store.NewEnrollment{MaxUses: 1})
+	third, _ := enrollment(t, s, credential.EnrollmentCode.New(), store.NewEnrollment{MaxUses: 1})
 	_, err = s.Enroll(t.Context(), third, first)
 	wantErr(t, err, store.ErrNotFound)
 	if token, err := s.Enroll(t.Context(), third, newAgent("")); err != nil || token.AgentID == "" || token.AgentID == "dev-1" {
@@ -93,18 +94,18 @@ func testEnrollLimits(t *testing.T, db Database) {
 		_, err := s.CreateEnrollment(t.Context(), bad)
 		wantErr(t, err, store.ErrInvalid)
 	}
-	key, _ := enrollment(t, s, store.NewEnrollmentKey(), store.NewEnrollment{MaxUses: 5, ExpiresAt: now.Add(time.Minute)})
+	key, _ := enrollment(t, s, credential.EnrollmentKey.New(), store.NewEnrollment{MaxUses: 5, ExpiresAt: now.Add(time.Minute)})
 	if _, err := s.Enroll(t.Context(), key, newAgent("")); err != nil {
 		t.Fatal(err)
 	}
 	now = now.Add(time.Minute)
 	_, err := s.Enroll(t.Context(), key, newAgent(""))
 	wantErr(t, err, store.ErrNotFound)
-	_, err = s.Enroll(t.Context(), store.TokenHash{1}, newAgent(""))
+	_, err = s.Enroll(t.Context(), credential.Hash{1}, newAgent(""))
 	wantErr(t, err, store.ErrNotFound)
 	_, err = s.Enroll(t.Context(), key, store.NewAgent{})
 	wantErr(t, err, store.ErrInvalid)
-	for _, text := range []string{"", "wme_short", "ABCD-EFGH-JKMN", "UUUU-UUUU-UUUUU", "wma_" + store.NewEnrollmentKey()[4:]} {
+	for _, text := range []string{"", "wme_short", "ABCD-EFGH-JKMN", "UUUU-UUUU-UUUUU", "wma_" + credential.EnrollmentKey.New()[4:]} {
 		if _, err := store.ParseEnrollment(text); !errors.Is(err, store.ErrInvalid) {
 			t.Errorf("%q: %v", text, err)
 		}
@@ -118,7 +119,7 @@ func testEnrollLimits(t *testing.T, db Database) {
 // testEnrollCrowd: of those who come at once, to two hubs, no more get in than may.
 func testEnrollCrowd(t *testing.T, db Database) {
 	one, two := db.Open(t, Config{}), db.Open(t, Config{})
-	key, made := enrollment(t, one, store.NewEnrollmentKey(), store.NewEnrollment{MaxUses: 3})
+	key, made := enrollment(t, one, credential.EnrollmentKey.New(), store.NewEnrollment{MaxUses: 3})
 	var crowd sync.WaitGroup
 	results := make(chan error, 10)
 	for i := range cap(results) {
@@ -148,7 +149,7 @@ func testEnrollCrowd(t *testing.T, db Database) {
 
 func testEnrollRevoke(t *testing.T, db Database) {
 	s := db.Open(t, Config{})
-	key, made := enrollment(t, s, store.NewEnrollmentKey(), store.NewEnrollment{MaxUses: 9})
+	key, made := enrollment(t, s, credential.EnrollmentKey.New(), store.NewEnrollment{MaxUses: 9})
 	a := newAgent("")
 	if _, err := s.Enroll(t.Context(), key, a); err != nil {
 		t.Fatal(err)

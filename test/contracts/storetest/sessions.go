@@ -9,6 +9,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"waymark/hub/store"
+	"waymark/internal/credential"
 )
 
 // readerTests are about what a reader's token shows, and how it ends.
@@ -58,7 +59,7 @@ func testTokenScope(t *testing.T, db Database) {
 		"with an empty id":    {Role: store.RoleReader, Scope: []string{""}},
 		"too long":            {Role: store.RoleReader, Scope: make([]string, 1001)},
 	} {
-		nt.Hash = store.HashToken(name)
+		nt.Hash = credential.HashOf(name)
 		_, err := s.CreateToken(t.Context(), nt)
 		if err == nil {
 			t.Errorf("a scope %s was taken", name)
@@ -96,9 +97,9 @@ func testTokenExpires(t *testing.T, db Database) {
 }
 
 // session makes a session of the token.
-func session(t *testing.T, s store.Store, tokenID string, expires time.Time) (store.TokenHash, store.Session) {
+func session(t *testing.T, s store.Store, tokenID string, expires time.Time) (credential.Hash, store.Session) {
 	t.Helper()
-	hash := store.HashToken(store.NewSessionText())
+	hash := credential.HashOf(credential.Session.New())
 	made, err := s.CreateSession(t.Context(), store.NewSession{Hash: hash, TokenID: tokenID, ExpiresAt: expires})
 	if err != nil {
 		t.Fatal(err)
@@ -191,7 +192,7 @@ func testSessionsOfToken(t *testing.T, db Database) {
 		"revoked": revoked.ID, "expired": create(t, s, expired).ID, "no": "x", "an impossible": "\x00",
 		"an agent's": create(t, s, newToken(store.RoleAgent, "a")).ID,
 	} {
-		_, err := s.CreateSession(t.Context(), store.NewSession{Hash: store.HashToken(name), TokenID: id, ExpiresAt: later})
+		_, err := s.CreateSession(t.Context(), store.NewSession{Hash: credential.HashOf(name), TokenID: id, ExpiresAt: later})
 		if err == nil {
 			t.Errorf("a session of %s token was made", name)
 		}

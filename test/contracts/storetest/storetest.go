@@ -13,6 +13,7 @@ import (
 
 	"waymark/abi"
 	"waymark/hub/store"
+	"waymark/internal/credential"
 	"waymark/snapshot"
 )
 
@@ -66,7 +67,7 @@ func agent(t *testing.T, s store.Store, id string) int64 {
 }
 
 func newToken(role store.Role, agentID string) store.NewToken {
-	return store.NewToken{Hash: store.HashToken(store.NewTokenText(role)), Role: role, AgentID: agentID}
+	return store.NewToken{Hash: credential.HashOf(role.Kind().New()), Role: role, AgentID: agentID}
 }
 
 // push pushes and requires that it was not refused.
@@ -106,7 +107,7 @@ func diff(want, got snapshot.Snapshot) string {
 
 // skill returns a resource in which every field is set.
 func skill(name, text string) snapshot.Resource {
-	hash := store.HashToken(text)
+	hash := credential.HashOf(text)
 	return snapshot.Resource{
 		Kind: abi.KindSkill, Source: "/w/.agents/skills/" + name, Key: "k", SourcePath: "/w", Name: name,
 		Description: "does <b>things</b> & more ☃ \u2028", Status: snapshot.StatusOK, Stale: true,

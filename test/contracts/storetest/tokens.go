@@ -7,6 +7,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"waymark/hub/store"
+	"waymark/internal/credential"
 )
 
 var tokenTests = map[string]func(*testing.T, store.Store){
@@ -56,7 +57,7 @@ func testTokenLife(t *testing.T, s store.Store) {
 	wantErr(t, err, store.ErrTokenExists)
 }
 
-func lookup(t *testing.T, s store.Store, hash store.TokenHash) store.Token {
+func lookup(t *testing.T, s store.Store, hash credential.Hash) store.Token {
 	t.Helper()
 	token, err := s.TokenByHash(t.Context(), hash)
 	if err != nil {
@@ -107,7 +108,7 @@ func testTokenRefused(t *testing.T, s store.Store) {
 		"no role":         func(n *store.NewToken) { n.Role = "" },
 		"unknown role":    func(n *store.NewToken) { n.Role = "admin" },
 		"reader of agent": func(n *store.NewToken) { n.Role = store.RoleReader },
-		"no hash":         func(n *store.NewToken) { n.Hash = store.TokenHash{} },
+		"no hash":         func(n *store.NewToken) { n.Hash = credential.Hash{} },
 		"id with slash":   func(n *store.NewToken) { n.AgentID = "a/b" },
 		"id with dot":     func(n *store.NewToken) { n.AgentID = "." },
 		"id with NUL":     func(n *store.NewToken) { n.AgentID = "a\x00" },
@@ -129,7 +130,7 @@ func testTokenRefused(t *testing.T, s store.Store) {
 }
 
 func testTokenUnknown(t *testing.T, s store.Store) {
-	_, err := s.TokenByHash(t.Context(), store.HashToken("x"))
+	_, err := s.TokenByHash(t.Context(), credential.HashOf("x"))
 	wantErr(t, err, store.ErrNotFound)
 	wantErr(t, s.TouchToken(t.Context(), "x"), store.ErrNotFound)
 	wantErr(t, s.RevokeToken(t.Context(), "x"), store.ErrNotFound)

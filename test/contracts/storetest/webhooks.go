@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"waymark/hub/store"
+	"waymark/internal/credential"
 	"waymark/snapshot"
 )
 
@@ -23,7 +24,7 @@ var webhookTests = map[string]func(*testing.T, Database){
 
 func webhook(t *testing.T, s store.Store, types ...store.WebhookType) store.Webhook {
 	t.Helper()
-	w, err := s.CreateWebhook(t.Context(), store.NewWebhook{Name: "ops", URL: "https://example.com/hook", Secret: store.NewWebhookSecret(), Types: types})
+	w, err := s.CreateWebhook(t.Context(), store.NewWebhook{Name: "ops", URL: "https://example.com/hook", Secret: credential.WebhookSecret.New(), Types: types})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -48,12 +49,12 @@ func testWebhooks(t *testing.T, db Database) {
 		{URL: "https://example.com", Secret: "whsec_c2hvcnQ="}, {URL: "https://example.com", Secret: "x"},
 	} {
 		if bad.Secret == "" {
-			bad.Secret = store.NewWebhookSecret()
+			bad.Secret = credential.WebhookSecret.New()
 		}
 		_, err := s.CreateWebhook(t.Context(), bad)
 		wantErr(t, err, store.ErrInvalid)
 	}
-	want := store.NewWebhook{URL: "http://example.com/hook", Secret: store.NewWebhookSecret(), Types: []store.WebhookType{store.WebhookDrifted}, Insecure: true, Private: true}
+	want := store.NewWebhook{URL: "http://example.com/hook", Secret: credential.WebhookSecret.New(), Types: []store.WebhookType{store.WebhookDrifted}, Insecure: true, Private: true}
 	made, err := s.CreateWebhook(t.Context(), want)
 	if err != nil {
 		t.Fatal(err)

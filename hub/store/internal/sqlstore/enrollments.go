@@ -9,6 +9,7 @@ import (
 	"github.com/google/uuid"
 
 	"waymark/hub/store"
+	"waymark/internal/credential"
 )
 
 const enrollmentColumns = "SELECT e.id, e.name, e.agent_id, e.labels, e.uses, e.max_uses, e.created_at, e.expires_at, e.revoked_at FROM enrollments e "
@@ -104,7 +105,7 @@ func (c *Core) RevokeEnrollment(ctx context.Context, id string, tokens bool) (re
 }
 
 // Enroll implements store.Enrollments.
-func (c *Core) Enroll(ctx context.Context, hash store.TokenHash, agent store.NewAgent) (store.Token, error) {
+func (c *Core) Enroll(ctx context.Context, hash credential.Hash, agent store.NewAgent) (store.Token, error) {
 	want := store.NewToken{Role: store.RoleAgent, Hash: agent.Token, AgentID: uuid.NewString(), Name: agent.Name}
 	if err := want.Check(); err != nil {
 		return store.Token{}, fmt.Errorf("enroll: %w", err)

@@ -5,11 +5,12 @@ import (
 	"fmt"
 
 	"waymark/hub/store"
+	"waymark/internal/credential"
 )
 
 // SyncProvisioned implements store.Store.
 func (c *Core) SyncProvisioned(ctx context.Context, tokens []store.NewToken) error {
-	want := make(map[store.TokenHash]store.NewToken, len(tokens))
+	want := make(map[credential.Hash]store.NewToken, len(tokens))
 	made := make([]*hashedToken, 0, len(tokens))
 	for i, t := range tokens {
 		if err := t.Check(); err != nil {
@@ -47,8 +48,8 @@ func (c *Core) SyncProvisioned(ctx context.Context, tokens []store.NewToken) err
 
 // dropProvisioned removes the provisioned tokens that are not wanted, or not
 // for the same role and agent, and returns the hashes of the others.
-func dropProvisioned(ctx context.Context, tx Tx, want map[store.TokenHash]store.NewToken) (map[store.TokenHash]bool, error) {
-	kept := make(map[store.TokenHash]bool)
+func dropProvisioned(ctx context.Context, tx Tx, want map[credential.Hash]store.NewToken) (map[credential.Hash]bool, error) {
+	kept := make(map[credential.Hash]bool)
 	var gone [][]byte
 	// In order, so that two hubs that start at once lock in one order.
 	const query = "SELECT hash, role, coalesce(agent_id, '') FROM tokens WHERE provisioned ORDER BY hash"
@@ -58,7 +59,7 @@ func dropProvisioned(ctx context.Context, tx Tx, want map[store.TokenHash]store.
 		if err := rows.Scan(&hash, &role, &agent); err != nil {
 			return err
 		}
-		h := store.TokenHash(hash)
+		h := credential.Hash(hash)
 		if t, ok := want[h]; ok && string(t.Role) == role && t.AgentID == agent {
 			kept[h] = true
 		} else {

@@ -7,6 +7,7 @@ import (
 	"github.com/google/uuid"
 
 	"waymark/hub/store"
+	"waymark/internal/credential"
 )
 
 // CreateSession implements store.Sessions.
@@ -56,7 +57,7 @@ func dropSessions(ctx context.Context, tx Tx, tokenID string, now int64) error {
 }
 
 // SessionByHash implements store.Sessions.
-func (c *Core) SessionByHash(ctx context.Context, hash store.TokenHash) (s store.Session, err error) {
+func (c *Core) SessionByHash(ctx context.Context, hash credential.Hash) (s store.Session, err error) {
 	const query = "SELECT " + tokenColumns + ", s.id, s.created_at, s.expires_at FROM sessions s JOIN tokens t ON t.id = s.token_id WHERE s.hash = $1"
 	err = c.Database.Read(ctx, func(tx Tx) error {
 		s = store.Session{}

@@ -10,6 +10,7 @@ import (
 	"github.com/google/uuid"
 
 	"waymark/hub/store"
+	"waymark/internal/credential"
 )
 
 const tokenColumns = "t.id, t.role, t.agent_id, t.name, t.provisioned, t.created_at, t.last_used_at, t.revoked_at, t.scope, t.expires_at, t.scope_labels, t.enrolled_by" //nolint:gosec // names of columns
@@ -33,7 +34,7 @@ func (c *Core) CreateToken(ctx context.Context, nt store.NewToken) (store.Token,
 // hashedToken is a token that isn't stored yet.
 type hashedToken struct {
 	store.Token
-	hash store.TokenHash
+	hash credential.Hash
 	now  int64
 }
 
@@ -117,7 +118,7 @@ func (t *hashedToken) insert(ctx context.Context, tx Tx) error {
 }
 
 // TokenByHash implements store.Store.
-func (c *Core) TokenByHash(ctx context.Context, hash store.TokenHash) (t store.Token, err error) {
+func (c *Core) TokenByHash(ctx context.Context, hash credential.Hash) (t store.Token, err error) {
 	err = c.Database.Read(ctx, func(tx Tx) error {
 		t, err = tokenByHash(ctx, tx, hash)
 		return err
@@ -131,7 +132,7 @@ func (c *Core) TokenByHash(ctx context.Context, hash store.TokenHash) (t store.T
 	return t, nil
 }
 
-func tokenByHash(ctx context.Context, tx Tx, hash store.TokenHash) (t store.Token, err error) {
+func tokenByHash(ctx context.Context, tx Tx, hash credential.Hash) (t store.Token, err error) {
 	found := false
 	err = each(ctx, tx, "SELECT "+tokenColumns+" FROM tokens t WHERE t.hash = $1", []any{hash[:]}, func(rows Rows) error {
 		found = true

@@ -6,7 +6,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
 	"io/fs"
 	"net"
 	"os"
@@ -24,6 +23,7 @@ import (
 	"waymark/host/config"
 	"waymark/host/places"
 	"waymark/internal/atomicfile"
+	"waymark/internal/credential"
 )
 
 // instance is a running agent as its workspace's state directory tells of it to
@@ -78,12 +78,7 @@ func instanceFile(state places.Place) string { return state.In("agent.json").Pat
 const maxInstance = 16 << 10
 
 func readInstance(state places.Place) (*instance, error) {
-	f, err := os.OpenFile(instanceFile(state), os.O_RDONLY|syscall.O_NONBLOCK, 0)
-	if err != nil {
-		return nil, err
-	}
-	defer func() { _ = f.Close() }()
-	data, err := io.ReadAll(io.LimitReader(f, maxInstance))
+	data, err := credential.ReadFile("agent", instanceFile(state), maxInstance)
 	if err != nil {
 		return nil, err
 	}

@@ -2,16 +2,12 @@ package main
 
 import (
 	"context"
-	"crypto/rand"
 	"errors"
-	"fmt"
-	"io"
 	"io/fs"
 	"net"
 	"os"
 	"path/filepath"
 	"strings"
-	"syscall"
 
 	"github.com/spf13/pflag"
 
@@ -19,6 +15,7 @@ import (
 	"waymark/host/api"
 	"waymark/host/config"
 	"waymark/host/places"
+	"waymark/internal/credential"
 )
 
 // listenSettings are the flags of run about the local API.
@@ -73,19 +70,14 @@ func (s *listenSettings) openTCP(ctx context.Context, address string, paths *con
 
 // ensureToken makes a token file where there is none.
 func ensureToken(file places.Place) error {
-	path := file.Path()
-	if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
+	if err := os.MkdirAll(filepath.Dir(file.Path()), 0o700); err != nil {
 		return err
 	}
-	f, err := os.OpenFile(path, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
+	err := credential.WriteFile(file.Path(), credential.LocalToken.New())
 	if errors.Is(err, fs.ErrExist) {
 		return nil
 	}
-	if err != nil {
-		return err
-	}
-	_, err = fmt.Fprintln(f, rand.Text())
-	return errors.Join(err, f.Close())
+	return err
 }
 
 // tokenFile is a file with a token that a command is given.
@@ -99,33 +91,7 @@ func tokenFile(path string) (places.Place, error) {
 
 // readToken reads a token from a file that nobody else can read. Its errors
 // never repeat what the file holds.
-func readToken(file places.Place) (string, error) {
-	path := file.Path()
-	f, err := os.OpenFile(path, os.O_RDONLY|syscall.O_NONBLOCK, 0) //nolint:gosec // its user has named it
-	if err != nil {
-		return "", fmt.Errorf("token file: %w: name the file that holds the agent's token", err)
-	}
-	defer func() { _ = f.Close() }()
-	info, err := f.Stat()
-	if err != nil {
-		return "", fmt.Errorf("token file: %w", err)
-	}
-	if !info.Mode().IsRegular() {
-		return "", fmt.Errorf("token file %s is not a regular file", path)
-	}
-	if info.Mode().Perm()&0o077 != 0 {
-		return "", fmt.Errorf("token file %s can be read by others: chmod 600 it, and make a new token if somebody could have", path)
-	}
-	data, err := io.ReadAll(io.LimitReader(f, 4<<10))
-	if err != nil {
-		return "", fmt.Errorf("token file: %w", err)
-	}
-	token := strings.TrimSpace(string(data))
-	if token == "" || strings.ContainsAny(token, " \n\r\t") {
-		return "", fmt.Errorf("token file %s must hold one token and nothing else", path)
-	}
-	return token, nil
-}
+func readToken(file places.Place) (string, error) { return credential.ReadToken(file.Path()) }
 
 func ignoreClosed(err error) error {
 	if errors.Is(err, net.ErrClosed) {

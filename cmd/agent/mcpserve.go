@@ -2,7 +2,6 @@ package main
 
 import (
 	"context"
-	"crypto/subtle"
 	"errors"
 	"fmt"
 	"io"
@@ -19,6 +18,7 @@ import (
 	"waymark/cmd/internal/cli"
 	"waymark/cmd/internal/term"
 	"waymark/host/config"
+	"waymark/internal/credential"
 	"waymark/internal/text"
 	ws "waymark/workspace"
 	"waymark/workspace/access"
@@ -303,7 +303,7 @@ func (a *app) serveMCPHTTP(ctx context.Context, server *mcpserver.Server, s *mcp
 func bearer(token string, next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		shown, _ := strings.CutPrefix(r.Header.Get("Authorization"), "Bearer ")
-		if subtle.ConstantTimeCompare([]byte(shown), []byte(token)) != 1 {
+		if !credential.Same(shown, token) {
 			w.Header().Set("WWW-Authenticate", "Bearer")
 			http.Error(w, "show the token, as Authorization: Bearer TOKEN", http.StatusUnauthorized)
 			return

@@ -2,27 +2,25 @@ package api
 
 import (
 	"context"
-	"crypto/sha256"
-	"crypto/subtle"
 	"net"
 	"net/http"
 	"net/url"
 	"strings"
 
+	"waymark/internal/credential"
 	"waymark/internal/httpapi"
 )
 
 // guard keeps out who isn't the user.
 type guard struct {
-	token    [sha256.Size]byte // the hash hides even the token's length
-	hasToken bool
-	hosts    *httpapi.Hosts
+	token string // "" lets nobody in
+	hosts *httpapi.Hosts
 	// authenticate is Options.Authenticate.
 	authenticate func(r *http.Request, token string) (context.Context, bool)
 }
 
 func newGuard(opts *Options) guard {
-	return guard{token: sha256.Sum256([]byte(opts.Token)), hasToken: opts.Token != "", hosts: httpapi.NewHosts(opts.AllowHosts), authenticate: opts.Authenticate}
+	return guard{token: opts.Token, hosts: httpapi.NewHosts(opts.AllowHosts), authenticate: opts.Authenticate}
 }
 
 // check returns the context of a request, or why it isn't served, an *Error.
@@ -47,7 +45,7 @@ func (g *guard) check(r *http.Request) (context.Context, error) {
 	if token != "" {
 		ctx, valid = g.authenticate(r, token)
 	}
-	if valid || g.authorized(token) {
+	if valid || credential.Same(token, g.token) {
 		return ctx, nil
 	}
 	return nil, g.unauthorized(overSocket, shown)
@@ -60,17 +58,12 @@ func (g *guard) unauthorized(overSocket, shown bool) *Error {
 	switch {
 	case overSocket:
 		e.Detail = "this token is not known, has expired or was revoked: make one with 'agent token create', or send none to read only"
-	case shown && g.hasToken:
+	case shown && g.token != "":
 		e.Detail = "this token is not known, has expired or was revoked: " + e.Detail
-	case !g.hasToken:
+	case g.token == "":
 		e.Detail = "this agent was started without --listen-token-file: use its Unix socket"
 	}
 	return e
-}
-
-func (g *guard) authorized(token string) bool {
-	sum := sha256.Sum256([]byte(token))
-	return g.hasToken && subtle.ConstantTimeCompare(sum[:], g.token[:]) == 1
 }
 
 // fromOtherSite reports whether a browser speaks for somebody's page. Browsers

@@ -11,6 +11,7 @@ import (
 	"time"
 	"unicode/utf8"
 
+	"waymark/internal/credential"
 	"waymark/internal/lazyregexp"
 	"waymark/internal/text"
 )
@@ -74,7 +75,7 @@ var (
 // ErrNotYet.
 func (a *Approval) At(now time.Time) error {
 	switch {
-	case !now.Before(a.Expires):
+	case credential.Expired(now, a.Expires):
 		return ErrExpired
 	case now.Add(Skew).Before(a.Issued):
 		return ErrNotYet

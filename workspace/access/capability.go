@@ -1,8 +1,6 @@
 package access
 
 import (
-	"crypto/rand"
-	"crypto/sha256"
 	"fmt"
 	"path"
 	"slices"
@@ -11,6 +9,7 @@ import (
 
 	"github.com/google/uuid"
 
+	"waymark/internal/credential"
 	"waymark/workspace"
 )
 
@@ -24,7 +23,7 @@ type Capability struct {
 // Capability returns what a capability allows; nil for one that isn't known here, has
 // expired or was revoked, and for every other token. It is asked for each call.
 func (t *Tokens) Capability(secret string) *Capability {
-	found := t.find(sha256.Sum256([]byte(secret)))
+	found := t.find(credential.HashOf(secret))
 	if found == nil || found.Hub == nil {
 		return nil
 	}
@@ -41,41 +40,40 @@ func (t *Tokens) Capability(secret string) *Capability {
 // call.
 type lent struct {
 	mu    sync.Mutex // guards grants
-	byKey map[[sha256.Size]byte]*Grant
+	byKey map[credential.Hash]*Grant
 }
 
 // Lend returns a token for a grant that was found out otherwise, until end is called:
 // so one part of the agent asks another for what a capability allows, and isn't allowed
 // more. It is kept nowhere else.
 func (t *Tokens) Lend(g *Grant) (token string, end func()) {
-	token = "wml_" + rand.Text()
-	sum := sha256.Sum256([]byte(token))
+	token = credential.LentToken.New()
+	hash := credential.HashOf(token)
 	t.lent.mu.Lock()
 	defer t.lent.mu.Unlock()
 	if t.lent.byKey == nil {
-		t.lent.byKey = make(map[[sha256.Size]byte]*Grant)
+		t.lent.byKey = make(map[credential.Hash]*Grant)
 	}
-	t.lent.byKey[sum] = g
+	t.lent.byKey[hash] = g
 	return token, func() {
 		t.lent.mu.Lock()
 		defer t.lent.mu.Unlock()
-		delete(t.lent.byKey, sum)
+		delete(t.lent.byKey, hash)
 	}
 }
 
-// find looks among hashes of random texts, about which the time tells nothing.
-func (l *lent) find(sum [sha256.Size]byte) *Grant {
+func (l *lent) find(hash credential.Hash) *Grant {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	return l.byKey[sum]
+	return l.byKey[hash]
 }
 
-// prefixOf begins a secret, so that who finds one in the wrong place knows what it is.
-func prefixOf(token *workspace.Token) string {
-	if token.Hub != nil {
-		return "wmc_"
+// kindOf is what is minted.
+func kindOf(hub *workspace.Capability) credential.Kind {
+	if hub != nil {
+		return credential.Capability
 	}
-	return "wm_"
+	return credential.MintedToken
 }
 
 // capabilityOf says what a capability is good for; nil where none is wanted.

@@ -4,13 +4,9 @@ import (
 	"cmp"
 	"context"
 	"crypto/rand"
-	"crypto/sha256"
-	"crypto/subtle"
-	"encoding/hex"
 	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
 	"io/fs"
 	"log/slog"
 	"os"
@@ -18,11 +14,11 @@ import (
 	"slices"
 	"strings"
 	"sync/atomic"
-	"syscall"
 	"time"
 
 	"waymark/host/vfs"
 	"waymark/internal/atomicfile"
+	"waymark/internal/credential"
 	"waymark/internal/turn"
 	"waymark/workspace"
 )
@@ -33,8 +29,6 @@ const (
 	maxTokens = 256
 	// maxFile bounds what is read of the file, in bytes: maxTokens with long paths.
 	maxFile = 4 << 20
-	// defaultLife is for a working day: what is forgotten isn't there tomorrow.
-	defaultLife = 8 * time.Hour
 	// maxLife keeps tokens from outliving the memory of who made them.
 	maxLife = 366 * 24 * time.Hour
 	// maxHubLife is for capabilities: they are in the hands of machines elsewhere.
@@ -71,24 +65,23 @@ type Options struct {
 // Tokens are the tokens of a workspace: the control token, and those that were
 // minted.
 type Tokens struct {
-	opts    Options
-	control [sha256.Size]byte
-	turn    *turn.Turn // to change what follows
-	minted  atomic.Pointer[[]minted]
-	lent    lent
+	opts   Options
+	turn   *turn.Turn // to change what follows
+	minted atomic.Pointer[[]minted]
+	lent   lent
 }
 
 // minted is a token as the file has it.
 type minted struct {
 	workspace.Token
-	Hash string `json:"sha256"` // in hexadecimal
+	Hash credential.Hash `json:"sha256"`
 }
 
 // Open reads the tokens of a workspace. A file that can't be read is told to the
 // logger, and then none is valid but the control token.
 func Open(opts Options) *Tokens {
 	opts.Logger = cmp.Or(opts.Logger, slog.New(slog.DiscardHandler))
-	t := &Tokens{opts: opts, control: sha256.Sum256([]byte(opts.Control)), turn: turn.New(context.Background())}
+	t := &Tokens{opts: opts, turn: turn.New(context.Background())}
 	list, err := readTokens(t.file())
 	if err != nil {
 		opts.Logger.Warn("the tokens that were minted are not valid any more", slog.Any("error", err))
@@ -100,15 +93,10 @@ func Open(opts Options) *Tokens {
 func (t *Tokens) file() string { return filepath.Join(t.opts.Dir, "tokens.json") }
 
 func readTokens(path string) (list []minted, err error) {
-	f, err := os.OpenFile(path, os.O_RDONLY|syscall.O_NOFOLLOW|syscall.O_NONBLOCK, 0)
+	data, err := credential.ReadFile("file", path, maxFile)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil, nil
 	}
-	if err != nil {
-		return nil, err
-	}
-	defer func() { _ = f.Close() }()
-	data, err := io.ReadAll(io.LimitReader(f, maxFile))
 	if err != nil {
 		return nil, err
 	}
@@ -121,14 +109,14 @@ func readTokens(path string) (list []minted, err error) {
 // Authenticate returns what a token grants; nil for one that isn't known, has
 // expired or was revoked, and for a capability, which is good elsewhere.
 func (t *Tokens) Authenticate(token string) *Grant {
-	sum := sha256.Sum256([]byte(token)) // the hash hides even the length
-	if t.opts.Control != "" && subtle.ConstantTimeCompare(sum[:], t.control[:]) == 1 {
+	if credential.Same(token, t.opts.Control) {
 		return &Grant{ID: ControlID, Scopes: Scopes()}
 	}
-	if g := t.lent.find(sum); g != nil {
+	hash := credential.HashOf(token)
+	if g := t.lent.find(hash); g != nil {
 		return g
 	}
-	found := t.find(sum)
+	found := t.find(hash)
 	if found == nil || found.Hub != nil {
 		return nil
 	}
@@ -136,15 +124,12 @@ func (t *Tokens) Authenticate(token string) *Grant {
 }
 
 // find returns the valid token with a hash; nil for none.
-func (t *Tokens) find(sum [sha256.Size]byte) (found *minted) {
-	text := []byte(hex.EncodeToString(sum[:]))
+func (t *Tokens) find(hash credential.Hash) *minted {
 	list := t.live()
-	for i := range list { // all of them, so that the time tells nothing
-		if subtle.ConstantTimeCompare(text, []byte(list[i].Hash)) == 1 {
-			found = &list[i]
-		}
+	if i := slices.IndexFunc(list, func(m minted) bool { return m.Hash == hash }); i >= 0 {
+		return &list[i]
 	}
-	return found
+	return nil
 }
 
 func (m *minted) grant() *Grant {
@@ -158,7 +143,7 @@ func (m *minted) grant() *Grant {
 // live returns the tokens that haven't expired.
 func (t *Tokens) live() []minted {
 	now := time.Now()
-	return slices.DeleteFunc(slices.Clone(*t.minted.Load()), func(m minted) bool { return !now.Before(m.ExpiresAt) })
+	return slices.DeleteFunc(slices.Clone(*t.minted.Load()), func(m minted) bool { return credential.Expired(now, m.ExpiresAt) })
 }
 
 // visible returns the ids of the tokens that belong to a grant: its own, and what
@@ -215,9 +200,8 @@ func (t *Tokens) Mint(ctx context.Context, by *Grant, secrets bool, want workspa
 	case by.ID != ControlID && !slices.ContainsFunc(list, func(m minted) bool { return m.ID == by.ID }):
 		return nil, fmt.Errorf("%w: that one has ended", ErrWider)
 	}
-	answer := &workspace.MintedToken{Token: *token, Secret: prefixOf(token) + rand.Text()}
-	sum := sha256.Sum256([]byte(answer.Secret))
-	return answer, t.keep(append(list, minted{Token: *token, Hash: hex.EncodeToString(sum[:])}))
+	answer := &workspace.MintedToken{Token: *token, Secret: kindOf(token.Hub).New()}
+	return answer, t.keep(append(list, minted{Token: *token, Hash: credential.HashOf(answer.Secret)}))
 }
 
 // Revoke ends a token, and all that were made with it.
@@ -270,7 +254,7 @@ func (t *Tokens) narrowed(by *Grant, secrets bool, want workspace.NewToken) (*wo
 	if token.Secrets, err = secretsOf(by, secrets, want.Secrets); err != nil {
 		return nil, err
 	}
-	token.ExpiresAt, err = expiryOf(by, token.CreatedAt, want.ExpiresAt, want.Hub != nil)
+	token.ExpiresAt, err = expiryOf(by, token.CreatedAt, want.ExpiresAt, want.Hub)
 	return token, err
 }
 
@@ -321,23 +305,19 @@ func secretsOf(by *Grant, all bool, want []string) (list []string, err error) {
 	return list, nil
 }
 
-func expiryOf(by *Grant, now time.Time, want *time.Time, hub bool) (time.Time, error) {
+func expiryOf(by *Grant, now time.Time, want *time.Time, hub *workspace.Capability) (time.Time, error) {
 	last := now.Add(maxLife)
-	if hub {
+	if hub != nil {
 		last = now.Add(maxHubLife)
 		if want != nil && want.After(last) {
 			return time.Time{}, fmt.Errorf("%w: expires_at of a capability is more than 31 days away", ErrRequest)
 		}
 	}
-	if !by.Expires.IsZero() && by.Expires.Before(last) {
-		last = by.Expires
-	}
+	last = credential.Sooner(last, by.Expires)
 	switch {
-	case want == nil && now.Add(defaultLife).Before(last):
-		return now.Add(defaultLife), nil
 	case want == nil:
-		return last, nil
-	case !want.After(now):
+		return credential.Sooner(now.Add(kindOf(hub).Life), last), nil
+	case credential.Expired(now, *want):
 		return time.Time{}, fmt.Errorf("%w: expires_at has passed", ErrRequest)
 	case want.After(now.Add(maxLife)):
 		return time.Time{}, fmt.Errorf("%w: expires_at is more than a year away", ErrRequest)

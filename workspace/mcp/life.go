@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"waymark/internal/backoff"
+	"waymark/internal/credential"
 	"waymark/internal/errtext"
 	"waymark/internal/notify"
 	"waymark/internal/text"
@@ -246,7 +247,7 @@ func (s *server) step(ctx context.Context) {
 		return
 	}
 	until := s.judged.until()
-	expired := !until.IsZero() && !s.svc.opts.Now().Before(until)
+	expired := credential.Expired(s.svc.opts.Now(), until)
 	if s.judged == nil || s.entry != w.entry || w.judge || w.refresh || w.restart || expired || s.suspect() {
 		s.judgeAgain(ctx, w.entry)
 	}

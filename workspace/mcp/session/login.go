@@ -3,7 +3,6 @@ package session
 import (
 	"bytes"
 	"context"
-	"crypto/subtle"
 	"errors"
 	"fmt"
 	"io"
@@ -17,6 +16,7 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/oauthex"
 	"golang.org/x/oauth2"
 
+	"waymark/internal/credential"
 	"waymark/internal/defaults"
 	"waymark/internal/text"
 )
@@ -78,7 +78,7 @@ func (l *Login) Finish(ctx context.Context, redirect string) error {
 
 // take takes the parameters that a browser has brought.
 func (l *Login) take(query url.Values) error {
-	if subtle.ConstantTimeCompare([]byte(query.Get("state")), []byte(l.state)) != 1 {
+	if !credential.Same(query.Get("state"), l.state) {
 		return errors.New("this address is of another login: sign in by the newest one")
 	}
 	if code := query.Get("error"); code != "" {

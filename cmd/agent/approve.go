@@ -47,9 +47,9 @@ code is 3 when nothing of that name waits, or no agent runs.`,
 				return err
 			}
 			if len(args) == 0 {
-				return answered(a.listWaiting(cmd.Context(), c, *asJSON))
+				return a.listWaiting(cmd.Context(), c, *asJSON)
 			}
-			return answered(a.approve(cmd.Context(), c, args[0], digest, *asJSON))
+			return a.approve(cmd.Context(), c, args[0], digest, *asJSON)
 		},
 		ValidArgsFunction: cli.InOrder(false, waitingPlugins),
 	}

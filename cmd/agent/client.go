@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"net"
-	"net/http"
 	"os"
 	"path/filepath"
 	"strings"
@@ -15,7 +14,6 @@ import (
 
 	"waymark/cmd/internal/cli"
 	"waymark/cmd/internal/term"
-	"waymark/host/api"
 	"waymark/host/config"
 	"waymark/workspace/client"
 )
@@ -126,11 +124,7 @@ func (c *connection) find(only func(*instance) bool) (*target, error) {
 	case c.tokenFile == "":
 		return nil, cli.Usage("--listen %q needs --listen-token-file: name the file that the agent was started with", c.listen)
 	}
-	file, err := paths.Token(c.tokenFile)
-	if err != nil {
-		return nil, err
-	}
-	token, err := readToken(file)
+	token, err := tokenIn(paths, c.tokenFile)
 	if err != nil {
 		return nil, err
 	}
@@ -176,14 +170,14 @@ func (c *connection) findUnnamed(paths *config.Paths, only func(*instance) bool)
 	switch {
 	case i != nil:
 	case len(running) == 0:
-		return nil, &cli.Error{Code: cli.CodeNo, Err: errNoneRuns}
+		return nil, errNoneRuns
 	case len(running) == 1 && only(running[0]):
 		i = running[0]
 		c.say("this is the agent of %s, the only one that runs", i.name())
 	case c.cmd == nil: // a client has started this, and not a person
-		return nil, &cli.Error{Code: cli.CodeNo, Err: fmt.Errorf("%w for %s: start one there with 'agent run'", client.ErrNotRunning, term.Visible(cmp.Or(c.dir, workingDir(), "this directory")))}
+		return nil, fmt.Errorf("%w for %s: start one there with 'agent run'", client.ErrNotRunning, term.Visible(cmp.Or(c.dir, workingDir(), "this directory")))
 	default:
-		return nil, &cli.Error{Code: cli.CodeNo, Err: noneHere(running)}
+		return nil, noneHere(running)
 	}
 	if i.socket() == "" {
 		return nil, cli.Usage("the agent of %s asks for a token: name it with --listen %s --listen-token-file FILE", term.Visible(cmp.Or(i.Root, "no root yet")), i.Listen)
@@ -242,16 +236,6 @@ func (c *connection) say(format string, args ...any) {
 	}
 }
 
-// answered gives the agent's "no" its exit code: nothing runs, not found.
-func answered(err error) error {
-	var refused *api.Error
-	no := errors.Is(err, client.ErrNotRunning) || errors.As(err, &refused) && refused.Code == http.StatusNotFound
-	if no {
-		return &cli.Error{Code: cli.CodeNo, Err: err}
-	}
-	return err
-}
-
 // asking is what a command does that asks an agent.
 func asking(dial func() (client.Client, error), ask func(context.Context, client.Client, []string) error) func(*cobra.Command, []string) error {
 	return func(cmd *cobra.Command, args []string) error {
@@ -259,7 +243,7 @@ func asking(dial func() (client.Client, error), ask func(context.Context, client
 		if err != nil {
 			return err
 		}
-		return answered(ask(cmd.Context(), c, args))
+		return ask(cmd.Context(), c, args)
 	}
 }
 

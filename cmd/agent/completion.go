@@ -4,19 +4,12 @@ import (
 	"context"
 	"path/filepath"
 	"slices"
-	"strings"
-	"time"
 
 	"github.com/spf13/cobra"
 
 	"waymark/cmd/internal/cli"
-	"waymark/cmd/internal/term"
 	"waymark/workspace/client"
 )
-
-// completeWithin bounds what a shell waits for when somebody presses tab. Only
-// tests change it.
-var completeWithin = time.Second
 
 // completions says what a shell offers for arguments and flags. Commands that
 // aren't named here take no arguments; files are what shells offer by
@@ -61,35 +54,18 @@ func completions() *cli.Completions {
 	return &cli.Completions{Arguments: arguments, Flags: flags}
 }
 
-// fromAgent offers what a running agent knows, and nothing when it doesn't
-// answer: a shell has no place for an error.
+// fromAgent offers what a running agent knows.
 func fromAgent(cmd *cobra.Command, text string, ask func(context.Context, client.Client) ([]string, error)) ([]cobra.Completion, cobra.ShellCompDirective) {
-	none := cobra.ShellCompDirectiveNoFileComp
 	var conn connection
 	conn.listen, _ = cmd.Flags().GetString("listen")
 	conn.tokenFile, _ = cmd.Flags().GetString("listen-token-file")
-	c, err := conn.reader()
-	if err != nil {
-		return nil, none
-	}
-	ctx := cmd.Context()
-	if ctx == nil {
-		ctx = context.Background() // cobra's own completion command has none
-	}
-	ctx, cancel := context.WithTimeout(ctx, completeWithin)
-	defer cancel()
-	all, err := ask(ctx, c)
-	if err != nil {
-		return nil, none
-	}
-	var offered []cobra.Completion
-	for _, s := range all {
-		// A control character would be the shell's to interpret.
-		if strings.HasPrefix(s, text) && term.Visible(s) == s {
-			offered = append(offered, s)
+	return cli.Offer(cmd, text, func(ctx context.Context) ([]string, error) {
+		c, err := conn.reader()
+		if err != nil {
+			return nil, err
 		}
-	}
-	return offered, none
+		return ask(ctx, c)
+	})
 }
 
 func knownSources(cmd *cobra.Command, _ []string, text string) ([]cobra.Completion, cobra.ShellCompDirective) {

@@ -161,11 +161,7 @@ func configWarnings(c *config.Config, paths *config.Paths) []string {
 	if c.Push.TokenFile == "" {
 		return []string{"push.url has no push.token_file beside it: 'agent run' needs --token-file then"}
 	}
-	file, err := paths.Token(c.Push.TokenFile)
-	if err == nil {
-		_, err = readToken(file)
-	}
-	if err != nil {
+	if _, err := tokenIn(paths, c.Push.TokenFile); err != nil {
 		return []string{"push.token_file: " + err.Error()}
 	}
 	return nil

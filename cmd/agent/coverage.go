@@ -69,7 +69,7 @@ func (a *app) whyAll(ctx context.Context, conn *connection, s *runSettings, own 
 	report, err := a.coverage(ctx, conn, s, own, paths)
 	switch {
 	case err != nil:
-		return answered(err)
+		return err
 	case asJSON:
 		return term.JSON(a.stdout, report)
 	}

@@ -284,11 +284,7 @@ func (p *patient) tokens(ctx context.Context) finding {
 		return fine("%s", text)
 	}
 	reader := local.ReaderFile(p.paths.State.Path())
-	file, err := p.paths.Token(reader)
-	if err != nil {
-		return failure("restart the agent: it makes it", "%v", err)
-	}
-	token, err := readToken(file)
+	token, err := tokenIn(p.paths, reader)
 	if err != nil {
 		return failure("restart the agent: it makes it", "%v", err)
 	}

@@ -117,11 +117,7 @@ look at it with
 
 // loginLink asks the hub for a link to its page.
 func loginLink(ctx context.Context, url, reader string) (string, error) {
-	file, err := tokenFile(reader)
-	if err != nil {
-		return "", err
-	}
-	token, err := readToken(file)
+	token, err := namedToken(reader)
 	if err != nil {
 		return "", err
 	}

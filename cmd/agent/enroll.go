@@ -76,11 +76,8 @@ func (f *enrollFlags) secret() (string, error) {
 	}
 	secret := f.code
 	if f.keyFile != "" {
-		file, err := tokenFile(f.keyFile)
-		if err != nil {
-			return "", err
-		}
-		if secret, err = readToken(file); err != nil {
+		var err error
+		if secret, err = namedToken(f.keyFile); err != nil {
 			return "", err
 		}
 	}

@@ -150,7 +150,7 @@ func terminalSize() ws.TerminalSize {
 func (a *app) execDetached(ctx context.Context, c client.Client, start *ws.StartProcess, asJSON bool) error {
 	started, err := c.StartProcess(ctx, *start)
 	if err != nil {
-		return answered(err)
+		return err
 	}
 	if asJSON {
 		return term.JSON(a.stdout, started)
@@ -171,7 +171,7 @@ func (a *app) execAttached(ctx context.Context, c client.Client, start *ws.Start
 	defer signal.Stop(signals)
 	started, err := c.StartProcess(ctx, *start)
 	if err != nil {
-		return answered(err)
+		return err
 	}
 	// What ends this command is sent on, and waited for.
 	ctx, cancel := context.WithCancel(context.WithoutCancel(ctx))
@@ -188,7 +188,7 @@ func (a *app) execAttached(ctx context.Context, c client.Client, start *ws.Start
 	}
 	l := logs{client: c, id: started.ID, out: a.stdout, notes: a.stderr, follow: true}
 	if err := l.print(ctx, -1); err != nil {
-		return answered(err)
+		return err
 	}
 	return r.exit(ctx)
 }
@@ -289,7 +289,7 @@ func (r *remote) exit(ctx context.Context) error {
 	page, err := r.client.ProcessOutput(ctx, r.id, ws.OutputOptions{Offset: &from, Limit: 1, Raw: true})
 	switch {
 	case err != nil:
-		return answered(err)
+		return err
 	case page.Lost != "":
 		return &client.LostError{Reason: page.Lost}
 	case page.ExitCode == nil:

@@ -81,7 +81,7 @@ The exit code is 3 when the file lies outside of the workspace.`,
 			case errors.Is(err, applies.ErrOutside):
 				return &cli.Error{Code: cli.CodeNo, Err: fmt.Errorf("%w; --root names another workspace", err)}
 			case err != nil:
-				return answered(err)
+				return err
 			case asJSON:
 				return term.JSON(a.stdout, answer)
 			}

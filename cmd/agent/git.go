@@ -72,9 +72,9 @@ is said on standard error, with exit code 1.`,
 				return err
 			}
 			if f.watch {
-				return answered(a.watchGit(cmd.Context(), c.For(caller), f.json))
+				return a.watchGit(cmd.Context(), c.For(caller), f.json)
 			}
-			return answered(a.gitDiff(cmd.Context(), c.For(caller), &f))
+			return a.gitDiff(cmd.Context(), c.For(caller), &f)
 		},
 	}
 	flags := cmd.Flags()

@@ -10,7 +10,6 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"waymark/cmd/internal/cli"
 	"waymark/cmd/internal/term"
 	"waymark/host/api/types"
 	"waymark/host/config"
@@ -65,7 +64,7 @@ func (a *app) list(ctx context.Context, asJSON bool) error {
 		return err
 	}
 	if len(running) == 0 {
-		return &cli.Error{Code: cli.CodeNo, Err: errNoneRuns}
+		return errNoneRuns
 	}
 	all := a.askAll(ctx, running)
 	if asJSON {

@@ -54,10 +54,7 @@ func (s *listenSettings) openTCP(ctx context.Context, address string, paths *con
 	if err != nil {
 		return nil, api.Options{}, err
 	}
-	if err := ensureToken(file); err != nil {
-		return nil, api.Options{}, err
-	}
-	token, err := readToken(file)
+	token, err := madeToken(file)
 	if err != nil {
 		return nil, api.Options{}, err
 	}
@@ -80,13 +77,30 @@ func ensureToken(file places.Place) error {
 	return err
 }
 
-// tokenFile is a file with a token that a command is given.
-func tokenFile(path string) (places.Place, error) {
+// namedToken reads a token from a file that a command is given.
+func namedToken(path string) (string, error) {
 	paths, err := config.FindPaths(config.Environment{})
 	if err != nil {
-		return places.Place{}, err
+		return "", err
 	}
-	return paths.Token(path)
+	return tokenIn(paths, path)
+}
+
+// tokenIn reads a token from a file that is kept from chats then.
+func tokenIn(paths *config.Paths, path string) (string, error) {
+	file, err := paths.Token(path)
+	if err != nil {
+		return "", err
+	}
+	return readToken(file)
+}
+
+// madeToken reads a token, and makes the file where there is none.
+func madeToken(file places.Place) (string, error) {
+	if err := ensureToken(file); err != nil {
+		return "", err
+	}
+	return readToken(file)
 }
 
 // readToken reads a token from a file that nobody else can read. Its errors

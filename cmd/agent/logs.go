@@ -48,16 +48,16 @@ The exit code is 3 when there is no such process, or no agent runs.`,
 			}
 			p, err := processNamed(cmd.Context(), c, args[0])
 			if err != nil {
-				return answered(err)
+				return err
 			}
 			if asJSON {
-				return answered(a.logsJSON(cmd.Context(), c, p, tail))
+				return a.logsJSON(cmd.Context(), c, p, tail)
 			}
 			l := logs{client: c, id: p.ID, out: a.stdout, notes: a.stderr, follow: follow}
 			if term.IsTerminal(a.stdout) {
 				l.out = &visible{w: a.stdout}
 			}
-			return answered(l.print(cmd.Context(), tail))
+			return l.print(cmd.Context(), tail)
 		},
 	}
 	conn.addFlags(cmd)

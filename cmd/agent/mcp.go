@@ -72,9 +72,9 @@ waits for it. The exit code is 3 when no agent runs.`,
 				return err
 			}
 			if tools {
-				return answered(a.listMCPTools(cmd.Context(), c, client.MCPToolOptions{Wait: wait, Refresh: refresh}, asJSON))
+				return a.listMCPTools(cmd.Context(), c, client.MCPToolOptions{Wait: wait, Refresh: refresh}, asJSON)
 			}
-			return answered(a.listMCP(cmd.Context(), c, wait, asJSON))
+			return a.listMCP(cmd.Context(), c, wait, asJSON)
 		},
 	}
 	f := cmd.Flags()

@@ -80,9 +80,9 @@ has approved yet. The exit code is 3 when there is no such server, or no agent r
 				return err
 			}
 			if s.changed {
-				return answered(a.approveChanged(cmd.Context(), c, &s))
+				return a.approveChanged(cmd.Context(), c, &s)
 			}
-			return answered(a.approveMCP(cmd.Context(), c, args[0], &s))
+			return a.approveMCP(cmd.Context(), c, args[0], &s)
 		},
 		ValidArgsFunction: cli.InOrder(false, mcpServerNames),
 	}

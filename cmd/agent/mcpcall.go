@@ -72,7 +72,7 @@ and 3 when there is no such server, or no agent runs.`,
 				ctx, cancel = context.WithTimeout(ctx, s.timeout)
 				defer cancel()
 			}
-			return answered(a.callMCP(ctx, c, args[0], object, &s))
+			return a.callMCP(ctx, c, args[0], object, &s)
 		},
 		ValidArgsFunction: cli.InOrder(false, mcpToolNames, noFiles),
 	}
@@ -317,7 +317,7 @@ The exit code is 3 when no agent runs.`,
 			}
 			found, err := c.SearchMCPTools(cmd.Context(), strings.Join(words, " "), opts)
 			if err != nil {
-				return answered(err)
+				return err
 			}
 			if asJSON {
 				return term.JSON(a.stdout, found)

@@ -14,7 +14,6 @@ import (
 
 	"waymark/cmd/internal/cli"
 	"waymark/cmd/internal/term"
-	"waymark/host/places"
 	"waymark/snapshot"
 	ws "waymark/workspace"
 	"waymark/workspace/client"
@@ -55,11 +54,11 @@ when there is no such server, or no agent runs.`,
 			if forget {
 				done, err := c.LoginMCPServer(cmd.Context(), args[0], ws.LoginMCPServer{Forget: true})
 				if err != nil {
-					return answered(err)
+					return err
 				}
 				return a.printLogin(args[0], done, "signed out", asJSON)
 			}
-			return answered(a.loginMCP(cmd.Context(), c, args[0], as, paste, asJSON))
+			return a.loginMCP(cmd.Context(), c, args[0], as, paste, asJSON)
 		},
 		ValidArgsFunction: cli.InOrder(false, mcpServerNames),
 	}
@@ -80,11 +79,7 @@ func registered(id, secretFile string) (as ws.LoginMCPServer, err error) {
 	case id == "":
 		return as, cli.Usage("--client-secret-file is of a client: name that with --client-id")
 	default:
-		var file places.Place
-		if file, err = tokenFile(secretFile); err == nil {
-			as.ClientSecret, err = readToken(file)
-		}
-		if err != nil {
+		if as.ClientSecret, err = namedToken(secretFile); err != nil {
 			return as, fmt.Errorf("--client-secret-file: %w", err)
 		}
 	}

@@ -38,7 +38,7 @@ The exit code is 3 when there is no such server, or no agent runs.`,
 			l := mcpLogs{client: c, name: args[0]}
 			text, err := l.all(cmd.Context(), a.stderr)
 			if err != nil {
-				return answered(err)
+				return err
 			}
 			text = lastLines(text, tail)
 			if asJSON {
@@ -54,7 +54,7 @@ The exit code is 3 when there is no such server, or no agent runs.`,
 			if _, err := io.WriteString(l.out, text); err != nil || !follow {
 				return err
 			}
-			return answered(l.follow(cmd.Context(), a.stderr))
+			return l.follow(cmd.Context(), a.stderr)
 		},
 		ValidArgsFunction: cli.InOrder(false, mcpServerNames),
 	}

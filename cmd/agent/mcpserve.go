@@ -262,10 +262,7 @@ func (a *app) serveMCPHTTP(ctx context.Context, server *mcpserver.Server, s *mcp
 	if err != nil {
 		return err
 	}
-	if err := ensureToken(file); err != nil {
-		return err
-	}
-	token, err := readToken(file)
+	token, err := madeToken(file)
 	if err != nil {
 		return err
 	}

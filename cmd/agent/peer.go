@@ -79,11 +79,7 @@ func choosePeer(s *runSettings, c *config.Config, paths *config.Paths) (*peer, e
 	if _, err := push.ParseURL(url); err != nil {
 		return nil, s.wrong("push.url", err)
 	}
-	file, err := paths.Token(tokenFile)
-	if err != nil {
-		return nil, err
-	}
-	token, err := readToken(file)
+	token, err := tokenIn(paths, tokenFile)
 	if err != nil {
 		return nil, err
 	}

@@ -122,7 +122,7 @@ The exit code is 3 when no agent runs.`,
 			}
 			list, err := c.ListProcesses(cmd.Context(), allProcesses)
 			if err != nil {
-				return answered(err)
+				return err
 			}
 			if !all {
 				n := 0
@@ -262,10 +262,10 @@ var signalNames = map[string]string{
 	"interrupt": "interrupt", "int": "interrupt", "2": "interrupt", "hangup": "hangup", "hup": "hangup", "1": "hangup",
 }
 
-// ended gives "no such process" and "it has ended" the exit code of a no.
+// ended gives "it has ended" the exit code of a no.
 func ended(err error) error {
 	if client.CodeOf(err) == 409 {
 		return &cli.Error{Code: cli.CodeNo, Err: err}
 	}
-	return answered(err)
+	return err
 }

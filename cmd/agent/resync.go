@@ -44,7 +44,7 @@ The exit code is 3 when no agent runs.`,
 			}
 			ctx, cancel := context.WithTimeout(cmd.Context(), timeout)
 			defer cancel()
-			return answered(a.resync(ctx, c, asJSON))
+			return a.resync(ctx, c, asJSON)
 		},
 	}
 	conn.addFlags(cmd)

@@ -32,7 +32,7 @@ then. The agent keeps its identity and its sources.`,
 				return err
 			}
 			if err := c.SetRoot(cmd.Context(), path); err != nil {
-				return answered(err)
+				return err
 			}
 			_, err = fmt.Fprintf(a.stdout, "the root is %s\n", term.Visible(path))
 			return err

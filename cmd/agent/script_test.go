@@ -14,6 +14,7 @@ import (
 
 	"github.com/rogpeppe/go-internal/testscript"
 
+	"waymark/cmd/internal/cli"
 	"waymark/cmd/internal/stop"
 	"waymark/host/plugin"
 	"waymark/host/running"
@@ -52,7 +53,7 @@ func TestMain(m *testing.M) {
 
 // agentMain is main with another built-in module.
 func agentMain() {
-	completeWithin = scriptTimeout // nobody waits for it here
+	cli.CompleteWithin = scriptTimeout // nobody waits for it here
 	self := reexec.Main(roles()...)
 	compiler := self
 	if os.Getenv(envPatient) != "" {

@@ -189,10 +189,7 @@ func ensureSecret(file places.Place, what string, log *slog.Logger) (string, err
 	if err := os.Remove(file.Path()); err != nil {
 		return "", err
 	}
-	if err := ensureToken(file); err != nil {
-		return "", err
-	}
-	return readToken(file)
+	return madeToken(file)
 }
 
 // authenticate implements api.Options.Authenticate. Who shows the token of

@@ -62,11 +62,11 @@ The exit code is 3 when no agent runs, and when there is no such payload.`,
 			}
 			switch {
 			case payload != "":
-				return answered(a.payload(cmd.Context(), c, payload))
+				return a.payload(cmd.Context(), c, payload)
 			case watch:
-				return answered(a.watch(cmd.Context(), c, asJSON))
+				return a.watch(cmd.Context(), c, asJSON)
 			}
-			return answered(a.snapshot(cmd.Context(), c, wait, asJSON))
+			return a.snapshot(cmd.Context(), c, wait, asJSON)
 		},
 	}
 	conn.addFlags(cmd)

@@ -37,7 +37,7 @@ The exit code is 3 when no agent runs.`,
 			}
 			c := t.client(t.token)
 			if err := c.Stop(cmd.Context()); err != nil {
-				return answered(err)
+				return err
 			}
 			ctx, cancel := context.WithTimeout(cmd.Context(), max(stopWithin, a.timeout))
 			defer cancel()

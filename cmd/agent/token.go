@@ -118,7 +118,7 @@ func (a *app) createToken(cmd *cobra.Command, conn *connection, f *newTokenFlags
 	}
 	made, err := c.CreateToken(cmd.Context(), f.token)
 	if err != nil {
-		return answered(err)
+		return err
 	}
 	if f.json {
 		return term.JSON(a.stdout, made)
@@ -196,7 +196,7 @@ is 3 when there is none of that id, or no agent runs.`,
 				return err
 			}
 			if err := c.RevokeToken(cmd.Context(), args[0]); err != nil {
-				return answered(err)
+				return err
 			}
 			_, err = fmt.Fprintf(a.stdout, "%s is revoked\n", term.Visible(args[0]))
 			return err

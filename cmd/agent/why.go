@@ -84,7 +84,7 @@ as an empty one, makes it 2, and the others are answered all the same.`,
 			}
 			answers, err := a.why(cmd.Context(), &conn, &s, own, paths, c, asked)
 			if err != nil {
-				return answered(err)
+				return err
 			}
 			err = a.printAnswers(answers, asJSON)
 			if wrong != nil && (err == nil || cli.Code(err) == cli.CodeNo) { // what couldn't be asked is worse than a no

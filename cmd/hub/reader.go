@@ -6,9 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
-	"slices"
 	"strings"
-	"time"
 
 	"github.com/spf13/cobra"
 
@@ -140,33 +138,21 @@ func onlyAgent(ctx context.Context, c client.Client, args []string) (string, err
 	return agents[0].ID, nil
 }
 
-// completeWithin bounds what a shell waits for when somebody presses tab. Only
-// tests change it.
-var completeWithin = time.Second
-
-// offer completes the first argument with what the hub knows, and with nothing
-// when it doesn't answer: a shell has no place for an error.
+// offer completes the first argument with what the hub knows.
 func (r *reader) offer(ask ...func(context.Context, client.Client) ([]string, error)) cobra.CompletionFunc {
-	return func(cmd *cobra.Command, args []string, text string) (offered []cobra.Completion, _ cobra.ShellCompDirective) {
-		none := cobra.ShellCompDirectiveNoFileComp
-		ctx := cmd.Context()
-		if ctx == nil {
-			ctx = context.Background() // cobra's own completion command has none
+	return func(cmd *cobra.Command, args []string, text string) ([]cobra.Completion, cobra.ShellCompDirective) {
+		if len(args) > 0 {
+			return nil, cobra.ShellCompDirectiveNoFileComp
 		}
-		ctx, cancel := context.WithTimeout(ctx, completeWithin)
-		defer cancel()
-		c, err := r.client(ctx)
-		if err != nil || len(args) > 0 {
-			return nil, none
-		}
-		for _, f := range ask {
-			all, err := f(ctx, c)
-			if err != nil {
-				return nil, none
+		return cli.Offer(cmd, text, func(ctx context.Context) (offered []string, err error) {
+			c, err := r.client(ctx)
+			for i := 0; i < len(ask) && err == nil; i++ {
+				var all []string
+				all, err = ask[i](ctx, c)
+				offered = append(offered, all...)
 			}
-			offered = append(offered, slices.DeleteFunc(all, func(s string) bool { return !strings.HasPrefix(s, text) })...)
-		}
-		return offered, none
+			return offered, err
+		})
 	}
 }
 

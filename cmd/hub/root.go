@@ -9,7 +9,6 @@ import (
 
 	"waymark/cmd/internal/cli"
 	"waymark/hub"
-	"waymark/hub/client"
 	"waymark/hub/store"
 )
 
@@ -31,7 +30,7 @@ func coded(err error) error {
 	switch {
 	case errors.Is(err, hub.ErrUsage):
 		return &cli.Error{Code: cli.CodeUsage, Err: err}
-	case errors.Is(err, store.ErrNotFound), errors.Is(err, errNotReady), errors.Is(err, client.ErrNotFound), errors.Is(err, client.ErrUnreachable):
+	case errors.Is(err, store.ErrNotFound), errors.Is(err, errNotReady):
 		return &cli.Error{Code: cli.CodeNo, Err: err}
 	}
 	return err

@@ -16,6 +16,7 @@ import (
 
 	"github.com/rogpeppe/go-internal/testscript"
 
+	"waymark/cmd/internal/cli"
 	"waymark/hub/store/sqlite"
 )
 
@@ -23,7 +24,7 @@ import (
 // called so.
 func TestMain(m *testing.M) {
 	testscript.Main(m, map[string]func(){"hub": func() {
-		completeWithin = time.Minute // nobody waits for it here
+		cli.CompleteWithin = time.Minute // nobody waits for it here
 		usualAddress = "127.0.0.1:1"
 		main()
 	}})

@@ -18,7 +18,7 @@ type Error = problem.Error
 
 var (
 	// ErrUnreachable says that no hub answers at the URL.
-	ErrUnreachable = errors.New("no hub answers")
+	ErrUnreachable error = problem.Nobody("no hub answers")
 	// ErrNotFound says that the hub has no such agent, revision, resource or
 	// pin. The error itself is an *Error.
 	ErrNotFound = problem.ErrNotFound

@@ -14,11 +14,12 @@ import (
 	"time"
 
 	"waymark/internal/httpapi/apiclient"
+	"waymark/internal/httpapi/problem"
 	"waymark/workspace"
 )
 
 // ErrNotRunning says that no agent serves the socket or the address.
-var ErrNotRunning = errors.New("no agent is running")
+var ErrNotRunning error = problem.Nobody("no agent is running")
 
 // agent is the real Client.
 type agent struct {

@@ -17,6 +17,7 @@ import (
 
 	"waymark/cmd/internal/term"
 	"waymark/internal/errtext"
+	"waymark/internal/httpapi/problem"
 )
 
 // The exit codes.
@@ -24,7 +25,7 @@ const (
 	CodeOK     = 0
 	CodeFailed = 1
 	CodeUsage  = 2
-	// CodeNo: the answer is no. Nothing runs, not found, not admitted.
+	// CodeNo: the answer is no. Nobody answers, not found, not admitted.
 	CodeNo = 3
 )
 
@@ -49,7 +50,8 @@ func Usage(format string, args ...any) error {
 	return &Error{CodeUsage, fmt.Errorf(format, args...)}
 }
 
-// Code is what a program exits with.
+// Code is what a program exits with. That no agent or hub answers, or that it hasn't
+// got what was asked for, is a no.
 func Code(err error) int {
 	var coded *Error
 	switch {
@@ -57,6 +59,8 @@ func Code(err error) int {
 		return CodeOK
 	case errors.As(err, &coded):
 		return coded.Code
+	case errors.Is(err, problem.ErrNotFound), errors.As(err, new(problem.Nobody)):
+		return CodeNo
 	}
 	return CodeFailed
 }

@@ -1,7 +1,14 @@
 package cli
 
 import (
+	"context"
+	"slices"
+	"strings"
+	"time"
+
 	"github.com/spf13/cobra"
+
+	"waymark/cmd/internal/term"
 )
 
 // Completions says what a shell offers. A command whose path isn't in arguments
@@ -37,6 +44,30 @@ func (c *Completions) apply(cmd *cobra.Command) {
 	for _, sub := range cmd.Commands() {
 		c.apply(sub)
 	}
+}
+
+// CompleteWithin bounds what a shell waits for when somebody presses tab. Only
+// tests change it.
+var CompleteWithin = time.Second
+
+// Offer offers what a server knows, and nothing when it doesn't answer: a shell has no
+// place for an error.
+func Offer(cmd *cobra.Command, text string, ask func(context.Context) ([]cobra.Completion, error)) ([]cobra.Completion, cobra.ShellCompDirective) {
+	ctx := cmd.Context()
+	if ctx == nil {
+		ctx = context.Background() // cobra's own completion command has none
+	}
+	ctx, cancel := context.WithTimeout(ctx, CompleteWithin)
+	defer cancel()
+	all, err := ask(ctx)
+	if err != nil {
+		return nil, cobra.ShellCompDirectiveNoFileComp
+	}
+	return slices.DeleteFunc(all, func(s cobra.Completion) bool {
+		name, _, _ := strings.Cut(s, "\t")
+		// A control character would be the shell's to interpret.
+		return !strings.HasPrefix(s, text) || term.Visible(name) != name
+	}), cobra.ShellCompDirectiveNoFileComp
 }
 
 // Directories offers directories.

@@ -42,6 +42,12 @@ func (e *Error) Is(target error) bool {
 	return target == ErrNotFound && e.Code == http.StatusNotFound
 }
 
+// Nobody is matched by the error of a client that nobody answers. Its text says who is
+// missing.
+type Nobody string
+
+func (n Nobody) Error() string { return string(n) }
+
 // maxBody bounds what is read of an error.
 const maxBody = 64 << 10
 

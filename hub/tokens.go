@@ -75,11 +75,11 @@ func CreateTokenFile(ctx context.Context, st store.Store, token store.NewToken, 
 //
 // An agent's token without an AgentID takes any agent's.
 func EnsureToken(ctx context.Context, st store.Store, token store.NewToken, file string) (text string, _ store.Token, err error) {
-	kept, err := readToken(file)
-	if err != nil {
-		return "", store.Token{}, fmt.Errorf("read token: %w", err)
+	data, err := credential.ReadFile("token file", file, maxTokenFile)
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return "", store.Token{}, err
 	}
-	if kept != "" {
+	if kept := strings.TrimSpace(string(data)); kept != "" {
 		found, err := st.TokenByHash(ctx, credential.HashOf(kept))
 		switch {
 		case errors.Is(err, store.ErrNotFound):
@@ -98,16 +98,6 @@ func EnsureToken(ctx context.Context, st store.Store, token store.NewToken, file
 		return "", store.Token{}, fmt.Errorf("write token: %w", errors.Join(err, st.RevokeToken(ctx, made.ID)))
 	}
 	return text, made, nil
-}
-
-// readToken returns "" when there is no file, and refuses one that others can
-// read: its token may be known.
-func readToken(file string) (string, error) {
-	data, err := credential.ReadFile("token file", file, maxTokenFile)
-	if errors.Is(err, fs.ErrNotExist) {
-		return "", nil
-	}
-	return strings.TrimSpace(string(data)), err
 }
 
 // writeToken replaces the file in one step, so that nobody reads half of one.

@@ -106,21 +106,21 @@ func (c *connection) find(only func(*instance) bool) (*target, error) {
 	if err != nil {
 		return nil, err
 	}
-	scheme, rest, _ := strings.Cut(c.listen, ":")
-	switch {
-	case c.listen == "":
-		if c.tokenFile != "" {
-			return nil, cli.Usage("--listen-token-file without --listen: the usual place is a socket, which needs no token")
-		}
+	if c.unnamed() {
 		return c.findUnnamed(paths, only)
-	case scheme == "unix" && strings.TrimPrefix(rest, "//") != "":
-		path, err := filepath.Abs(strings.TrimPrefix(rest, "//"))
-		if err != nil {
+	}
+	if c.listen == "" {
+		return nil, cli.Usage("--listen-token-file without --listen: the usual place is a socket, which needs no token")
+	}
+	network, address, err := parseListen(c.listen)
+	switch {
+	case err != nil:
+		return nil, err
+	case network == "unix":
+		if address, err = filepath.Abs(address); err != nil {
 			return nil, err
 		}
-		return c.onSocket(c.listen, listening(paths, "unix:"+path)), nil
-	case scheme != "tcp" || rest == "":
-		return nil, cli.Usage("--listen %q: use unix:PATH or tcp:HOST:PORT", c.listen)
+		return c.onSocket(c.listen, listening(paths, "unix:"+address)), nil
 	case c.tokenFile == "":
 		return nil, cli.Usage("--listen %q needs --listen-token-file: name the file that the agent was started with", c.listen)
 	}
@@ -128,7 +128,7 @@ func (c *connection) find(only func(*instance) bool) (*target, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &target{address: c.listen, token: token, instance: listening(paths, c.listen)}, nil
+	return &target{address: c.listen, token: token, instance: listening(paths, "tcp:"+address)}, nil
 }
 
 // onSocket is an agent that commands act through, with its control token.

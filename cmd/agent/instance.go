@@ -24,6 +24,7 @@ import (
 	"waymark/host/places"
 	"waymark/internal/atomicfile"
 	"waymark/internal/credential"
+	"waymark/internal/httpapi/apiclient"
 )
 
 // instance is a running agent as its workspace's state directory tells of it to
@@ -53,18 +54,10 @@ func (i *instance) socket() string {
 	return path
 }
 
-// servedWithin bounds a look at a local address.
-const servedWithin = time.Second
-
 // served reports whether somebody listens there.
 func (i *instance) served(ctx context.Context) bool {
 	network, address, _ := strings.Cut(i.Listen, ":")
-	conn, err := (&net.Dialer{Timeout: servedWithin}).DialContext(ctx, network, address)
-	if err != nil {
-		return errors.Is(err, syscall.EAGAIN) // a socket with a full queue
-	}
-	_ = conn.Close()
-	return true
+	return apiclient.Served(ctx, network, address) == nil
 }
 
 // contains reports whether a directory is what the agent looks into, or below.
@@ -78,12 +71,8 @@ func instanceFile(state places.Place) string { return state.In("agent.json").Pat
 const maxInstance = 16 << 10
 
 func readInstance(state places.Place) (*instance, error) {
-	data, err := credential.ReadFile("agent", instanceFile(state), maxInstance)
-	if err != nil {
-		return nil, err
-	}
 	i := &instance{state: state}
-	return i, json.Unmarshal(data, i)
+	return i, credential.ReadJSON("agent", instanceFile(state), maxInstance, i)
 }
 
 // listening returns the agent that was told to listen at an address, whether it

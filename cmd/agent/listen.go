@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"io/fs"
@@ -31,19 +32,27 @@ func (s *listenSettings) addFlags(f *pflag.FlagSet) {
 
 // open takes the address, and says how what is served there is guarded.
 func (s *listenSettings) open(ctx context.Context, paths *config.Paths, w *config.Workspace) (net.Listener, api.Options, error) {
-	scheme, rest, _ := strings.Cut(s.address, ":")
+	network, address, err := parseListen(cmp.Or(s.address, "unix:"+w.Socket))
 	switch {
-	case scheme == "tcp" && rest != "":
-		return s.openTCP(ctx, rest, paths)
+	case err != nil:
+		return nil, api.Options{}, err
+	case network == "tcp":
+		return s.openTCP(ctx, address, paths)
 	case s.tokenFile != "":
 		return nil, api.Options{}, cli.Usage("--listen-token-file is for --listen tcp:HOST:PORT: a socket needs no token")
-	case s.address == "":
-		rest = w.Socket
-	case scheme != "unix" || strings.TrimPrefix(rest, "//") == "":
-		return nil, api.Options{}, cli.Usage("--listen %q: use unix:PATH or tcp:HOST:PORT", s.address)
 	}
-	l, err := api.Listen(strings.TrimPrefix(rest, "//"))
+	l, err := api.Listen(address)
 	return l, api.Options{}, err
+}
+
+// parseListen reads an address as agents and their clients have it in --listen.
+func parseListen(text string) (network, address string, err error) {
+	network, address, _ = strings.Cut(text, ":")
+	address = strings.TrimPrefix(address, "//")
+	if address == "" || network != "unix" && network != "tcp" {
+		err = cli.Usage("--listen %q: use unix:PATH or tcp:HOST:PORT", text)
+	}
+	return network, address, err
 }
 
 func (s *listenSettings) openTCP(ctx context.Context, address string, paths *config.Paths) (net.Listener, api.Options, error) {

@@ -75,17 +75,11 @@ func readProfiles() (*profiles, error) {
 	if err != nil {
 		return p, nil //nolint:nilerr // nobody can have made one
 	}
-	data, err := credential.ReadFile("profiles", path, maxProfiles)
+	err = credential.ReadJSON("profiles", path, maxProfiles, p)
 	if errors.Is(err, fs.ErrNotExist) {
 		return p, nil
 	}
-	if err == nil {
-		err = json.Unmarshal(data, p)
-	}
-	if err != nil {
-		return nil, fmt.Errorf("%s can't be read: mend it or remove it (%w)", path, err)
-	}
-	return p, nil
+	return p, err
 }
 
 func (p *profiles) write() error {

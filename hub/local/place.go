@@ -12,6 +12,7 @@ import (
 
 	"waymark/internal/atomicfile"
 	"waymark/internal/credential"
+	"waymark/internal/httpapi/apiclient"
 )
 
 // Place is where a hub listens.
@@ -44,11 +45,10 @@ func Find(ctx context.Context, state string) (*Place, error) {
 	if err != nil {
 		return nil, err
 	}
-	conn, err := place.dial(ctx)
-	if err != nil {
+	if err := apiclient.Served(ctx, "unix", place.Socket); err != nil {
 		return nil, fmt.Errorf("%w (%s: %w)", ErrNone, place.Socket, err)
 	}
-	return place, conn.Close()
+	return place, nil
 }
 
 func placeFile(state string) string { return filepath.Join(state, "hub.json") }
@@ -57,18 +57,12 @@ func placeFile(state string) string { return filepath.Join(state, "hub.json") }
 const maxPlace = 16 << 10
 
 func readPlace(file string) (*Place, error) {
-	data, err := credential.ReadFile("hub", file, maxPlace)
+	place := new(Place)
+	err := credential.ReadJSON("what tells of a hub", file, maxPlace, place)
 	if errors.Is(err, os.ErrNotExist) {
 		return nil, ErrNone
 	}
-	if err != nil {
-		return nil, err
-	}
-	place := new(Place)
-	if err := json.Unmarshal(data, place); err != nil {
-		return nil, fmt.Errorf("%s can't be read: remove it and restart your agents (%w)", file, err)
-	}
-	return place, nil
+	return place, err
 }
 
 func (p *Place) write(state string) error {

@@ -151,6 +151,12 @@ func TestFile(t *testing.T) {
 	if err := credential.WriteFile(path, "other"); !errors.Is(err, fs.ErrExist) {
 		t.Errorf("written twice: %v", err)
 	}
+	if err := credential.ReadJSON("agent", path, 100, new(string)); err == nil || !strings.Contains(err.Error(), path) {
+		t.Errorf("that is no JSON: %v", err)
+	}
+	if err := credential.ReadJSON("agent", path+"x", 100, new(string)); !errors.Is(err, fs.ErrNotExist) {
+		t.Errorf("missing: %v", err)
+	}
 	pipe := filepath.Join(dir, "pipe")
 	if err := syscall.Mkfifo(pipe, 0o600); err != nil {
 		t.Fatal(err)

@@ -2,6 +2,7 @@ package credential
 
 import (
 	"cmp"
+	"encoding/json"
 	"fmt"
 	"io"
 	"os"
@@ -41,6 +42,17 @@ func ReadFile(what, path string, limit int64) ([]byte, error) {
 		return nil, fmt.Errorf("%s %s is larger than %d bytes", what, path, limit)
 	}
 	return data, nil
+}
+
+// ReadJSON is ReadFile for one that has JSON.
+func ReadJSON(what, path string, limit int64, v any) error {
+	data, err := ReadFile(what, path, limit)
+	if err == nil {
+		if err = json.Unmarshal(data, v); err != nil {
+			err = fmt.Errorf("%s: %s can't be read: mend it or remove it (%w)", what, path, err)
+		}
+	}
+	return err
 }
 
 // ReadToken reads a file with one token and nothing else, as ReadFile does.

@@ -93,17 +93,10 @@ func Open(opts Options) *Tokens {
 func (t *Tokens) file() string { return filepath.Join(t.opts.Dir, "tokens.json") }
 
 func readTokens(path string) (list []minted, err error) {
-	data, err := credential.ReadFile("file", path, maxFile)
-	if errors.Is(err, fs.ErrNotExist) {
+	if err = credential.ReadJSON("minted tokens", path, maxFile, &list); errors.Is(err, fs.ErrNotExist) {
 		return nil, nil
 	}
-	if err != nil {
-		return nil, err
-	}
-	if err := json.Unmarshal(data, &list); err != nil {
-		return nil, fmt.Errorf("%s: %w", path, err)
-	}
-	return list, nil
+	return list, err
 }
 
 // Authenticate returns what a token grants; nil for one that isn't known, has

@@ -11,6 +11,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"waymark/cmd/internal/cli"
+	"waymark/internal/httpapi/problem"
 )
 
 func TestCode(t *testing.T) {
@@ -23,6 +24,10 @@ func TestCode(t *testing.T) {
 		{nil, cli.CodeOK, ""},
 		{errors.New("x"), cli.CodeFailed, "x"},
 		{cli.Usage("wrong %d", 1), cli.CodeUsage, "wrong 1"},
+		{fmt.Errorf("%w: start one", problem.Nobody("no agent is running")), cli.CodeNo, "no agent is running: start one"},
+		{fmt.Errorf("ask: %w", &problem.Error{Code: 404, Message: "gone"}), cli.CodeNo, "ask: gone"},
+		{&problem.Error{Code: 403, Message: "no"}, cli.CodeFailed, "no"},
+		{cli.Usage("%w", problem.Nobody("x")), cli.CodeUsage, "x"},
 		{fmt.Errorf("more: %w", &cli.Error{Code: cli.CodeNo, Err: io.EOF}), cli.CodeNo, "more: EOF"},
 		{&cli.Error{Code: cli.CodeFailed}, cli.CodeFailed, ""},
 	} {

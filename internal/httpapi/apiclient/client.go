@@ -28,9 +28,11 @@ import (
 	"fmt"
 	"io"
 	"maps"
+	"net"
 	"net/http"
 	"net/url"
 	"strings"
+	"syscall"
 	"time"
 
 	"github.com/go-json-experiment/json"
@@ -104,6 +106,22 @@ func ParseBase(text string) (string, error) {
 		return "", errBase
 	}
 	return strings.TrimSuffix(u.String(), "/"), nil
+}
+
+// servedWithin bounds a look at an address of this machine.
+const servedWithin = time.Second
+
+// Served returns nil where somebody listens at an address of this machine, also at a
+// socket whose queue is full.
+func Served(ctx context.Context, network, address string) error {
+	conn, err := (&net.Dialer{Timeout: servedWithin}).DialContext(ctx, network, address)
+	switch {
+	case err == nil:
+		return conn.Close()
+	case errors.Is(err, syscall.EAGAIN):
+		return nil
+	}
+	return err
 }
 
 // Request is what is asked. Method and Path must be set.

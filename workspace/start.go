@@ -27,7 +27,7 @@ func (p *StartProcess) Check() error {
 	size := len(p.Command)
 	switch {
 	case p.Command == "" && len(p.Argv) == 0:
-		return errors.New("Command is required: name a command for sh -c, or an argv") //nolint:revive,staticcheck // the first words are those of Coder's agent
+		return errors.New("Command is required: name a command for sh -c, or an argv") //nolint:staticcheck // the first words are those of Coder's agent
 	case p.Command != "" && len(p.Argv) > 0:
 		return errors.New("command and argv exclude each other")
 	case len(p.Argv) > 0 && p.Argv[0] == "":

@@ -24,8 +24,11 @@ import (
 	"waymark/workspace/client"
 )
 
-// Root is the workspace's directory, Home the user's.
-const Root, Home = "/workspace", "/home/user"
+// Root is the workspace's directory.
+const Root = "/workspace"
+
+// Home is the user's directory.
+const Home = "/home/user"
 
 // Options configure an agent. The zero value works.
 type Options struct {
@@ -235,9 +238,6 @@ func (a *Agent) WithToken(secret string) *Agent {
 // CreateToken implements client.Client.
 func (a *Agent) CreateToken(ctx context.Context, want workspace.NewToken) (*workspace.MintedToken, error) {
 	return call(ctx, a, scopeTokens, func(context.Context) (*workspace.MintedToken, error) {
-		if a.token.Secret != "" {
-			return nil, refuse(http.StatusForbidden, "the fake's tokens make no others")
-		}
 		now := time.Now().UTC()
 		t := &workspace.MintedToken{Secret: "wm_" + rand.Text(), Token: workspace.Token{
 			ID: rand.Text()[:10], Scopes: want.Scopes, Plan: want.Plan, CreatedAt: now, ExpiresAt: *cmp.Or(want.ExpiresAt, new(now.Add(8*time.Hour))), MintedBy: a.token.ID,
@@ -245,8 +245,8 @@ func (a *Agent) CreateToken(ctx context.Context, want workspace.NewToken) (*work
 		if len(t.Scopes) == 0 {
 			t.Scopes = []string{scopeProcesses, scopeFiles, scopeMCP}
 		}
-		if t.Plan != "" && !strings.HasPrefix(path.Clean(t.Plan), Root+"/") || !t.ExpiresAt.After(now) {
-			return nil, refuse(http.StatusBadRequest, "a plan lies in the workspace, and a token ends in the future")
+		if t.Plan != "" && !strings.HasPrefix(path.Clean(t.Plan), Root+"/") || !t.ExpiresAt.After(now) || slices.Contains(t.Scopes, scopeTokens) {
+			return nil, refuse(http.StatusBadRequest, "a plan lies in the workspace, a token ends in the future, and the fake's mint no others")
 		}
 		a.state.change(func(s *state) { s.minted[t.Secret] = t })
 		return t, nil

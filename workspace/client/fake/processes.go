@@ -50,6 +50,9 @@ func (a *Agent) StartProcess(ctx context.Context, start workspace.StartProcess) 
 		if err := start.Check(); err != nil {
 			return nil, refuse(http.StatusBadRequest, "the process was not started: %v", err)
 		}
+		if start.ProcessID != "" {
+			return nil, refuse(http.StatusNotImplemented, "the fake has no tracked starts")
+		}
 		dir := path.Join(Root, start.WorkDir)
 		if rest, home := strings.CutPrefix(start.WorkDir, "~"); home {
 			dir = path.Join(Home, rest)

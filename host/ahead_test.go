@@ -12,8 +12,8 @@ import (
 	"waymark/host/config"
 	"waymark/host/sandbox"
 	"waymark/test/contracts/vfstest"
-	"waymark/test/race"
 	"waymark/test/randtest"
+	"waymark/test/testenv"
 )
 
 // TestAhead: under the configuration that an agent has by default, the image that a
@@ -22,7 +22,7 @@ func TestAhead(t *testing.T) {
 	if runtime.GOOS != "linux" {
 		t.Skip("images are for Linux")
 	}
-	if race.Enabled && !randtest.Long() {
+	if testenv.Race && !randtest.Long() {
 		t.Skip("compiles for a minute")
 	}
 	wasm := builtin(t)

@@ -13,8 +13,8 @@ import (
 	"waymark/abi"
 	"waymark/host"
 	"waymark/test/contracts/vfstest"
-	"waymark/test/race"
 	"waymark/test/randtest"
+	"waymark/test/testenv"
 )
 
 // forFile is a file of a random tree, as the model knows it.
@@ -155,7 +155,7 @@ func wantFor(files []forFile, asked string) string {
 func TestForEqualsModel(t *testing.T) {
 	t.Parallel()
 	r := randtest.Rand(t)
-	for range randtest.Rounds(2, max(2, 12/race.Share), 300) {
+	for range randtest.Rounds(2, max(2, 12/testenv.RaceShare), 300) {
 		dirs := []string{""}
 		for range r.IntN(8) {
 			dirs = append(dirs, path.Join(dirs[r.IntN(len(dirs))], string(rune('a'+r.IntN(3)))))

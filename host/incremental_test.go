@@ -18,8 +18,8 @@ import (
 	"waymark/host/vfs"
 	"waymark/snapshot"
 	"waymark/test/contracts/vfstest"
-	"waymark/test/ordinary"
 	"waymark/test/randtest"
+	"waymark/test/testenv"
 )
 
 // TestIncrementalEqualsClean: after any sequence of edits, a Host that has
@@ -34,7 +34,7 @@ func TestIncrementalEqualsClean(t *testing.T) {
 // out.
 func TestIncrementalAsOrdinaryUser(t *testing.T) {
 	t.Parallel()
-	ordinary.Run(t, incremental)
+	testenv.RunOrdinary(t, incremental)
 }
 
 func incremental(t *testing.T) {

@@ -20,16 +20,15 @@ import (
 	"waymark/host"
 	"waymark/snapshot"
 	"waymark/test/built"
-	"waymark/test/ordinary"
-	"waymark/test/ram"
+	"waymark/test/testenv"
 )
 
 // cacheDir is shared by all tests: compiling a Go guest takes seconds.
 var cacheDir = built.CodeCache()
 
 func TestMain(m *testing.M) {
-	ordinary.Main()
-	ram.Use()
+	testenv.OrdinaryMain()
+	testenv.UseMemory()
 	os.Exit(m.Run())
 }
 

@@ -11,8 +11,8 @@ import (
 	"waymark/host"
 	"waymark/host/watch"
 	"waymark/test/contracts/vfstest"
-	"waymark/test/race"
 	"waymark/test/randtest"
+	"waymark/test/testenv"
 )
 
 // noEvents makes the system silent, and leaves it to hints where to look.
@@ -26,7 +26,7 @@ var noEvents = watch.Options{
 func TestHintsThatLie(t *testing.T) {
 	noLeaks(t)
 	g := generator{randtest.Rand(t)}
-	sequences, steps := max(1, 2/race.Share), max(5, 12/race.Share)
+	sequences, steps := max(1, 2/testenv.RaceShare), max(5, 12/testenv.RaceShare)
 	if randtest.Long() {
 		sequences, steps = 50, 200
 	}

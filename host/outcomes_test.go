@@ -13,7 +13,7 @@ import (
 	"waymark/host"
 	"waymark/snapshot"
 	"waymark/test/contracts/vfstest"
-	"waymark/test/race"
+	"waymark/test/testenv"
 )
 
 // outcome is one row of the table: a tree, and exactly what is found in it.
@@ -46,7 +46,7 @@ const secret = "s3cr3t-t0ken"
 func TestOutcomes(t *testing.T) {
 	d := newDifferential(t)
 	for i, c := range allOutcomes() {
-		if i%race.Share != 0 {
+		if i%testenv.RaceShare != 0 {
 			continue
 		}
 		t.Run(c.name, func(t *testing.T) {

@@ -14,7 +14,7 @@ import (
 	"waymark/host/why"
 	"waymark/snapshot"
 	"waymark/test/contracts/vfstest"
-	"waymark/test/ordinary"
+	"waymark/test/testenv"
 )
 
 // TestModesOfWhatIsNoFile: what stands in the place of a file and isn't one is
@@ -22,7 +22,7 @@ import (
 // same.
 func TestModesOfWhatIsNoFile(t *testing.T) {
 	t.Parallel()
-	ordinary.Run(t, func(t *testing.T) {
+	testenv.RunOrdinary(t, func(t *testing.T) {
 		dir := vfstest.Build(t, []string{
 			"dir/x = x", "AGENTS.md -> dir", ".mcp.json -> dir", "CLAUDE.md |", "socket ^", ".cursorrules -> socket", "skills/one/SKILL.md -> ../../dir",
 			"skills/two/SKILL.md |", "skills/three/SKILL.md/x = x",
@@ -66,7 +66,7 @@ func TestModesOfWhatIsNoFile(t *testing.T) {
 // changes.
 func TestUnreadableRoot(t *testing.T) {
 	t.Parallel()
-	ordinary.Run(t, func(t *testing.T) {
+	testenv.RunOrdinary(t, func(t *testing.T) {
 		dir := vfstest.Build(t, []string{"work/F.md = w", "up/source/F.md = s", "file/F.md = f", "ok/F.md = o"})
 		t.Cleanup(func() { vfstest.Reopen(dir) })
 		at := func(name string) string { return filepath.Join(dir, name) }
@@ -176,7 +176,7 @@ func TestFailingRaisesNoVersion(t *testing.T) {
 // found as soon as it can be, by events alone.
 func TestClosedAtStart(t *testing.T) {
 	t.Parallel()
-	ordinary.Run(t, func(t *testing.T) {
+	testenv.RunOrdinary(t, func(t *testing.T) {
 		dir := vfstest.Build(t, []string{"up/further/down/F.md = d", "up ! 000", "closed/F.md = c", "closed ! 000", "file/F.md = f", "file/F.md ! 000"})
 		t.Cleanup(func() { vfstest.Reopen(dir) })
 		at := func(name string) string { return filepath.Join(dir, name) }

@@ -22,8 +22,8 @@ import (
 	"waymark/hub/store/sqlite"
 	"waymark/snapshot"
 	"waymark/test/pushtest"
-	"waymark/test/race"
 	"waymark/test/randtest"
+	"waymark/test/testenv"
 	"waymark/wire"
 	"waymark/wire/coder"
 	"waymark/wire/waymark"
@@ -725,7 +725,7 @@ func TestPushLarge(t *testing.T) {
 	})
 	stop := run(t, server)
 	n := wire.MaxHubResources
-	if race.Enabled { // a row takes a hundred times as long then
+	if testenv.Race { // a row takes a hundred times as long then
 		n = 200
 	}
 	size := wire.MaxHubBytes / n

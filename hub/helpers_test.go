@@ -23,15 +23,15 @@ import (
 	"waymark/hub/store"
 	"waymark/hub/store/sqlite"
 	"waymark/hub/transport"
-	"waymark/test/atonce"
 	"waymark/test/pgtest"
 	"waymark/test/pushtest"
+	"waymark/test/testenv"
 	"waymark/wire"
 	"waymark/wire/coder"
 	"waymark/wire/waymark"
 )
 
-func TestMain(m *testing.M) { pgtest.Exit(atonce.Run(m)) }
+func TestMain(m *testing.M) { pgtest.Exit(testenv.RunParallel(m)) }
 
 // timeout is for what takes moments on a fast machine: long enough for one
 // that is slow and stands still now and then, short enough to be reported.

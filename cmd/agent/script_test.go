@@ -21,9 +21,8 @@ import (
 	"waymark/internal/reexec"
 	"waymark/test/built"
 	"waymark/test/mcpserver"
-	"waymark/test/ordinary"
-	"waymark/test/race"
 	"waymark/test/randtest"
+	"waymark/test/testenv"
 	"waymark/workspace/launch"
 )
 
@@ -46,7 +45,7 @@ var update = flag.Bool("update", false, "write what the scripts' cmp commands se
 // TestMain makes the test binary the command under test: it is agent when it
 // is called so.
 func TestMain(m *testing.M) {
-	ordinary.Main()         // an agent under test, too
+	testenv.OrdinaryMain()  // an agent under test, too
 	reexec.Main(roles()...) // the agent under test starts this binary again to compile modules
 	testscript.Main(m, map[string]func(){"agent": agentMain, "mcpserver": mcpserver.Main, "mcpclient": mcpserver.ClientMain})
 }
@@ -139,7 +138,7 @@ func scripts(t *testing.T) (files []string) {
 		t.Fatalf("there are no scripts: %v", err)
 	}
 	for i, file := range all {
-		if !race.Enabled || randtest.Long() || i%3 == 0 {
+		if !testenv.Race || randtest.Long() || i%3 == 0 {
 			files = append(files, file)
 		}
 	}
@@ -177,7 +176,7 @@ func TestScripts(t *testing.T) {
 		Condition: func(name string) (bool, error) {
 			switch name {
 			case "ordinary":
-				return ordinary.Possible(), nil
+				return testenv.CanBeOrdinary(), nil
 			case "landlock":
 				_, err := launch.Supported()
 				return err == nil, nil

@@ -24,7 +24,7 @@ import (
 
 	"waymark/hub/store/sqlite"
 	"waymark/internal/notify"
-	"waymark/test/ordinary"
+	"waymark/test/testenv"
 )
 
 // scriptTimeout is how long a script waits for what should come at once. It is
@@ -104,7 +104,7 @@ func lookPath(ts *testscript.TestScript, name string) (string, error) {
 
 func scriptEnv(ts *testscript.TestScript) []string {
 	env := os.Environ()
-	for _, name := range []string{"HOME", "PATH", "XDG_STATE_HOME", "XDG_CACHE_HOME", "XDG_CONFIG_HOME", "XDG_RUNTIME_DIR", "WAYMARK_SOCKET", envBuiltin, envTimeout, envPunctual, envStuck, ordinary.Env, "GODEBUG",
+	for _, name := range []string{"HOME", "PATH", "XDG_STATE_HOME", "XDG_CACHE_HOME", "XDG_CONFIG_HOME", "XDG_RUNTIME_DIR", "WAYMARK_SOCKET", envBuiltin, envTimeout, envPunctual, envStuck, testenv.OrdinaryEnv, "GODEBUG",
 		"CODER_AGENT_EXP_INSTRUCTIONS_DIRS", "CODER_AGENT_EXP_INSTRUCTIONS_FILE", "CODER_AGENT_EXP_SKILLS_DIRS",
 		"CODER_AGENT_EXP_SKILL_META_FILE", "CODER_AGENT_EXP_MCP_CONFIG_FILES"} {
 		env = append(env, name+"="+ts.Getenv(name))

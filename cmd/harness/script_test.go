@@ -18,7 +18,7 @@ import (
 	"waymark/host/sandbox"
 	"waymark/internal/reexec"
 	"waymark/test/built"
-	"waymark/test/ram"
+	"waymark/test/testenv"
 	"waymark/test/wasmtest"
 )
 
@@ -28,7 +28,7 @@ var update = flag.Bool("update", false, "write what the scripts' cmp commands se
 // is called so.
 func TestMain(m *testing.M) {
 	reexec.Main(sandbox.CompileRole(), extism.Role()) // as a child that compiles or runs a module
-	ram.Use()
+	testenv.UseMemory()
 	testscript.Main(m, map[string]func(){"harness": harnessMain})
 }
 

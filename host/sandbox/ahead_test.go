@@ -19,8 +19,8 @@ import (
 	"waymark/host/sandbox"
 	"waymark/host/sandbox/codecache"
 	"waymark/test/built"
-	"waymark/test/race"
 	"waymark/test/randtest"
+	"waymark/test/testenv"
 )
 
 // changing is a module that leaves something in everything that an image holds.
@@ -153,7 +153,7 @@ func TestAheadFromExecutable(t *testing.T) {
 	if runtime.GOOS != "linux" {
 		t.Skip("images are for Linux")
 	}
-	if race.Enabled {
+	if testenv.Race {
 		t.Skip("what it starts is built without the race detector")
 	}
 	dir := t.TempDir()

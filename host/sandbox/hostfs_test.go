@@ -11,11 +11,11 @@ import (
 	"waymark/host/sandbox"
 	"waymark/host/vfs"
 	"waymark/test/contracts/vfstest"
-	"waymark/test/ordinary"
+	"waymark/test/testenv"
 )
 
 func TestMain(m *testing.M) {
-	ordinary.Main()
+	testenv.OrdinaryMain()
 	os.Exit(m.Run())
 }
 
@@ -31,7 +31,7 @@ func TestHostFS(t *testing.T) {
 					return d
 				}
 				return linkFS{d}
-			}, ordinary.Run)
+			}, testenv.RunOrdinary)
 		})
 	}
 }

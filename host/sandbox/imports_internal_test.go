@@ -14,7 +14,7 @@ import (
 	"github.com/tetratelabs/wazero/imports/wasi_snapshot_preview1"
 
 	"waymark/host/vfs"
-	"waymark/test/race"
+	"waymark/test/testenv"
 	"waymark/test/wasmtest"
 )
 
@@ -244,7 +244,7 @@ func costOf(t testing.TB, h *Host, root *vfs.Root, imp *hostImport, call string)
 }
 
 // timely reports whether there is time to measure it, and the figure says something.
-func timely() bool { return !testing.Short() && !race.Enabled }
+func timely() bool { return !testing.Short() && !testenv.Race }
 
 // TestDearestCalls holds every import to what the table says of it: the charge
 // exactly, and in the long form the time to some three hundred times what its charge

@@ -16,8 +16,8 @@ import (
 
 	"waymark/host/vfs"
 	"waymark/test/contracts/vfstest"
-	"waymark/test/ordinary"
 	"waymark/test/randtest"
+	"waymark/test/testenv"
 )
 
 func write(t testing.TB, path, content string) {
@@ -301,7 +301,7 @@ func buildOpen(t *testing.T) string {
 func TestFreshMeansEqual(t *testing.T) { freshMeansEqual(t) }
 
 // TestFreshMeansEqualToOrdinaryUser is the same where permissions count.
-func TestFreshMeansEqualToOrdinaryUser(t *testing.T) { ordinary.Run(t, freshMeansEqual) }
+func TestFreshMeansEqualToOrdinaryUser(t *testing.T) { testenv.RunOrdinary(t, freshMeansEqual) }
 
 func freshMeansEqual(t *testing.T) {
 	seed, rounds := randtest.Seed(t), randtest.Rounds(16, 150, 10_000)

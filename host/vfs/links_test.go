@@ -16,8 +16,8 @@ import (
 
 	"waymark/host/vfs"
 	"waymark/test/contracts/vfstest"
-	"waymark/test/ordinary"
 	"waymark/test/randtest"
+	"waymark/test/testenv"
 )
 
 // TestBounds opens roots that lie in a directory that others write, by every
@@ -205,7 +205,7 @@ func TestLongWays(t *testing.T) {
 // TestSharedDirectories: in a directory in which everybody may make links, only
 // its owner's and one's own are followed.
 func TestSharedDirectories(t *testing.T) {
-	ordinary.NeedsRoot(t, "give links away")
+	testenv.NeedsRoot(t, "give links away")
 	dir := vfstest.Build(t, []string{"real/f = x", "tmp/mine -> ../real", "tmp/owners -> ../real", "tmp/others -> ../real", "tmp/others2 -> ../real/f"})
 	const owner, other = 12345, 12346
 	for path, uid := range map[string]int{"tmp": owner, "tmp/owners": owner, "tmp/others": other, "tmp/others2": other} {

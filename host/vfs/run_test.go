@@ -18,13 +18,13 @@ import (
 
 	"waymark/host/vfs"
 	"waymark/test/contracts/vfstest"
-	"waymark/test/ordinary"
+	"waymark/test/testenv"
 )
 
 // TestOpenUnreadableRoot: what this user can't list, or read where it is a file, is
 // no root, and the error says which permission is missing, and where.
 func TestOpenUnreadableRoot(t *testing.T) {
-	ordinary.Run(t, func(t *testing.T) {
+	testenv.RunOrdinary(t, func(t *testing.T) {
 		dir := vfstest.Build(t, []string{
 			"none/", "none ! 000", "nolist/", "nolist ! 311", "nosearch/", "nosearch ! 644", "up/dir/", "up/file = x", "up ! 600",
 			"file = x", "file ! 200", "to-none -> none", "to-file -> file", "to-up -> up/dir", "ok/file = x", "ok ! 500", "ok/file ! 400",

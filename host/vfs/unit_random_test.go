@@ -14,8 +14,8 @@ import (
 
 	"waymark/host/vfs"
 	"waymark/test/contracts/vfstest"
-	"waymark/test/ordinary"
 	"waymark/test/randtest"
+	"waymark/test/testenv"
 )
 
 // part is a unit of the random test: it asks everything about some names.
@@ -64,7 +64,7 @@ func play(t *testing.T, run *vfs.Run, parts []part, outside []string) played {
 func TestUnitsEqualFresh(t *testing.T) { unitsEqualFresh(t) }
 
 // TestUnitsEqualFreshToOrdinaryUser is the same where permissions count.
-func TestUnitsEqualFreshToOrdinaryUser(t *testing.T) { ordinary.Run(t, unitsEqualFresh) }
+func TestUnitsEqualFreshToOrdinaryUser(t *testing.T) { testenv.RunOrdinary(t, unitsEqualFresh) }
 
 func unitsEqualFresh(t *testing.T) {
 	seed, rounds := randtest.Seed(t), randtest.Rounds(16, 120, 10_000)

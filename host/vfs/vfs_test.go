@@ -9,11 +9,11 @@ import (
 
 	"waymark/host/vfs"
 	"waymark/test/contracts/vfstest"
-	"waymark/test/ordinary"
+	"waymark/test/testenv"
 )
 
 func TestMain(m *testing.M) {
-	ordinary.Main()
+	testenv.OrdinaryMain()
 	os.Exit(m.Run())
 }
 
@@ -104,5 +104,5 @@ func TestConformance(t *testing.T) {
 	vfstest.Run(t, func(t *testing.T, c vfstest.Config) vfstest.FS {
 		_, _, run := begin(t, c)
 		return direct{run}
-	}, ordinary.Run)
+	}, testenv.RunOrdinary)
 }

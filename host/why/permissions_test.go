@@ -9,12 +9,12 @@ import (
 	"waymark/host/why"
 	"waymark/snapshot"
 	"waymark/test/contracts/vfstest"
-	"waymark/test/ordinary"
+	"waymark/test/testenv"
 )
 
 // TestPermissions: what this user may not read. The run is made by hand, so that what
 // is read is known.
-func TestPermissions(t *testing.T) { ordinary.Run(t, permissions) }
+func TestPermissions(t *testing.T) { testenv.RunOrdinary(t, permissions) }
 
 func permissions(t *testing.T) {
 	dir := vfstest.Build(t, []string{

@@ -15,8 +15,8 @@ import (
 	"waymark/host/resolve"
 	"waymark/host/why"
 	"waymark/snapshot"
-	"waymark/test/ordinary"
 	"waymark/test/randtest"
+	"waymark/test/testenv"
 )
 
 // TestRandomTrees: whatever a tree looks like, the answers fit the snapshot
@@ -24,7 +24,7 @@ import (
 func TestRandomTrees(t *testing.T) { randomTrees(t) }
 
 // TestRandomTreesOfOrdinaryUser is the same where permissions count.
-func TestRandomTreesOfOrdinaryUser(t *testing.T) { ordinary.Run(t, randomTrees) }
+func TestRandomTreesOfOrdinaryUser(t *testing.T) { testenv.RunOrdinary(t, randomTrees) }
 
 func randomTrees(t *testing.T) {
 	g := generator{randtest.Rand(t)}

@@ -21,7 +21,7 @@ import (
 	"waymark/snapshot"
 	"waymark/test/built"
 	"waymark/test/contracts/vfstest"
-	"waymark/test/ordinary"
+	"waymark/test/testenv"
 )
 
 // modules are loaded once for all tests: compiling one takes seconds.
@@ -32,7 +32,7 @@ var modules struct {
 }
 
 func TestMain(m *testing.M) {
-	ordinary.Main()
+	testenv.OrdinaryMain()
 	modules.host = sandbox.New(sandbox.Options{CacheDir: built.CodeCache()})
 	modules.loaded = map[string]*sandbox.Module{}
 	code := m.Run()

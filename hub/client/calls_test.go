@@ -17,7 +17,7 @@ import (
 	"waymark/hub/client"
 	"waymark/internal/clientview"
 	"waymark/snapshot"
-	"waymark/test/unserved"
+	"waymark/test/testenv"
 )
 
 // asked is a request as a hub gets it.
@@ -199,7 +199,7 @@ func TestPlaces(t *testing.T) {
 			t.Errorf("%q: %v", place, err)
 		}
 	}
-	_, err := client.New("http://"+unserved.Address(t), client.Options{}).Agents(t.Context())
+	_, err := client.New("http://"+testenv.UnservedAddress(t), client.Options{}).Agents(t.Context())
 	if !errors.Is(err, client.ErrUnreachable) || !strings.Contains(err.Error(), "hub serve") {
 		t.Errorf("nobody there: %v", err)
 	}

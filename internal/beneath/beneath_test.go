@@ -14,11 +14,11 @@ import (
 	"golang.org/x/sys/unix"
 
 	"waymark/internal/beneath"
-	"waymark/test/ordinary"
+	"waymark/test/testenv"
 )
 
 func TestMain(m *testing.M) {
-	ordinary.Main()
+	testenv.OrdinaryMain()
 	os.Exit(m.Run())
 }
 
@@ -174,7 +174,7 @@ func TestListAgain(t *testing.T) {
 // TestModesAndKept: what a directory's mode allows doesn't depend on whether it has
 // been gone through before.
 func TestModesAndKept(t *testing.T) {
-	ordinary.Run(t, func(t *testing.T) {
+	testenv.RunOrdinary(t, func(t *testing.T) {
 		var st unix.Stat_t
 		calls := []func(w *beneath.Walker) syscall.Errno{
 			func(w *beneath.Walker) syscall.Errno {

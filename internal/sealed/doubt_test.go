@@ -14,7 +14,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"waymark/internal/sealed"
-	"waymark/test/ordinary"
+	"waymark/test/testenv"
 )
 
 // edit changes one byte of a file; i counts from the end when negative.
@@ -75,7 +75,7 @@ func TestDoubtful(t *testing.T) {
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
 			if tt.root {
-				ordinary.NeedsRoot(t, "give files away")
+				testenv.NeedsRoot(t, "give files away")
 			}
 			s, dir, logs := open(t, sealed.Options{})
 			path := filepath.Join(dir, "a.sealed")
@@ -125,7 +125,7 @@ func TestDirectory(t *testing.T) {
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
 			if tt.root {
-				ordinary.NeedsRoot(t, "give files away")
+				testenv.NeedsRoot(t, "give files away")
 			}
 			s, dir, logs := open(t, sealed.Options{})
 			put(t, s, "a", []byte("data"))
@@ -178,7 +178,7 @@ func TestKey(t *testing.T) {
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
 			if tt.root {
-				ordinary.NeedsRoot(t, "give files away")
+				testenv.NeedsRoot(t, "give files away")
 			}
 			keyDir := filepath.Join(t.TempDir(), "key")
 			s, dir, _ := open(t, sealed.Options{KeyDir: keyDir})
@@ -229,7 +229,7 @@ func TestNoRoom(t *testing.T) {
 		check(t, s, dir)
 	})
 	t.Run("full disk", func(t *testing.T) {
-		ordinary.NeedsRoot(t, "mount a small disk")
+		testenv.NeedsRoot(t, "mount a small disk")
 		mount := t.TempDir()
 		if out, err := exec.Command("mount", "-t", "tmpfs", "-o", "size=1m,mode=700", "waymark-test", mount).CombinedOutput(); err != nil {
 			t.Skipf("no tmpfs can be mounted here: %s", out)

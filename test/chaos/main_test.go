@@ -10,8 +10,8 @@ import (
 	"time"
 
 	"waymark/test/e2e"
-	"waymark/test/race"
 	"waymark/test/randtest"
+	"waymark/test/testenv"
 )
 
 // timeout ends a test that hangs; nothing is measured with it.
@@ -55,7 +55,7 @@ func built(t *testing.T) *shared {
 func (s *shared) build() (err error) {
 	ctx, cancel := context.WithTimeout(context.Background(), 10*timeout)
 	defer cancel()
-	if s.programs, err = e2e.Build(ctx, s.dir, race.Enabled && randtest.Long()); err != nil {
+	if s.programs, err = e2e.Build(ctx, s.dir, testenv.Race && randtest.Long()); err != nil {
 		return err
 	}
 	if s.clean, err = e2e.NewHome(filepath.Join(s.dir, "clean")); err != nil {

@@ -13,13 +13,13 @@ import (
 
 	"waymark/test/built"
 	"waymark/test/hostile"
-	"waymark/test/ram"
 	"waymark/test/randtest"
+	"waymark/test/testenv"
 )
 
 func TestMain(m *testing.M) {
 	hostile.Child()
-	ram.Use()
+	testenv.UseMemory()
 	os.Exit(m.Run())
 }
 

@@ -10,11 +10,10 @@ import (
 	"testing"
 	"time"
 
-	"waymark/test/atonce"
 	"waymark/test/built"
 	"waymark/test/e2e"
-	"waymark/test/race"
 	"waymark/test/randtest"
+	"waymark/test/testenv"
 )
 
 // timeout ends what hangs; nothing is measured with it.
@@ -42,7 +41,7 @@ func TestMain(m *testing.M) {
 		fmt.Fprintln(os.Stderr, err)
 		os.Exit(1)
 	}
-	code := atonce.Run(m)
+	code := testenv.RunParallel(m)
 	_ = os.RemoveAll(common.dir)
 	os.Exit(code)
 }
@@ -70,7 +69,7 @@ func fromNPM(t *testing.T, dir string) string {
 func (s *shared) build() (err error) {
 	ctx, cancel := context.WithTimeout(context.Background(), 10*timeout)
 	defer cancel()
-	if s.programs, err = e2e.Build(ctx, s.dir, race.Enabled && randtest.Long()); err != nil {
+	if s.programs, err = e2e.Build(ctx, s.dir, testenv.Race && randtest.Long()); err != nil {
 		return err
 	}
 	s.servers = filepath.Join(s.dir, "servers")

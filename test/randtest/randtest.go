@@ -19,7 +19,7 @@ import (
 	"testing"
 	"time"
 
-	"waymark/test/race"
+	"waymark/test/testenv"
 )
 
 // Seed returns the seed of a test, which says so if it fails.
@@ -61,7 +61,7 @@ func Rounds(few, usual, many int) int {
 	switch {
 	case Long():
 		return many
-	case testing.Short(), race.Enabled:
+	case testing.Short(), testenv.Race:
 		return few
 	}
 	return usual

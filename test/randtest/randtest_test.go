@@ -6,8 +6,8 @@ import (
 	"strings"
 	"testing"
 
-	"waymark/test/race"
 	"waymark/test/randtest"
+	"waymark/test/testenv"
 )
 
 // TestRepeat runs the test below as it would fail, does what the failure says,
@@ -67,7 +67,7 @@ func TestFails(t *testing.T) {
 
 func TestRounds(t *testing.T) {
 	t.Setenv("WAYMARK_LONG", "")
-	if n, want := randtest.Rounds(1, 2, 3), map[bool]int{true: 1, false: 2}[testing.Short() || race.Enabled]; n != want || randtest.Long() {
+	if n, want := randtest.Rounds(1, 2, 3), map[bool]int{true: 1, false: 2}[testing.Short() || testenv.Race]; n != want || randtest.Long() {
 		t.Errorf("%d rounds, want %d", n, want)
 	}
 	t.Setenv("WAYMARK_LONG", "1")

@@ -19,7 +19,7 @@ import (
 	"waymark/host/api/apitest"
 	"waymark/host/sources"
 	"waymark/internal/httpapi"
-	"waymark/test/unserved"
+	"waymark/test/testenv"
 	"waymark/workspace/client"
 )
 
@@ -251,7 +251,7 @@ func TestNotRunning(t *testing.T) {
 	}
 	left.SetUnlinkOnClose(false)
 	_ = left.Close()
-	for _, address := range []string{path, path + "2", "tcp:" + unserved.Address(t)} {
+	for _, address := range []string{path, path + "2", "tcp:" + testenv.UnservedAddress(t)} {
 		_, err := client.New(address, client.Options{}).Status(t.Context())
 		where := strings.TrimPrefix(address, "unix:")
 		if !errors.Is(err, client.ErrNotRunning) || err.Error() != "no agent is running (nothing serves "+where+"): start one with 'agent run'" {

@@ -18,14 +18,14 @@ import (
 	"waymark/internal/httpapi"
 	"waymark/test/contracts/vfstest"
 	"waymark/test/openapitest"
-	"waymark/test/ordinary"
+	"waymark/test/testenv"
 	"waymark/workspace"
 	"waymark/workspace/access"
 	"waymark/workspace/files"
 )
 
 func TestMain(m *testing.M) {
-	ordinary.Main()
+	testenv.OrdinaryMain()
 	os.Exit(m.Run())
 }
 

@@ -15,7 +15,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"waymark/test/ordinary"
+	"waymark/test/testenv"
 	"waymark/workspace"
 	"waymark/workspace/access"
 	"waymark/workspace/files"
@@ -262,7 +262,7 @@ func TestFence(t *testing.T) {
 
 // TestPermissions: files and directories that this user may not read or write.
 func TestPermissions(t *testing.T) {
-	ordinary.Run(t, func(t *testing.T) {
+	testenv.RunOrdinary(t, func(t *testing.T) {
 		s := serve(t, []string{"readonly = a", "readonly ! 444", "unread = a", "unread ! 222", "shut/f = a", "shut ! 000", "fixed/f = a", "fixed ! 555"})
 		defer func() { _ = os.Chmod(s.in("shut"), 0o755); _ = os.Chmod(s.in("fixed"), 0o755) }()
 		for _, c := range []struct {

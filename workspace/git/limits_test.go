@@ -7,15 +7,15 @@ import (
 	"testing"
 
 	"waymark/test/contracts/vfstest"
-	"waymark/test/ordinary"
 	"waymark/test/randtest"
+	"waymark/test/testenv"
 	"waymark/workspace"
 	"waymark/workspace/git"
 )
 
 // TestUnreadable: what git may not read is told, and costs nothing else.
 func TestUnreadable(t *testing.T) {
-	ordinary.Run(t, func(t *testing.T) {
+	testenv.RunOrdinary(t, func(t *testing.T) {
 		p := newPlace(t)
 		p.repo("", "a", "a\n", "b", "b\n", "dir/c", "c\n")
 		p.write("a", "changed\n")
@@ -51,7 +51,7 @@ func TestUnreadable(t *testing.T) {
 // it is safe, in their own configuration.
 func TestForeign(t *testing.T) {
 	t.Parallel()
-	ordinary.NeedsRoot(t, "give files away")
+	testenv.NeedsRoot(t, "give files away")
 	p := newPlace(t)
 	p.repo("repo", "a", "a\n")
 	p.write("repo/a", "b\n")

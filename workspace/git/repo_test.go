@@ -20,7 +20,7 @@ import (
 	"waymark/internal/httpapi"
 	"waymark/internal/reexec"
 	"waymark/test/built"
-	"waymark/test/ordinary"
+	"waymark/test/testenv"
 	"waymark/workspace"
 	"waymark/workspace/git"
 	"waymark/workspace/launch"
@@ -31,7 +31,7 @@ import (
 var self *reexec.Program
 
 func TestMain(m *testing.M) {
-	ordinary.Main()
+	testenv.OrdinaryMain()
 	self = reexec.Main(launch.Role())
 	os.Exit(run(m))
 }

@@ -19,7 +19,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"waymark/internal/reexec"
-	"waymark/test/ordinary"
+	"waymark/test/testenv"
 	"waymark/workspace/launch"
 )
 
@@ -73,7 +73,7 @@ func TestProfile(t *testing.T) {
 // out.
 func TestCapabilities(t *testing.T) {
 	supported(t)
-	ordinary.NeedsRoot(t, "keep capabilities")
+	testenv.NeedsRoot(t, "keep capabilities")
 	d := dir(t)
 	write(t, d+"/file", "")
 	agent := strconv.Itoa(os.Getpid())
@@ -363,7 +363,7 @@ func mounted(args []string) int {
 // the first.
 func TestMountedTwice(t *testing.T) {
 	supported(t)
-	ordinary.NeedsRoot(t, "mount directories")
+	testenv.NeedsRoot(t, "mount directories")
 	h, _ := home(t)
 	if err := os.Mkdir(h+"-again", 0o755); err != nil {
 		t.Fatal(err)

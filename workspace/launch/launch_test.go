@@ -21,7 +21,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"waymark/internal/reexec"
-	"waymark/test/ordinary"
+	"waymark/test/testenv"
 	"waymark/workspace/launch"
 )
 
@@ -33,7 +33,7 @@ func TestMain(m *testing.M) {
 	}
 	self = reexec.Main(launch.Role(), reexec.Role{Name: "probe", Main: probe},
 		reexec.Role{Name: "no-landlock", Main: noLandlock}, reexec.Role{Name: "unit", Main: underUnit}, reexec.Role{Name: "mounted", Main: mounted}, reexec.Role{Name: "find", Main: find})
-	ordinary.Main()
+	testenv.OrdinaryMain()
 	os.Exit(m.Run())
 }
 

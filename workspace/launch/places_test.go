@@ -13,7 +13,7 @@ import (
 	"syscall"
 	"testing"
 
-	"waymark/test/ordinary"
+	"waymark/test/testenv"
 	"waymark/workspace/launch"
 )
 
@@ -24,7 +24,7 @@ func asUsers(t *testing.T, f func(t *testing.T)) {
 	if os.Geteuid() != 0 {
 		return
 	}
-	t.Run("ordinary", func(t *testing.T) { ordinary.Run(t, f) })
+	t.Run("ordinary", func(t *testing.T) { testenv.RunOrdinary(t, f) })
 	t.Run("nobody", func(t *testing.T) {
 		const nobody = 65534
 		exe, err := os.Executable()
@@ -265,7 +265,7 @@ func TestPlan(t *testing.T) {
 		})
 		// What Landlock doesn't know of: modes and the like, of hidden files too.
 		expect(t, p, map[string][]op{"no": append(ops("chmod", plan, h+"/proj/main.go", h+"/.ssh/id_ed25519"), op{"setxattr", plan}, op{"chown", plan, "0"})})
-		if os.Geteuid() == 0 && os.Getenv(ordinary.Env) == "" { // who sees what belongs to others
+		if os.Geteuid() == 0 && os.Getenv(testenv.OrdinaryEnv) == "" { // who sees what belongs to others
 			if err := os.Chown(h+"/proj/main.go", 65534, 65534); err == nil {
 				expect(t, p, map[string][]op{"ok": ops("read", h+"/proj/main.go"), "no": ops("write", h+"/proj/main.go")})
 			}

@@ -19,8 +19,8 @@ import (
 
 	"github.com/google/uuid"
 
-	"waymark/test/race"
 	"waymark/test/randtest"
+	"waymark/test/testenv"
 	"waymark/workspace"
 	"waymark/workspace/launch"
 	"waymark/workspace/supervisor"
@@ -624,7 +624,7 @@ func TestMany(t *testing.T) {
 	}
 	_, after := resources(t, pid)
 	t.Logf("%d descriptors, %d KiB resident, %d before", fds, after, rss)
-	if after > rss+32<<10 && !race.Enabled {
+	if after > rss+32<<10 && !testenv.Race {
 		t.Errorf("%d KiB are resident, %d before", after, rss)
 	}
 }

@@ -17,7 +17,7 @@ import (
 
 	"waymark/host/sandbox/codecache"
 	"waymark/host/sandbox/guesttest"
-	"waymark/test/race"
+	"waymark/test/testenv"
 )
 
 // bomb is a module with one function of the given locals, its body a repeated
@@ -169,7 +169,7 @@ func TestSameCode(t *testing.T) {
 // TestParentStaysFlat: compiling a large module in a child doesn't make this
 // process grow by what compiling takes. In process it takes 100 MB and more.
 func TestParentStaysFlat(t *testing.T) {
-	if race.Enabled {
+	if testenv.Race {
 		t.Skip("the race detector has a memory of its own")
 	}
 	wasm := builtin(t)

@@ -6,7 +6,7 @@ import (
 	"strings"
 	"testing"
 
-	"waymark/test/race"
+	"waymark/test/testenv"
 	"waymark/workspace"
 )
 
@@ -16,7 +16,7 @@ import (
 // once skips what nothing runs beside: the race detector would only make it slow.
 func once(t *testing.T) {
 	t.Helper()
-	if race.Enabled {
+	if testenv.Race {
 		t.Skip("there are no goroutines here")
 	}
 }

@@ -12,7 +12,7 @@ import (
 	"testing"
 	"time"
 
-	"waymark/test/unserved"
+	"waymark/test/testenv"
 	"waymark/workspace/mcp/session"
 )
 
@@ -40,7 +40,7 @@ func TestUnreachable(t *testing.T) {
 		address string
 		want    string // in both transports' errors
 	}{
-		"nobody listens":       {"http://" + unserved.Address(t), "refuses the connection: nothing listens there"},
+		"nobody listens":       {"http://" + testenv.UnservedAddress(t), "refuses the connection: nothing listens there"},
 		"an unknown name":      {"http://waymark.invalid", "waymark.invalid"},
 		"an unknown authority": {secure, "isn't trusted"},
 		"no TLS":               {strings.Replace(page, "http:", "https:", 1), "doesn't speak TLS"},

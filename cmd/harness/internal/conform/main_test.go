@@ -15,7 +15,7 @@ import (
 	"waymark/host/sandbox"
 	"waymark/internal/reexec"
 	"waymark/test/built"
-	"waymark/test/ram"
+	"waymark/test/testenv"
 )
 
 // cacheDir is shared by all tests: compiling a Go guest takes seconds.
@@ -26,7 +26,7 @@ var child *extism.Child
 
 func TestMain(m *testing.M) {
 	child = extism.NewChild(reexec.Main(extism.Role()))
-	ram.Use()
+	testenv.UseMemory()
 	os.Exit(m.Run())
 }
 

@@ -16,7 +16,7 @@ import (
 
 	"waymark/cmd/harness/internal/extism"
 	"waymark/host/vfs"
-	"waymark/test/race"
+	"waymark/test/testenv"
 	"waymark/test/wasmtest"
 )
 
@@ -121,7 +121,7 @@ func TestTraps(t *testing.T) {
 		"deep recursion":        {guest("(func $deep (call $deep))", hello, "(call $deep) (i32.const 0)"), "stack overflow"},
 		"an instance each time": {count, ""},
 	} {
-		if race.Enabled && c.crash == "stack overflow" {
+		if testenv.Race && c.crash == "stack overflow" {
 			continue // what the detector keeps of three stacks is more than the child may have
 		}
 		t.Run(name, func(t *testing.T) {

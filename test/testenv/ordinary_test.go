@@ -1,4 +1,4 @@
-package ordinary_test
+package testenv_test
 
 import (
 	"errors"
@@ -9,11 +9,11 @@ import (
 	"strings"
 	"testing"
 
-	"waymark/test/ordinary"
+	"waymark/test/testenv"
 )
 
 func TestMain(m *testing.M) {
-	ordinary.Main()
+	testenv.OrdinaryMain()
 	os.Exit(m.Run())
 }
 
@@ -30,13 +30,13 @@ func TestFails(t *testing.T) {
 	if os.Getenv("ORDINARY_FAILS") == "" {
 		t.Skip("it is run by TestFailure")
 	}
-	ordinary.Run(t, func(t *testing.T) { t.Error("it fails rightly") })
+	testenv.RunOrdinary(t, func(t *testing.T) { t.Error("it fails rightly") })
 }
 
 // TestRun: permissions count, also in a subtest, and a failure is one.
 func TestRun(t *testing.T) {
 	t.Run("a (sub) test", func(t *testing.T) {
-		ordinary.Run(t, func(t *testing.T) {
+		testenv.RunOrdinary(t, func(t *testing.T) {
 			path := filepath.Join(t.TempDir(), "f")
 			if err := os.WriteFile(path, nil, 0); err != nil {
 				t.Fatal(err)

@@ -1,5 +1,5 @@
 //go:build race
 
-package race
+package testenv
 
 const share = 12

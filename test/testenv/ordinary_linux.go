@@ -1,4 +1,4 @@
-package ordinary
+package testenv
 
 import (
 	"errors"

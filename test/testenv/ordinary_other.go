@@ -1,6 +1,6 @@
 //go:build !linux
 
-package ordinary
+package testenv
 
 import (
 	"errors"

@@ -1,15 +1,4 @@
-// Package ordinary lets tests that run as root, as they do in CI, see what an
-// ordinary user would: files and directories whose permissions count. A test, or
-// a program under test, is run again in a process that has given up root's power
-// over files for good.
-//
-// # Limits
-//
-// The process still is root's: it owns what root owns, and only its own
-// permissions on that count. It gives up its power on Linux only, and where the
-// machine lets root do so; else the test is skipped, and fails where nothing may
-// be.
-package ordinary
+package testenv
 
 import (
 	"os"
@@ -21,17 +10,17 @@ import (
 	"time"
 )
 
-// Env is set to 1 for programs that are to be ordinary. Their main, or TestMain,
-// calls Main.
-const Env = "WAYMARK_TEST_ORDINARY"
+// OrdinaryEnv is set to 1 for programs that are to be ordinary. Their main, or TestMain,
+// calls OrdinaryMain.
+const OrdinaryEnv = "WAYMARK_TEST_ORDINARY"
 
 // requireAll names the environment variable that turns skips into failures.
 const requireAll = "WAYMARK_REQUIRE_ALL"
 
-// Main begins the program anew, without power over files, where Env asks for it.
-// Call it before anything else: nothing of the process but its number is kept.
-func Main() {
-	if os.Getenv(Env) == "" || !powerful() {
+// OrdinaryMain begins the program anew, without power over files, where OrdinaryEnv asks
+// for it. Call it before anything else: nothing of the process but its number is kept.
+func OrdinaryMain() {
+	if os.Getenv(OrdinaryEnv) == "" || !powerful() {
 		return
 	}
 	err := giveUp()
@@ -39,10 +28,14 @@ func Main() {
 	os.Exit(1)
 }
 
-// Run calls a test's function as an ordinary user: at once where that is what
+// RunOrdinary calls a test's function as an ordinary user: at once where that is what
 // runs the tests, else by running the whole test again in another process. Its
-// TestMain calls Main.
-func Run(t *testing.T, f func(t *testing.T)) {
+// TestMain calls OrdinaryMain.
+//
+// The process still is root's: it owns what root owns, and only its own permissions on
+// that count. It gives up its power on Linux only, and where the machine lets root do so;
+// else the test is skipped, and fails where nothing may be.
+func RunOrdinary(t *testing.T, f func(t *testing.T)) {
 	t.Helper()
 	if !powerful() {
 		f(t)
@@ -58,7 +51,7 @@ func Run(t *testing.T, f func(t *testing.T)) {
 		timeout = time.Until(deadline)
 	}
 	cmd := exec.CommandContext(t.Context(), self, "-test.run="+pattern(t.Name()), "-test.count=1", "-test.timeout="+timeout.String(), "-test.short="+strconv.FormatBool(testing.Short()))
-	cmd.Env = append(os.Environ(), Env+"=1")
+	cmd.Env = append(os.Environ(), OrdinaryEnv+"=1")
 	out, err := cmd.CombinedOutput()
 	if err != nil {
 		t.Fatalf("as an ordinary user: %v\n%s", err, out)
@@ -77,9 +70,9 @@ func pattern(name string) string {
 	return strings.Join(parts, "/")
 }
 
-// Possible reports whether Main can do what it is for, or has nothing to do. Where no
+// CanBeOrdinary reports whether OrdinaryMain can do what it is for, or has nothing to do. Where no
 // test may be skipped it is true, so that one fails instead.
-func Possible() bool { return !powerful() || canGiveUp() == nil || os.Getenv(requireAll) != "" }
+func CanBeOrdinary() bool { return !powerful() || canGiveUp() == nil || os.Getenv(requireAll) != "" }
 
 // NeedsRoot skips a test of what only root can set up, and says what that is. It
 // skips where nothing may be missing, too: no package that could be installed makes

@@ -1,5 +1,4 @@
-// Package unserved has addresses that nobody listens on, for tests of what is said then.
-package unserved
+package testenv
 
 import (
 	"fmt"
@@ -7,9 +6,9 @@ import (
 	"testing"
 )
 
-// Address returns the host and port of an address that nobody listens on, and that
+// UnservedAddress returns the host and port of an address that nobody listens on, and that
 // nobody else can get before the end of the test: it is bound.
-func Address(t *testing.T) string {
+func UnservedAddress(t *testing.T) string {
 	t.Helper()
 	fd, err := syscall.Socket(syscall.AF_INET, syscall.SOCK_STREAM, 0)
 	if err != nil {

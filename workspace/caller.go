@@ -16,12 +16,14 @@ const (
 	HeaderAncestors = "Coder-Ancestor-Chat-Ids"
 )
 
-// CallerParams are those headers, for the descriptions of APIs.
+// CallerParams are these headers in the descriptions of the services: parameters of an
+// operation that looks at them.
 type CallerParams struct {
-	// The chat that the request is made for. Without it everything is seen.
-	Chat string `header:"Coder-Chat-Id" format:"uuid" example:"5b2c6a8e-1f0a-4a52-9d7a-3f5c2a1b0c9d"`
+	// The chat that the request is made for. It is information and no authority; without
+	// it the request is made for no chat, and sees what all have made.
+	Chat string `header:"Coder-Chat-Id" format:"uuid"`
 	// The chats that it was started by: a JSON array of at most 64 UUIDs.
-	Ancestors string `header:"Coder-Ancestor-Chat-Ids"`
+	Ancestors string `header:"Coder-Ancestor-Chat-Ids" example:"[\"0199a1b2-0000-7000-8000-00000000000a\"]"`
 }
 
 // maxAncestors bounds how deep chats are nested.

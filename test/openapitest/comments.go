@@ -66,7 +66,7 @@ func (c *comments) values(t reflect.Type) []any {
 var (
 	word = regexp.MustCompile(`\[?\b[A-Z][A-Za-z]*(\.[A-Z][A-Za-z]*)?\b\]?`)
 	null = regexp.MustCompile(`\bnil\b`)
-	link = regexp.MustCompile(`\[([A-Za-z]+\.)?([A-Za-z]+)\]`)
+	link = regexp.MustCompile(`\[([A-Za-z]+\.)?([A-Z][A-Za-z]*)\]`)
 )
 
 // text is a comment in the words of JSON: the Go names of fields are their keys.

@@ -10,15 +10,13 @@ import (
 	"time"
 )
 
-// Error is the body of every answer that isn't a success, and what a client
-// returns for one.
+// Error is the body of every answer that isn't a success.
 type Error struct {
 	// Message says what didn't work.
-	Message string `json:"message"`
+	Message string `json:"message" minLength:"1"`
 	// Detail says why, and what to do; it may be empty.
 	Detail string `json:"detail"`
-	// See is the request that tells more, for who calls the API: "GET /path". It
-	// isn't part of Error's text, since who typed a command makes no requests.
+	// See is a request that tells more, or helps: "GET /path".
 	See string `json:"see,omitempty"`
 	// Code is the HTTP status. It isn't part of the body.
 	Code int `json:"-"`
@@ -26,7 +24,8 @@ type Error struct {
 	RetryAfter time.Duration `json:"-"`
 }
 
-// Error implements error.
+// Error implements error: clients return what they get. See isn't part of it, since who typed
+// a command makes no requests.
 func (e *Error) Error() string {
 	if e.Detail == "" {
 		return e.Message

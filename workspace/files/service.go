@@ -38,6 +38,8 @@ const (
 //go:embed openapi.json
 var document []byte
 
+//go:generate go test -run TestDocument -count=1 . -update-openapi
+
 // Options configure a Service. The zero value works.
 type Options struct {
 	// Root returns the workspace's directory, absolute and without links; "" while
@@ -82,22 +84,121 @@ func New(opts Options) *Service {
 	return &Service{opts: opts, parallel: make(chan struct{}, maxParallel), exchange: exchange}
 }
 
-// Document returns the description of the routes, in OpenAPI 3.1.
-func Document() []byte { return slices.Clone(document) }
+// readFileParams are the parameters of GET /api/v0/read-file.
+type readFileParams struct {
+	// The file, an absolute path.
+	Path string `query:"path" example:"/home/me/project/main.go" required:"true"`
+	// The first byte, from 0.
+	Offset int64 `query:"offset" minimum:"0" default:"0"`
+	// How many bytes; 0 is all.
+	Limit int64 `query:"limit" minimum:"0" default:"0"`
+}
+
+// readFileLinesParams are the parameters of GET /api/v0/read-file-lines.
+type readFileLinesParams struct {
+	// The file, an absolute path.
+	Path string `query:"path" example:"/home/me/project/main.go" required:"true"`
+	// The first line, from 1.
+	Offset int64 `query:"offset" minimum:"0" default:"1"`
+	// How many lines; 0 is all.
+	Limit int64 `query:"limit" minimum:"0" default:"0"`
+	// How large the file may be, in bytes.
+	MaxFileSize int64 `query:"max_file_size" minimum:"0" default:"1048576"`
+	// How many bytes of a line are shown: a longer one is cut, and ends with `... [truncated]`.
+	MaxLineBytes int64 `query:"max_line_bytes" minimum:"0" default:"1024"`
+	// How many lines the answer may have.
+	MaxResponseLines int64 `query:"max_response_lines" minimum:"0" default:"2000"`
+	// How many bytes the answer may have, at most 16 MiB.
+	MaxResponseBytes int64 `query:"max_response_bytes" minimum:"0" default:"32768"`
+}
+
+// listDirectoryParams are the parameters of POST /api/v0/list-directory.
+type listDirectoryParams struct {
+	// The directory, an absolute path. With it the body's path isn't used.
+	Path string `query:"path"`
+}
+
+// writeFileParams are the parameters of POST /api/v0/write-file.
+type writeFileParams struct {
+	workspace.CallerParams
+
+	// The file, an absolute path.
+	Path string `query:"path" example:"/home/me/project/main.go" required:"true"`
+}
 
 // Service returns the routes. Those that write need a token with
 // access.ScopeFiles; what the others show depends on the grant, too.
 func (s *Service) Service() httpapi.Service {
-	return httpapi.Service{Document: Document(), Routes: []httpapi.Route{
-		{Method: http.MethodGet, Pattern: workspace.PathReadFile, Handle: bodiless(s.readFile), Failed: "the file was not read"},
-		{Method: http.MethodGet, Pattern: workspace.PathReadFileLines, Handle: bodiless(s.readFileLines), Failed: "the file was not read", Timeout: callTimeout},
-		{Method: http.MethodPost, Pattern: workspace.PathListDirectory, Effect: httpapi.Reads, Handle: s.listDirectory, Failed: "the directory was not listed", Timeout: callTimeout,
-			Untyped: true},
-		{Method: http.MethodPost, Pattern: workspace.PathWriteFile, Scope: string(access.ScopeFiles), Effect: httpapi.Fenced, Handle: s.writeFile, Failed: "the file was not written",
-			MaxBody: s.opts.MaxWrite, BodyTimeout: bodyTimeout, Timeout: bodyTimeout + callTimeout},
-		{Method: http.MethodPost, Pattern: workspace.PathEditFiles, Scope: string(access.ScopeFiles), Effect: httpapi.Fenced, Handle: s.editFiles, Failed: "nothing was edited",
-			MaxBody: maxEditBody, BodyTimeout: callTimeout, Timeout: 2 * callTimeout, Untyped: true},
-	}}
+	return httpapi.Service{
+		About: httpapi.About{
+			Title: "Waymark agent: files", Summary: "Files of the machine, for chats.",
+			Text:     "Paths, fields, codes and limits are those of Coder's agent. Paths are absolute and may lie outside of the workspace, unless the agent is configured to stay in it. A link in the workspace doesn't lead out of it; the agent's own directories and what is on the secret list are refused, as is what isn't a file, below `/proc` for one.",
+			Groups:   []httpapi.Group{{Name: "files", Text: "What chats read, write and edit."}},
+			Schemes:  access.Schemes(),
+			Security: []string{"control"},
+			Errors: map[int]string{
+				http.StatusBadRequest: "The request can't be understood, the path is relative or is no file, or an edit doesn't fit; `detail` says which and why.",
+				http.StatusForbidden:  "The system, the secret list, a fence or the configuration doesn't allow it.",
+				http.StatusNotFound:   "There is no such file.",
+				http.StatusConflict:   "Somebody else kept changing the file or the way to it.",
+			},
+		},
+		Routes: []httpapi.Route{
+			{Method: http.MethodGet, Pattern: workspace.PathReadFile, Handle: bodiless(s.readFile), Failed: "the file was not read",
+				Operation: &httpapi.Operation{
+					ID: "readFile", Summary: "The bytes of a file",
+					Text:     "As they are, streamed, with the media type that the name's end says.",
+					Params:   readFileParams{},
+					Answers:  []httpapi.Answer{httpapi.OK("The bytes.", httpapi.Content("*/*"))},
+					Errors:   []int{http.StatusBadRequest, http.StatusForbidden, http.StatusNotFound},
+					Security: access.Reads(),
+				}},
+			{Method: http.MethodGet, Pattern: workspace.PathReadFileLines, Handle: bodiless(s.readFileLines), Failed: "the file was not read", Timeout: callTimeout,
+				Operation: &httpapi.Operation{
+					ID: "readFileLines", Summary: "Lines of a file, numbered",
+					Text:   "Whatever the file is, the answer is 200 and says in `success` and `error` what came of it. What is over a budget is an error and never a part: read less at a time with `offset` and `limit`. An empty file has no lines, and behind a final newline one more is counted. 0 as a number means its default.",
+					Params: readFileLinesParams{},
+					Answers: []httpapi.Answer{{Code: http.StatusOK, Text: "The lines, or why there are none.", Body: workspace.FileLines{},
+						Example: workspace.FileLines{Success: true, FileSize: 12, TotalLines: 3, LinesRead: 2, Content: "1\thello\n2\tworld"}}},
+					Errors:   []int{http.StatusBadRequest},
+					Security: access.Reads(),
+				}},
+			{Method: http.MethodPost, Pattern: workspace.PathListDirectory, Effect: httpapi.Reads, Handle: s.listDirectory, Failed: "the directory was not listed", Timeout: callTimeout,
+				Untyped: true,
+				Operation: &httpapi.Operation{
+					ID: "listDirectory", Summary: "What is in a directory",
+					Text:     "Directories first, then by name; a link is no directory. At most 100,000 names, without those that aren't UTF-8.",
+					Params:   listDirectoryParams{},
+					Body:     workspace.ListDirectory{},
+					Example:  workspace.ListDirectory{Path: []string{"project", "src"}, Relativity: "home"},
+					Answers:  []httpapi.Answer{httpapi.OK("The entries.", workspace.Directory{})},
+					Errors:   []int{http.StatusForbidden, http.StatusNotFound},
+					Security: access.Reads(),
+				}},
+			{Method: http.MethodPost, Pattern: workspace.PathWriteFile, Scope: string(access.ScopeFiles), Effect: httpapi.Fenced, Handle: s.writeFile, Failed: "the file was not written",
+				MaxBody: s.opts.MaxWrite, BodyTimeout: bodyTimeout, Timeout: bodyTimeout + callTimeout,
+				Operation: &httpapi.Operation{
+					ID: "writeFile", Summary: "Write a file",
+					Text:    "The body becomes the file, as a whole: a body that breaks off leaves what was there. Directories that are missing are made with mode 0755; a link is followed and stays a link; mode, owner and attributes are kept as far as the agent may. At most 1 GiB, within 10 minutes.",
+					Params:  writeFileParams{},
+					Body:    httpapi.Content("*/*"),
+					Answers: []httpapi.Answer{httpapi.OK("It is written.", workspace.Written{})},
+					Errors:  []int{http.StatusBadRequest, http.StatusNotFound, http.StatusConflict, http.StatusRequestEntityTooLarge},
+				}},
+			{Method: http.MethodPost, Pattern: workspace.PathEditFiles, Scope: string(access.ScopeFiles), Effect: httpapi.Fenced, Handle: s.editFiles, Failed: "nothing was edited",
+				MaxBody: maxEditBody, BodyTimeout: callTimeout, Timeout: 2 * callTimeout, Untyped: true,
+				Operation: &httpapi.Operation{
+					ID: "editFiles", Summary: "Replace texts in files",
+					Text:    "All edits are computed first, each on the result of the one before it, and the files are exchanged when all are written. If anything fails nothing is edited, and the answer has the highest of the codes that the failures have. A file that somebody else saves meanwhile is read again. Files of at most 10 MiB; 1,000 edits in 100 files at once.\n\nA search is tried exactly, then by lines without blanks at their ends, then without those before them, too. More than one match needs `replace_all`.",
+					Params:  workspace.CallerParams{},
+					Body:    workspace.EditFiles{},
+					Example: workspace.EditFiles{IncludeDiff: true, Files: []workspace.FileEdits{{Path: "/home/me/project/main.go", Edits: []workspace.Edit{{Search: "old()", Replace: "new()"}}}}},
+					Answers: []httpapi.Answer{httpapi.OK("All is edited.", workspace.EditedFiles{})},
+					Errors:  []int{http.StatusNotFound, http.StatusConflict},
+				}},
+		},
+		Document: document,
+	}
 }
 
 // bodiless refuses a body: unread it would keep net/http from noticing that the

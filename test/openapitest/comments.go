@@ -64,9 +64,9 @@ func (c *comments) values(t reflect.Type) []any {
 }
 
 var (
-	word = regexp.MustCompile(`\[?\b[A-Z][A-Za-z]*(\.[A-Z][A-Za-z]*)?\b\]?`)
+	word = regexp.MustCompile(`\[?\b[A-Z][A-Za-z0-9]*(\.[A-Z][A-Za-z0-9]*)?\b\]?`)
 	null = regexp.MustCompile(`\bnil\b`)
-	link = regexp.MustCompile(`\[([A-Za-z]+\.)?([A-Z][A-Za-z]*)\]`)
+	link = regexp.MustCompile(`\[([A-Za-z]+\.)?([A-Z][A-Za-z0-9]*)\]`)
 )
 
 // text is a comment in the words of JSON: the Go names of fields are their keys.

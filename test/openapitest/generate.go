@@ -24,8 +24,8 @@ import (
 var update = flag.Bool("update-openapi", false, "write openapi.json anew")
 
 // Generate makes the description of an API from the routes and types of its services, and
-// fails the test where a route or a field says nothing of itself, or openapi.json in the
-// package's directory isn't what it has made. `make generate` writes that: the package of
+// fails the test where a route or a field says nothing of itself, the description isn't
+// valid, or openapi.json in the package's directory isn't what it has made. `make generate` writes that: the package of
 // a program has
 //
 //	//go:generate go test -run TestDocument -count=1 . -update-openapi
@@ -57,6 +57,7 @@ func Document(t testing.TB, services ...httpapi.Service) []byte {
 	if problems != nil {
 		t.FailNow()
 	}
+	Load(t, document).Valid(t)
 	return document
 }
 
@@ -499,7 +500,7 @@ func (g *generator) schema(params jsonschema.InterceptSchemaParams) (stop bool, 
 		return false, nil
 	}
 	if text := g.comments.of(t); text != "" {
-		params.Schema.WithDescription(text)
+		params.Schema.WithDescription(g.upper(text))
 	}
 	params.Schema.Required = nil
 	for _, f := range fieldsOf(t) {

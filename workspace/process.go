@@ -6,93 +6,116 @@ import (
 
 // StartProcess is the body of POST /api/v0/processes/start.
 type StartProcess struct {
-	// Command is run by sh -c. Empty only where Argv is given.
-	Command string `json:"command"`
-	// WorkDir is where it runs; empty means the workspace's directory, or the
-	// home directory where that isn't there.
-	WorkDir string            `json:"workdir,omitempty"`
-	Env     map[string]string `json:"env,omitempty"`
-	// Background is remembered and told; every process runs independently of
-	// the request.
+	// Command is run by `sh -c`. It is empty only where Argv is given.
+	Command string `json:"command" maxLength:"131071" required:"false"`
+	// WorkDir is where it runs: an absolute path, one that begins with `~/`, or one relative to
+	// the workspace's directory. Empty means the workspace's directory, or the home directory
+	// where that isn't there.
+	WorkDir string `json:"workdir,omitempty"`
+	// Env has variables beside the agent's own, which they replace.
+	Env map[string]string `json:"env,omitempty"`
+	// Background is remembered and told; every process runs independently of the request.
 	Background bool `json:"background,omitempty"`
-	// ClientToken makes a start happen once: the same token with the same input
-	// is attached to what the first one started.
-	ClientToken string `json:"client_token,omitempty"`
+	// ClientToken makes a start happen once: the same token with the same input is attached to
+	// what the first one started.
+	ClientToken string `json:"client_token,omitempty" maxLength:"1024"`
 
-	// ProcessID, AgentInstanceID, InputDigest and Deadline (RFC 3339) belong
-	// together: a tracked start. InputDigest is compared, never computed anew.
-	ProcessID       string `json:"process_id,omitempty"`
+	// ProcessID, of a tracked start, is the id that the process gets, a UUID.
+	ProcessID string `json:"process_id,omitempty"`
+	// AgentInstanceID, of a tracked start, is what is meant to hold the process, a UUID.
 	AgentInstanceID string `json:"agent_instance_id,omitempty"`
-	InputDigest     string `json:"input_digest,omitempty"`
-	Deadline        string `json:"deadline,omitempty"`
+	// InputDigest, of a tracked start, is a SHA-256 in hexadecimal. It is compared, and never
+	// computed anew.
+	InputDigest string `json:"input_digest,omitempty"`
+	// Deadline, of a tracked start, is until when it may begin, as in RFC 3339.
+	Deadline string `json:"deadline,omitempty"`
 
-	// Argv, Waymark's, runs a program without a shell, in place of Command.
+	// Argv, Waymark's, is a program with its arguments, in place of Command: no shell runs it.
 	Argv []string `json:"argv,omitempty"`
-	// Stdin, Waymark's, keeps standard input open for WriteStdin.
+	// Stdin, Waymark's, keeps standard input open, to be written to later.
 	Stdin bool `json:"stdin,omitempty"`
-	// PTY, Waymark's, runs it on a pseudo-terminal.
+	// PTY, Waymark's, runs it on a pseudo-terminal of that size; of 24 rows and 80 columns where
+	// both are 0.
 	PTY *TerminalSize `json:"pty,omitempty"`
-	// TimeoutMS, Waymark's, ends it after so many milliseconds: SIGTERM to its
-	// group, SIGKILL later. 0 is never.
-	TimeoutMS int64 `json:"timeout_ms,omitempty"`
-	// Profile, Waymark's, narrows what it may do; see package launch. Empty means
-	// what the token's grant asks for.
-	Profile string `json:"profile,omitempty"`
+	// TimeoutMS, Waymark's, ends it after so many milliseconds: SIGTERM to its group, SIGKILL
+	// later. 0 is never.
+	TimeoutMS int64 `json:"timeout_ms,omitempty" minimum:"0" maximum:"2592000000"`
+	// Profile, Waymark's, narrows what the token allows it: `secrets` hides the places of secrets,
+	// `plan` lets it write nothing but the plan's file and a private temporary directory. Empty
+	// means what the token asks for.
+	Profile string `json:"profile,omitempty" enum:"none,secrets,plan,"`
 }
 
 // TerminalSize is in characters.
 type TerminalSize struct {
-	Rows uint16 `json:"rows"`
-	Cols uint16 `json:"cols"`
+	// Rows are the lines.
+	Rows uint16 `json:"rows" minimum:"0" maximum:"65535"`
+	// Cols are the characters of a line.
+	Cols uint16 `json:"cols" minimum:"0" maximum:"65535"`
 }
 
 // StartedProcess answers a start.
 type StartedProcess struct {
-	ID      string `json:"id"`
-	Started bool   `json:"started"`
+	// ID names the process.
+	ID string `json:"id" minLength:"1"`
+	// Started says that this request has started it.
+	Started bool `json:"started"`
 	// ClientToken repeats the request's.
 	ClientToken string `json:"client_token,omitempty"`
-	// Attached says that an earlier request with the same token has started it.
+	// Attached says that an earlier request with the same token or id has started it.
 	Attached bool `json:"attached,omitempty"`
 	// AgentInstanceID identifies what holds the processes. It outlives the agent.
 	AgentInstanceID string `json:"agent_instance_id"`
 }
 
-// ProcessList answers GET /api/v0/processes/list: running ones first, then the
-// newest; at most 10.
+// ProcessList answers GET /api/v0/processes/list.
 type ProcessList struct {
-	Processes       []Process `json:"processes"` // never null
-	AgentInstanceID string    `json:"agent_instance_id"`
+	// Processes are running ones first, then the newest.
+	Processes []Process `json:"processes"`
+	// AgentInstanceID identifies what holds the processes. It outlives the agent.
+	AgentInstanceID string `json:"agent_instance_id"`
 }
 
 // Process is a process as it is listed.
 type Process struct {
-	ID         string `json:"id"`
-	Command    string `json:"command"`
-	WorkDir    string `json:"workdir"`
-	Background bool   `json:"background"`
-	Running    bool   `json:"running"`
-	// ExitCode is 128+N when signal N has ended it. Nil while it runs, and where
-	// nobody knows.
-	ExitCode      *int   `json:"exit_code,omitempty"`
-	StartedAtUnix int64  `json:"started_at_unix"`
-	ExitedAtUnix  *int64 `json:"exited_at_unix,omitempty"`
+	// ID names it.
+	ID string `json:"id"`
+	// Command is what was asked for: a command for `sh -c`, or the words of an argv as a shell
+	// would be told them.
+	Command string `json:"command"`
+	// WorkDir is where it was started, an absolute path.
+	WorkDir string `json:"workdir"`
+	// Background is as its start said.
+	Background bool `json:"background"`
+	// Running says that it hasn't ended.
+	Running bool `json:"running"`
+	// ExitCode is 128+N when signal N has ended it. It is left out while it runs, and where nobody
+	// knows.
+	ExitCode *int `json:"exit_code,omitempty"`
+	// StartedAtUnix is when it was started, in seconds since 1970.
+	StartedAtUnix int64 `json:"started_at_unix"`
+	// ExitedAtUnix is when it ended, in seconds since 1970; left out while it runs.
+	ExitedAtUnix *int64 `json:"exited_at_unix,omitempty"`
 
-	// Lost, Waymark's, says why nothing more can be known of it: what held it has
-	// ended, say.
+	// Lost, Waymark's, says why nobody knows how it has ended: what held it has ended, say.
 	Lost string `json:"lost,omitempty"`
 	// ChatID, Waymark's, is the chat that started it.
 	ChatID string `json:"chat_id,omitempty"`
-	// Usage, Waymark's, is what it has used; nil until it has ended.
+	// Usage, Waymark's, is what it has used; left out until it has ended.
 	Usage *ProcessUsage `json:"usage,omitempty"`
 }
 
 // ProcessUsage is what a process and its children that it waited for have used.
 type ProcessUsage struct {
-	UserMS    int64 `json:"user_ms"`
-	SystemMS  int64 `json:"system_ms"`
-	MaxRSS    int64 `json:"max_rss_bytes"`
-	WallMS    int64 `json:"wall_ms"`
+	// UserMS is processor time in the programs, in milliseconds.
+	UserMS int64 `json:"user_ms"`
+	// SystemMS is processor time in the kernel, in milliseconds.
+	SystemMS int64 `json:"system_ms"`
+	// MaxRSS is the most memory that one of them had at once, in bytes.
+	MaxRSS int64 `json:"max_rss_bytes"`
+	// WallMS is how long it ran, in milliseconds.
+	WallMS int64 `json:"wall_ms"`
+	// OutputLen is how much it has written, in bytes.
 	OutputLen int64 `json:"output_bytes"`
 }
 
@@ -103,31 +126,39 @@ const HeaderOutput = "Waymark-Output"
 // ProcessOutput answers GET /api/v0/processes/{id}/output: without an offset the
 // head and the tail, with one what stands there.
 type ProcessOutput struct {
-	Output    string           `json:"output"`
+	// Output is what was written, as text: standard output and standard error in one.
+	Output string `json:"output"`
+	// Truncated is there where the head and the tail aren't all.
 	Truncated *OutputTruncated `json:"truncated,omitempty"`
-	Running   bool             `json:"running"`
-	ExitCode  *int             `json:"exit_code,omitempty"`
+	// Running says that the process hasn't ended.
+	Running bool `json:"running"`
+	// ExitCode is 128+N when signal N has ended it. It is left out while it runs, and where nobody
+	// knows.
+	ExitCode *int `json:"exit_code,omitempty"`
 
-	// NextOffset, Waymark's, is where the next page begins, in bytes as the
-	// process wrote them; there with an offset only.
+	// NextOffset, Waymark's, of a page, is where the next page begins, in bytes as the process
+	// wrote them.
 	NextOffset *int64 `json:"next_offset,omitempty"`
 	// Data, Waymark's, is in place of Output what the process wrote, to the byte;
 	// there with OutputOptions.Raw only. It is the answer's body then, and all else
 	// is in HeaderOutput.
 	Data []byte `json:"-"`
-	// OmittedBytes, Waymark's, is how much before Output the bounded spool no longer
-	// has.
+	// OmittedBytes, Waymark's, of a page, is how much before Output is no longer held.
 	OmittedBytes int64 `json:"omitted_bytes,omitempty"`
-	// Lost, Waymark's; see [Process].
+	// Lost, Waymark's, says why nobody knows how the process has ended.
 	Lost string `json:"lost,omitempty"`
 }
 
 // OutputTruncated says what head and tail leave out.
 type OutputTruncated struct {
-	OriginalBytes int64  `json:"original_bytes"`
-	RetainedBytes int64  `json:"retained_bytes"`
-	OmittedBytes  int64  `json:"omitted_bytes"`
-	Strategy      string `json:"strategy"` // "head_tail"
+	// OriginalBytes is how much the process has written.
+	OriginalBytes int64 `json:"original_bytes"`
+	// RetainedBytes is how much of it is shown.
+	RetainedBytes int64 `json:"retained_bytes"`
+	// OmittedBytes is how much of it isn't.
+	OmittedBytes int64 `json:"omitted_bytes"`
+	// Strategy says what is shown: the head and the tail.
+	Strategy string `json:"strategy" enum:"head_tail"`
 }
 
 // OutputOptions say which output is wanted. The zero value wants head and tail of
@@ -146,41 +177,54 @@ type OutputOptions struct {
 	Raw bool
 }
 
-// SignalProcess is the body of POST /api/v0/processes/{id}/signal: "kill" or
-// "terminate"; Waymark's are "interrupt" and "hangup".
+// SignalProcess is the body of POST /api/v0/processes/{id}/signal.
 type SignalProcess struct {
-	Signal string `json:"signal"`
+	// Signal is what is sent; the last two are Waymark's.
+	Signal string `json:"signal" enum:"terminate,kill,interrupt,hangup"`
 }
 
 // TokenStatus answers GET /api/v0/processes/tokens/{token}.
 type TokenStatus struct {
-	Found           bool   `json:"found"`
-	ProcessID       string `json:"process_id"`
-	Pending         bool   `json:"pending"`
-	TokenIndexAgeMS int64  `json:"token_index_age_ms"`
+	// Found says that a start with the token is known, and that its process may be seen.
+	Found bool `json:"found"`
+	// ProcessID is what it has started; empty where it isn't found.
+	ProcessID string `json:"process_id"`
+	// Pending says that the start is under way.
+	Pending bool `json:"pending"`
+	// TokenIndexAgeMS is for how long tokens have been remembered without a gap, in milliseconds.
+	TokenIndexAgeMS int64 `json:"token_index_age_ms"`
 }
 
 // CancelTracked is the body of POST /api/v0/processes/cancel-tracked.
 type CancelTracked struct {
-	ProcessID       string `json:"process_id"`
+	// ProcessID is that of the start, a UUID.
+	ProcessID string `json:"process_id"`
+	// AgentInstanceID is that of the start, a UUID.
 	AgentInstanceID string `json:"agent_instance_id"`
-	InputDigest     string `json:"input_digest"`
-	Deadline        string `json:"deadline"`
-	WaitMS          int64  `json:"wait_ms,omitempty"`
+	// InputDigest is that of the start, a SHA-256 in hexadecimal.
+	InputDigest string `json:"input_digest"`
+	// Deadline is that of the start, as in RFC 3339.
+	Deadline string `json:"deadline" required:"false"`
+	// WaitMS is how long to wait for the process's end, in milliseconds, 5 minutes at most.
+	WaitMS int64 `json:"wait_ms,omitempty" minimum:"0"`
 }
 
-// CancelledTracked answers it. Fenced says that the process can't start any more.
+// CancelledTracked answers POST /api/v0/processes/cancel-tracked.
 type CancelledTracked struct {
-	AgentInstanceID string   `json:"agent_instance_id"`
-	Fenced          bool     `json:"fenced"`
-	Process         *Process `json:"process,omitempty"`
+	// AgentInstanceID identifies what holds the processes. It outlives the agent.
+	AgentInstanceID string `json:"agent_instance_id"`
+	// Fenced says that the process has never started, and can't any more.
+	Fenced bool `json:"fenced"`
+	// Process is how it is doing, if it has started.
+	Process *Process `json:"process,omitempty"`
 }
 
-// ProcessStdin is the body of POST /api/v0/processes/{id}/stdin, Waymark's. Data is
-// written first, then Close closes.
+// ProcessStdin is the body of POST /api/v0/processes/{id}/stdin, Waymark's.
 type ProcessStdin struct {
+	// Data is written, as UTF-8.
 	Data string `json:"data,omitempty"`
 	// DataBase64 is for what isn't text, in place of Data.
 	DataBase64 []byte `json:"data_base64,omitempty"`
-	Close      bool   `json:"close,omitempty"`
+	// Close closes standard input, behind what is written.
+	Close bool `json:"close,omitempty"`
 }

@@ -16,6 +16,7 @@ const maxStdinBody = 2<<20 + 1024
 
 // done is the answer of what has nothing else to say, as in Coder's agent.
 type done struct {
+	// Message says what was done.
 	Message string `json:"message"`
 }
 

@@ -3,12 +3,10 @@ package process
 import (
 	"cmp"
 	"context"
-	_ "embed" // the document
 	"fmt"
 	"log/slog"
 	"net/http"
 	"os"
-	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -60,9 +58,6 @@ type Options struct {
 	// Logger gets what goes wrong beside a request. Nil means none.
 	Logger *slog.Logger
 }
-
-//go:embed openapi.json
-var document []byte
 
 // Service is the API of processes.
 type Service struct {
@@ -130,23 +125,28 @@ func (s *Service) Alone(ctx context.Context, do func() error) error {
 
 // Service returns the routes and their description.
 func (s *Service) Service() httpapi.Service {
-	const scope = string(access.ScopeProcesses)
-	list := []httpapi.Route{
-		{Method: http.MethodPost, Pattern: workspace.PathStart, Scope: scope, Effect: httpapi.Fenced, Handle: s.start, Failed: "the process was not started", MaxBody: maxStartBody, Timeout: actWithin},
-		{Method: http.MethodGet, Pattern: workspace.PathList, Handle: s.list, Failed: "the processes are not known", Timeout: actWithin},
-		{Method: http.MethodGet, Pattern: workspace.PathTokens + "/{token}", Handle: s.token, Failed: "the token is not known", Timeout: actWithin},
-		{Method: http.MethodPost, Pattern: workspace.PathCancelTracked, Scope: scope, Effect: httpapi.Fenced, Handle: s.cancelTracked, Failed: "the process was not canceled"},
-		{Method: http.MethodGet, Pattern: workspace.PathProcesses + "/{id}/output", Handle: s.output, Failed: "there is no output to show"},
-		{Method: http.MethodPost, Pattern: workspace.PathProcesses + "/{id}/signal", Scope: scope, Effect: httpapi.Fenced, Handle: s.signal, Failed: "no signal was sent", Timeout: actWithin},
-		{Method: http.MethodPost, Pattern: workspace.PathProcesses + "/{id}/stdin", Scope: scope, Effect: httpapi.Fenced, Handle: s.stdin, Failed: "nothing was written", MaxBody: maxStdinBody, Timeout: actWithin},
-		{Method: http.MethodPost, Pattern: workspace.PathProcesses + "/{id}/resize", Scope: scope, Effect: httpapi.Fenced, Handle: s.resize, Failed: "the terminal has its old size", Timeout: actWithin},
-	}
-	for i := range list {
+	routes := s.routes()
+	for i := range routes {
 		// Coder's client names no Content-Type. What takes a body needs a token.
-		list[i].Untyped = true
-		list[i].Handle = answered(list[i].Handle)
+		routes[i].Untyped = true
+		routes[i].Handle = answered(routes[i].Handle)
 	}
-	return httpapi.Service{Routes: list, Document: slices.Clone(document)}
+	return httpapi.Service{
+		About: httpapi.About{
+			Title: "Waymark agent: processes", Summary: "Processes that chats run in a workspace.",
+			Text:     "Paths, fields and codes are those of Coder's agent; what only Waymark has says so. `Coder-Chat-Id` says for which chat a request is made, which is information and no authority: what acts needs a token, on the socket too.",
+			Groups:   []httpapi.Group{{Name: "processes", Text: "What chats run in the workspace. It outlives the agent: something of its own holds it."}},
+			Schemes:  access.Schemes(),
+			Security: []string{"control"},
+			Errors: map[int]string{
+				http.StatusBadRequest:      "The request can't be understood, or what it asks for can't be; `detail` says why.",
+				http.StatusNotFound:        "There is no such process, or it belongs to another chat.",
+				http.StatusTooManyRequests: "No more processes can be held, or 160 requests wait already; come again after `Retry-After`.",
+			},
+		},
+		Routes:   routes,
+		Document: document,
+	}
 }
 
 // own returns the process that a call names, if its caller may know of it.

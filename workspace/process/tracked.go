@@ -49,21 +49,27 @@ func tracked(c *httpapi.Call, who workspace.Caller, process, instance, digest, d
 	return t, id.String(), nil
 }
 
-// expired answers 410 for a start that can't happen any more.
-type expired struct {
-	Message         string `json:"message"`
-	Detail          string `json:"detail"`
+// expiredStart answers 410 for a start that can't happen any more: an error with what
+// is known of the process.
+type expiredStart struct {
+	// Message says what didn't work.
+	Message string `json:"message" minLength:"1"`
+	// Detail says why.
+	Detail string `json:"detail"`
+	// AgentInstanceID identifies what holds the processes. It outlives the agent.
 	AgentInstanceID string `json:"agent_instance_id"`
-	InputDigest     string `json:"input_digest"`
+	// InputDigest repeats the request's.
+	InputDigest string `json:"input_digest"`
 	// OutputUnavailable says that Process is all that is known.
-	OutputUnavailable bool               `json:"output_unavailable"`
-	Process           *workspace.Process `json:"process,omitempty"`
+	OutputUnavailable bool `json:"output_unavailable"`
+	// Process is how it ended; left out where it has never started.
+	Process *workspace.Process `json:"process,omitempty"`
 }
 
 // gone answers a start whose time is over, with how the process has ended where
 // that is known.
 func gone(c *httpapi.Call, instance string, body *workspace.StartProcess, info supervisor.Info) error {
-	e := expired{
+	e := expiredStart{
 		Message: c.Failed(), Detail: "its deadline has passed, or it was canceled before",
 		AgentInstanceID: instance, InputDigest: body.InputDigest,
 	}

@@ -76,7 +76,7 @@ func generate(services ...httpapi.Service) (document []byte, problems []string) 
 	g.r.DefaultOptions = append(g.r.DefaultOptions,
 		jsonschema.InterceptDefName(g.name), jsonschema.InterceptSchema(g.schema), jsonschema.InterceptNullability(nullability))
 	g.r.AddTypeMapping(snapshot.Hash{}, hash{})
-	g.r.AddTypeMapping(json.RawMessage(nil), anything{})
+	g.r.AddTypeMapping(json.RawMessage(nil), new(any)) // whatever it is
 	for i := range services {
 		g.service = services[i]
 		g.about(i == 0)
@@ -589,21 +589,13 @@ func plain(v any) (out any) {
 	return out
 }
 
-// hash stands for snapshot.Hash, anything for JSON of whatever kind.
-type (
-	hash     struct{}
-	anything struct{}
-)
+// hash stands for snapshot.Hash.
+type hash struct{}
 
 func (hash) PrepareJSONSchema(s *jsonschema.Schema) error {
 	s.Type = nil
 	s.AddType(jsonschema.String)
 	s.AddType(jsonschema.Null)
 	s.WithPattern("^[0-9a-f]{64}$").WithDescription("A SHA-256 in hexadecimal digits; null: none.")
-	return nil
-}
-
-func (anything) PrepareJSONSchema(s *jsonschema.Schema) error {
-	s.Type = nil
 	return nil
 }

@@ -6,12 +6,14 @@ import (
 	"crypto/sha256"
 	_ "embed" // the document
 	"encoding/hex"
+	"encoding/json"
 	"errors"
 	"io/fs"
 	"maps"
 	"net/http"
 	"net/url"
 	"slices"
+	"strings"
 	"time"
 
 	"waymark/abi"
@@ -41,28 +43,192 @@ const (
 //go:embed openapi.json
 var document []byte
 
+//go:generate go test -run TestDocument -count=1 . -update-openapi
+
+// The parameters of the routes, for their description.
+type (
+	// waitParams are of what may be pending.
+	waitParams struct {
+		// Waymark's: how long to wait until nothing is pending, such as "30s"; 5 minutes at most.
+		Wait string `query:"wait" example:"30s"`
+		// What the caller has: an ETag.
+		Known string `header:"If-None-Match"`
+	}
+	toolsParams struct {
+		// "true" asks all servers that may run again, and tries those that have failed.
+		Again string `query:"refresh" enum:"true,false"`
+		waitParams
+	}
+	searchParams struct {
+		// The words.
+		Query string `query:"q"`
+		// About how many tokens the tools may take, a token being four bytes.
+		Budget int `query:"tokens" minimum:"0" default:"8000"`
+		// How many at most.
+		Most int `query:"limit" minimum:"0" maximum:"1000" default:"20"`
+		// What the caller has: an ETag.
+		Known string `header:"If-None-Match"`
+	}
+	resultParams struct {
+		// The result_id of what was cut.
+		ID string `path:"id"`
+		pageParams
+	}
+	pageParams struct {
+		// Where to begin, in bytes. Offsets of a log count from the agent's start.
+		Begin int64 `query:"offset" minimum:"0" default:"0"`
+		// How much at most, in bytes.
+		Most int64 `query:"limit" minimum:"1" maximum:"1048576" default:"65536"`
+	}
+	serversParams struct {
+		waitParams
+		// Wait for the server of this name alone, and list no other.
+		Only string `query:"name"`
+	}
+	serverParams struct {
+		// The server, as files name it.
+		Server string `path:"name"`
+	}
+	logParams struct {
+		serverParams
+		pageParams
+		// How long to wait for a byte, in milliseconds; 5 minutes at most.
+		Wait int64 `query:"wait_ms" minimum:"0"`
+	}
+	// fresh are the headers of what may be pending.
+	fresh struct {
+		// Only of what is complete.
+		ETag string `header:"ETag"`
+		// "no-store" while something is pending.
+		Cache string `header:"Cache-Control"`
+	}
+)
+
+// answersFresh are the answers of what may be pending.
+func answersFresh(text string, body, example any) []httpapi.Answer {
+	return []httpapi.Answer{
+		{Code: http.StatusOK, Text: text, Body: body, Headers: fresh{}, Example: example},
+		{Code: http.StatusNotModified, Text: "It is what `If-None-Match` names."},
+	}
+}
+
 // Service returns the routes and their description.
 func (s *Service) Service() httpapi.Service {
 	const mcp, approve = string(access.ScopeMCP), string(access.ScopeApprove)
 	one := workspace.PathMCPServers + "/{name}"
 	const server = "the server is as it was"
+	example := workspace.MCPTool{
+		ServerName: "github", Name: "github__search", Description: "Search issues.", Required: []string{"query"}, Schema: json.RawMessage(`{"query":{"type":"string"}}`),
+		InputSchema: json.RawMessage(`{"type":"object","properties":{"query":{"type":"string"}},"required":["query"]}`),
+	}
 	list := []httpapi.Route{
-		{Method: http.MethodGet, Pattern: workspace.PathMCPTools, Handle: s.listTools, Failed: "the tools are not known"},
-		{Method: http.MethodPost, Pattern: workspace.PathMCPCallTool, Scope: mcp, Effect: httpapi.Acts, Handle: s.call, Failed: "the tool was not called", MaxBody: maxCallBody, Untyped: true},
-		{Method: http.MethodGet, Pattern: workspace.PathMCPSearch, Handle: s.searchTools, Failed: "the tools are not known"},
-		{Method: http.MethodGet, Pattern: workspace.PathMCPResults + "/{id}", Handle: s.result, Failed: "there is nothing to read"},
-		{Method: http.MethodGet, Pattern: workspace.PathMCPServers, Handle: s.listServers, Failed: "the servers are not known"},
-		{Method: http.MethodGet, Pattern: one, Handle: s.named(s.detail), Failed: "the server is not known"},
-		{Method: http.MethodGet, Pattern: one + "/logs", Handle: s.named(s.logs), Failed: "there is no log to show"},
-		{Method: http.MethodPost, Pattern: one + "/approve", Scope: approve, Effect: httpapi.Acts, Handle: s.named(s.approve), Failed: "the server was not approved"},
-		{Method: http.MethodPost, Pattern: one + "/deny", Scope: approve, Effect: httpapi.Acts, Handle: s.named(s.deny), Failed: "the server was not denied"},
-		{Method: http.MethodPost, Pattern: one + "/restart", Scope: mcp, Effect: httpapi.Acts, Handle: s.named(s.restart), Failed: server},
-		{Method: http.MethodPost, Pattern: one + "/login", Scope: approve, Effect: httpapi.Acts, Handle: s.named(s.login), Failed: "nobody was signed in"},
+		{Method: http.MethodGet, Pattern: workspace.PathMCPTools, Handle: s.listTools, Failed: "the tools are not known", Operation: &httpapi.Operation{
+			ID: "listMCPTools", Summary: "Tools that can be called", Params: toolsParams{},
+			Text: "Those of all servers that run or whose tools are known from before, as far as they are approved and the configuration leaves them. An answer whose phase is `pending` is never to be cached: ask again, or with `wait`. A server that needs an approval doesn't keep a phase from being complete.",
+			Answers: answersFresh("The tools there are.", workspace.MCPTools{}, workspace.MCPTools{
+				Tools: []workspace.MCPTool{example}, Phase: snapshot.PhaseComplete, Servers: []workspace.MCPServerOutcome{{Name: "github", Outcome: snapshot.OutcomeConnected}},
+			}),
+			Errors: []int{http.StatusBadRequest, http.StatusTooManyRequests},
+		}},
+		{Method: http.MethodPost, Pattern: workspace.PathMCPCallTool, Scope: mcp, Effect: httpapi.Acts, Handle: s.call, Failed: "the tool was not called", MaxBody: maxCallBody, Untyped: true, Operation: &httpapi.Operation{
+			ID: "callMCPTool", Summary: "Call a tool", Params: workspace.CallerParams{},
+			Text: "A server that doesn't run is started. Values that it was given are taken out of what it answers. A result that is too long has its beginning and its end, and the whole is kept for a while.\n\nWaymark's: a request that accepts `text/event-stream` is answered with events: any number of `progress` (`MCPProgress`), and then one `result` (`MCPToolResult`) or one `error` (`MCPCallError`). The call ends with its request.",
+			Body: workspace.CallMCPTool{}, Example: workspace.CallMCPTool{ToolName: "github__search", Arguments: json.RawMessage(`{"query":"is:open"}`)},
+			Answers: []httpapi.Answer{
+				{
+					Code: http.StatusOK, Text: "What the tool has answered.", Body: httpapi.Contents{workspace.MCPToolResult{}, httpapi.Content("text/event-stream")},
+					Example: workspace.MCPToolResult{Content: []workspace.MCPContent{{Type: "text", Text: "3 issues"}}},
+				},
+				httpapi.Refuse(http.StatusForbidden, "The token doesn't allow it, or the server or its tool may not be called: it waits for an approval or for signing in, is switched off or denied, isn't among those that are connected, or has changed since it was approved. `detail` says which.", ""),
+				httpapi.Refuse(http.StatusBadGateway, "The server can't be started, has no such tool, or hasn't answered; `detail` says which.", ""),
+			},
+			Errors: []int{http.StatusNotFound, http.StatusTooManyRequests},
+		}},
+		{Method: http.MethodGet, Pattern: workspace.PathMCPSearch, Handle: s.searchTools, Failed: "the tools are not known", Operation: &httpapi.Operation{
+			ID: "searchMCPTools", Summary: "Tools that match words, the best first", Params: searchParams{},
+			Text:    "Words are looked for in names (8 points), titles (4), descriptions (2) and parameters (1); half of that for a word that only begins so. A word that few tools have counts more. Of equal ones the order is that of names. Without words all match.",
+			Answers: answersFresh("Those that fit.", workspace.MCPSearch{}, workspace.MCPSearch{Phase: snapshot.PhaseComplete, Tools: []workspace.MCPTool{example}, Tokens: 35}),
+			Errors:  []int{http.StatusBadRequest},
+		}},
+		{Method: http.MethodGet, Pattern: workspace.PathMCPResults + "/{id}", Handle: s.result, Failed: "there is nothing to read", Operation: &httpapi.Operation{
+			ID: "readMCPResult", Summary: "A piece of a result that was too long", Params: resultParams{},
+			Answers: []httpapi.Answer{
+				{Code: http.StatusOK, Text: "It begins and ends with a character.", Body: workspace.MCPResultPage{}, Example: workspace.MCPResultPage{Text: `{"content":[`, NextOffset: 12, Length: 90000}},
+				httpapi.Refuse(http.StatusNotFound, "No result of this id is kept.", ""),
+			},
+			Errors: []int{http.StatusBadRequest},
+		}},
+		{Method: http.MethodGet, Pattern: workspace.PathMCPServers, Handle: s.listServers, Failed: "the servers are not known", Operation: &httpapi.Operation{
+			ID: "listMCPServers", Summary: "Servers that files configure, in order of names", Params: serversParams{},
+			Answers: answersFresh("All of them.", workspace.MCPServers{}, nil),
+			Errors:  []int{http.StatusBadRequest, http.StatusTooManyRequests},
+		}},
+		{Method: http.MethodGet, Pattern: one, Handle: s.named(s.detail), Failed: "the server is not known", Operation: &httpapi.Operation{
+			ID: "showMCPServer", Summary: "Everything that an approval is decided by", Text: "The digests are taken anew.", Params: serverParams{},
+			Answers: []httpapi.Answer{httpapi.OK("The server.", workspace.MCPServerDetail{})},
+			Errors:  []int{http.StatusBadRequest, http.StatusNotFound},
+		}},
+		{Method: http.MethodGet, Pattern: one + "/logs", Handle: s.named(s.logs), Failed: "there is no log to show", Operation: &httpapi.Operation{
+			ID: "readMCPServerLog", Summary: "What a server has written, and what happened to it", Params: logParams{},
+			Text: "Its standard error, lines on its standard output that are no messages, and what happened to it. An offset beyond the end is that of an earlier agent: `next_offset` is the end then, below what was asked for.",
+			Answers: []httpapi.Answer{{
+				Code: http.StatusOK, Text: "A piece of it.", Body: workspace.MCPLog{},
+				Example: workspace.MCPLog{Text: "2026-11-22T14:02:00.000Z event  started\n", NextOffset: 40},
+			}},
+			Errors: []int{http.StatusBadRequest, http.StatusNotFound, http.StatusTooManyRequests},
+		}},
+		{Method: http.MethodPost, Pattern: one + "/approve", Scope: approve, Effect: httpapi.Acts, Handle: s.named(s.approve), Failed: "the server was not approved", Operation: &httpapi.Operation{
+			ID: "approveMCPServer", Summary: "Let a server start as it is", Text: "It returns when the server is connected, or isn't.", Params: serverParams{},
+			Body: workspace.ApproveMCPServer{}, Example: workspace.ApproveMCPServer{Definition: "sha256:" + strings.Repeat("0a", 32), Local: "hmac:" + strings.Repeat("1b", 32)},
+			Answers: []httpapi.Answer{
+				{Code: http.StatusNoContent, Text: "It is approved."},
+				httpapi.Refuse(http.StatusConflict, "It is another one by now.", ""),
+			},
+			Errors: []int{http.StatusNotFound},
+		}},
+		{Method: http.MethodPost, Pattern: one + "/deny", Scope: approve, Effect: httpapi.Acts, Handle: s.named(s.deny), Failed: "the server was not denied", Operation: &httpapi.Operation{
+			ID: "denyMCPServer", Summary: "Keep a server, as it is, from starting", Text: "One that runs is ended.", Params: serverParams{},
+			Answers: []httpapi.Answer{
+				{Code: http.StatusNoContent, Text: "It is denied."},
+				httpapi.Refuse(http.StatusConflict, "There is nothing to decide about.", ""),
+			},
+			Errors: []int{http.StatusBadRequest, http.StatusNotFound},
+		}},
+		{Method: http.MethodPost, Pattern: one + "/restart", Scope: mcp, Effect: httpapi.Acts, Handle: s.named(s.restart), Failed: server, Operation: &httpapi.Operation{
+			ID: "restartMCPServer", Summary: "End a server, if it runs, and connect it again", Params: serverParams{},
+			Text: "What it has failed with before is forgotten. It returns when the server is connected, or isn't.",
+			Answers: []httpapi.Answer{
+				{Code: http.StatusNoContent, Text: "It is connected."},
+				httpapi.Refuse(http.StatusConflict, "It may not run: `detail` says what it takes.", ""),
+				httpapi.Refuse(http.StatusBadGateway, "It can't be connected.", ""),
+			},
+			Errors: []int{http.StatusBadRequest, http.StatusNotFound},
+		}},
+		{Method: http.MethodPost, Pattern: one + "/login", Scope: approve, Effect: httpapi.Acts, Handle: s.named(s.login), Failed: "nobody was signed in", Operation: &httpapi.Operation{
+			ID: "loginMCPServer", Summary: "Sign in to a server", Params: serverParams{}, Body: workspace.LoginMCPServer{}, Optional: true, Example: workspace.LoginMCPServer{},
+			Text: "An empty request begins, and is answered with where somebody signs in. Where the browser can't reach this machine's loopback, the address that it was sent back to ends it, as `redirect`.",
+			Answers: []httpapi.Answer{
+				{Code: http.StatusOK, Text: "Where to sign in, or that it is done.", Body: workspace.MCPLogin{}, Example: workspace.MCPLogin{URL: "https://id.example.com/authorize?state=0a1b"}},
+				httpapi.Refuse(http.StatusConflict, "It isn't a server to sign in to.", ""),
+				httpapi.Refuse(http.StatusBadGateway, "The server, or who signs in for it, doesn't answer.", ""),
+			},
+			Errors: []int{http.StatusNotFound},
+		}},
 	}
 	for i := range list {
 		list[i].Handle = bodiless(list[i].Handle)
 	}
-	return httpapi.Service{Routes: list, Document: slices.Clone(document)}
+	return httpapi.Service{Routes: list, Document: slices.Clone(document), About: httpapi.About{
+		Title:    "Waymark agent: MCP servers",
+		Groups:   []httpapi.Group{{Name: "mcp", Text: "MCP servers that the workspace configures, their tools, and what may run. Paths, fields and codes of `tools` and `call-tool` are those of Coder's agent; what only Waymark has says so. No answer has a value of a server's variables or headers."}},
+		Schemes:  access.Schemes(),
+		Security: []string{"control"},
+		Errors: map[int]string{
+			http.StatusNotFound:        "No configuration file has a server of this name.",
+			http.StatusTooManyRequests: "Too many calls wait already.",
+		},
+		Messages: []any{workspace.MCPProgress{}, workspace.MCPCallError{}},
+	}}
 }
 
 // bodiless refuses bodies that nobody would read: unread they would keep net/http

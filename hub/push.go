@@ -216,8 +216,8 @@ func (s *contextService) keep(ctx context.Context, payloads [][]byte) error {
 }
 
 // errUnimplemented answers the other methods of coder.agent.v2.Agent, those that Coder will
-// add among them. Without its code a Coder agent would take it for a broken connection.
-var errUnimplemented = errors.New("Unimplemented") //nolint:staticcheck // the generated servers' text
+// add among them, in the words of generated servers. Without its code a Coder agent would take it for a broken connection.
+var errUnimplemented = errors.New("Unimplemented")
 
 // agentService is the one method of coder.agent.v2.Agent that a hub has.
 type agentService struct{ hub *Hub }

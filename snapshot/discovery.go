@@ -15,6 +15,8 @@ import (
 // The zero value is that of an agent which has nothing to ask, and counts as
 // complete.
 type Discovery struct {
+	// Phase is pending while what isn't among the resources may still be there: nobody takes
+	// its absence for an answer.
 	Phase Phase `json:"phase"`
 	// Sources are in order of their ids.
 	Sources SourceOutcomes `json:"sources"`
@@ -40,8 +42,13 @@ type SourceOutcomes []SourceOutcome
 // SourceOutcome is what became of one source: an MCP server, say.
 type SourceOutcome struct {
 	// ID is that of the resource which the source has become or would become.
-	ID      string  `json:"id"`
-	Name    string  `json:"name"`
+	ID string `json:"id"`
+	// Name is what the source is called.
+	Name string `json:"name"`
+	// `pending`, `connected`, `cached` (what it last offered is known; it doesn't run),
+	// `failed`, `needs_approval`, `needs_authorization`, `switched_off`, `listed` (it isn't
+	// among those that are connected), or a word of a newer agent. Only `pending` keeps the
+	// phase pending.
 	Outcome Outcome `json:"outcome"`
 	// Error says for a person why it has failed, or what to do; at most 4 KiB.
 	Error string `json:"error,omitempty"`
@@ -76,6 +83,7 @@ func (d Discovery) Pending() bool { return d.Phase == PhasePending }
 
 // Summary is a discovery in short, of a size that doesn't depend on the sources.
 type Summary struct {
+	// Phase is that of the discovery.
 	Phase Phase `json:"phase"`
 	// Outcomes counts the sources by their outcomes; words that aren't known are
 	// counted as "other".

@@ -8,32 +8,52 @@ import (
 	"waymark/abi"
 )
 
-// resourceJSON is the JSON form of a Resource, in the order of its fields.
-type resourceJSON struct {
-	ID          string     `json:"id"`
-	Kind        abi.Kind   `json:"kind"`
-	Source      string     `json:"source"`
-	SourcePath  string     `json:"source_path"`
-	Name        string     `json:"name"`
-	Description string     `json:"description"`
-	Status      Status     `json:"status"`
-	Error       string     `json:"error"`
-	Stale       bool       `json:"stale"`
-	ContentHash Hash       `json:"content_hash"`
-	SizeBytes   int64      `json:"size_bytes"`
-	Resolver    string     `json:"resolver"`
-	Attributes  Attributes `json:"attributes"`
-	Convention  string     `json:"convention"`
-	Readers     Names      `json:"readers"`
-	Scope       Scope      `json:"scope"`
-	Findings    Findings   `json:"findings"`
+// ResourceJSON is the JSON form of a Resource, in the order of its fields: what
+// MarshalJSON writes, for descriptions of it.
+type ResourceJSON struct {
+	// `kind:source`, and `#key` where one source holds several.
+	ID string `json:"id"`
+	// Kind is what it is.
+	Kind abi.Kind `json:"kind"`
+	// The link-free absolute path of what it is about; for a skill, its directory.
+	Source string `json:"source"`
+	// The user's source that led here; empty for the others.
+	SourcePath string `json:"source_path"`
+	// Name is what it is called; empty where it has none.
+	Name string `json:"name"`
+	// Description is what it says that it is for.
+	Description string `json:"description"`
+	// Only `ok` resources have a payload.
+	Status Status `json:"status"`
+	// Why the status isn't `ok`.
+	Error string `json:"error"`
+	// The resolver failed, and this is its last good find.
+	Stale bool `json:"stale"`
+	// SHA-256 of the whole file up to 16 MiB, beyond that of `large:size:mtime-ns`; empty
+	// where nothing could be read.
+	ContentHash Hash `json:"content_hash"`
+	// SizeBytes is the length of the file.
+	SizeBytes int64 `json:"size_bytes" minimum:"0"`
+	// `module/resolver@version`.
+	Resolver string `json:"resolver"`
+	// What the resolver adds.
+	Attributes Attributes `json:"attributes"`
+	// The id of the convention by which it was found; empty where there is none. Neither this
+	// nor `readers`, `scope` and `findings` is part of the aggregate hash.
+	Convention string `json:"convention"`
+	// The ids of the agents that read it.
+	Readers Names `json:"readers"`
+	// Whose it is; empty where that isn't known.
+	Scope Scope `json:"scope"`
+	// What there is to know about it though it is there all the same.
+	Findings Findings `json:"findings"`
 }
 
 // MarshalJSON gives the form that the APIs document: id first, every field
 // always there, content_hash in hexadecimal or "", attributes {} when there
 // are none. The key is part of the id; the payload is left out.
 func (r Resource) MarshalJSON() ([]byte, error) {
-	j := resourceJSON{
+	j := ResourceJSON{
 		ID: r.ID(), Kind: r.Kind, Source: r.Source, SourcePath: r.SourcePath,
 		Name: r.Name, Description: r.Description,
 		Status: r.Status, Error: r.Error, Stale: r.Stale,
@@ -53,7 +73,7 @@ func (r Resource) MarshalJSON() ([]byte, error) {
 //
 // An id that isn't made of the kind and the source, as ID makes it.
 func (r *Resource) UnmarshalJSON(data []byte) error {
-	var j resourceJSON
+	var j ResourceJSON
 	if err := json.Unmarshal(data, &j); err != nil {
 		return err
 	}
@@ -82,7 +102,7 @@ func (r *Resource) UnmarshalJSON(data []byte) error {
 }
 
 // keyOf takes the key from the id, the only place where the JSON form has it.
-func keyOf(j *resourceJSON) (string, error) {
+func keyOf(j *ResourceJSON) (string, error) {
 	rest, ok := strings.CutPrefix(j.ID, string(j.Kind)+":"+j.Source)
 	if !ok {
 		return "", fmt.Errorf("resource id %.200q doesn't belong to kind %.40q and source %.200q", j.ID, j.Kind, j.Source)

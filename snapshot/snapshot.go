@@ -12,11 +12,11 @@ type Snapshot struct {
 	// Version counts up from 1 per process, whenever anything that would be
 	// pushed changed; the package comment says what that is. 0 means that nothing
 	// has been resolved yet.
-	Version uint64 `json:"version"`
+	Version uint64 `json:"version" minimum:"0"`
 	// AggregateHash covers what a chat would pin; see Aggregate.
 	AggregateHash Hash `json:"aggregate_hash"`
 	// PayloadBytes is the sum of the lengths of all payloads.
-	PayloadBytes int64 `json:"payload_bytes"`
+	PayloadBytes int64 `json:"payload_bytes" minimum:"0"`
 	// SnapshotError says what is wrong with the snapshot as a whole, for
 	// example that files can't be watched; usually empty.
 	SnapshotError string `json:"snapshot_error"`
@@ -25,7 +25,8 @@ type Snapshot struct {
 	Discovery Discovery `json:"discovery"`
 	// Resources is in order of ID.
 	Resources Resources `json:"resources"`
-	Plugins   Plugins   `json:"plugins"`
+	// Plugins are the resolver modules.
+	Plugins Plugins `json:"plugins"`
 }
 
 // Resources is a list of resources, [] in JSON when it is nil. Assign a
@@ -40,13 +41,19 @@ type Names []string
 
 // Plugin is the state of one module at the time of the snapshot.
 type Plugin struct {
-	Name      string      `json:"name"`
-	Version   string      `json:"version"`
-	Digest    string      `json:"digest"` // SHA-256 of the file, hexadecimal
-	Path      string      `json:"path"`   // "builtin" for the embedded module
-	State     PluginState `json:"state"`
-	Error     string      `json:"error"`
-	Resolvers Names       `json:"resolvers"`
+	// Name is what the module calls itself.
+	Name string `json:"name"`
+	// Version is its own.
+	Version string `json:"version"`
+	Digest  string `json:"digest"` // SHA-256 of the file, hexadecimal
+	Path    string `json:"path"`   // "builtin" for the embedded module
+	// `quarantined`: not run until `POST /api/v0/plugins/retry`, or, in answers about the
+	// agent but not in snapshots, resting between two tries.
+	State PluginState `json:"state"`
+	// Error says what is wrong with it; empty when nothing is.
+	Error string `json:"error"`
+	// Resolvers are the names of those that it holds.
+	Resolvers Names `json:"resolvers"`
 }
 
 // PluginState is where a module is in its life.

@@ -13,7 +13,7 @@ import (
 
 // getHealth answers GET /healthz.
 func (h *handler) getHealth(c *httpapi.Call) error {
-	return c.JSON(http.StatusOK, map[string]string{"status": "ok"})
+	return c.JSON(http.StatusOK, health{"ok"})
 }
 
 // getMetrics answers GET /metrics.

@@ -1,15 +1,24 @@
 package api
 
-import "strings"
+import (
+	"strings"
+
+	"waymark/internal/httpapi"
+)
 
 // Routes lists the paths, in the words of OpenAPI, and their methods.
 func Routes(b Backend) map[string][]string {
 	list := map[string][]string{}
-	h := &handler{opts: Options{Backend: b}}
-	h.opts.setDefaults()
-	for _, route := range h.routes() {
+	for _, route := range Service(b).Routes {
 		path := strings.ReplaceAll(route.Pattern, "...}", "}")
 		list[path] = append(list[path], route.Method)
 	}
 	return list
+}
+
+// Service is the API's own.
+func Service(b Backend) httpapi.Service {
+	h := &handler{opts: Options{Backend: b}}
+	h.opts.setDefaults()
+	return httpapi.Service{Routes: h.routes(), About: about()}
 }

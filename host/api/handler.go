@@ -34,6 +34,8 @@ var ErrStopping = fmt.Errorf("the agent is %w", httpapi.ErrStopping)
 // back. Nobody knows for how long, so it isn't waited for.
 var ErrHeld = errors.New("the first snapshot is held back until the file of --wait-for is there; 'agent ready' makes it now")
 
+//go:generate go test -run TestDocument -count=1 . -update-openapi
+
 //go:embed openapi.json
 var document []byte
 
@@ -60,7 +62,7 @@ func Handler(opts Options) http.Handler {
 		opts: opts, log: opts.Logger, guard: newGuard(&opts),
 		instance: newInstance(), waits: make(chan struct{}, opts.MaxWaits),
 	}
-	own := httpapi.Service{Routes: h.routes(), Document: Document()}
+	own := httpapi.Service{Routes: h.routes(), About: about(), Document: Document()}
 	return httpapi.New(httpapi.Options{
 		Name: "agent", Admit: h.admit, Guard: opts.Guard, Classify: h.classify, Observe: h.observe, Logger: opts.Logger, WriteTimeout: opts.WriteTimeout,
 	}, slices.Concat([]httpapi.Service{own}, opts.Services)...)
@@ -103,8 +105,10 @@ func (h *handler) routes() []httpapi.Route {
 		{Method: http.MethodGet, Pattern: sourcesPath + "/{path...}", Handle: h.getSource, Failed: "the source is not known"},
 		{Method: http.MethodDelete, Pattern: sourcesPath + "/{path...}", Effect: httpapi.Acts, Handle: h.removeSource, Failed: "the source was not removed", Timeout: timeout},
 	}
+	said := operations()
 	for i := range list {
 		list[i].Handle = checked(list[i].Handle)
+		list[i].Operation = said[list[i].Method+" "+strings.ReplaceAll(list[i].Pattern, "...}", "}")]
 	}
 	return list
 }

@@ -80,12 +80,15 @@ func CheckPath(path string) error {
 type Answer struct {
 	// Path is the path asked for, as it was given; Root the workspace that it lies in.
 	Path string `json:"path"`
+	// The workspace that it lies in.
 	Root string `json:"root"`
 	// Client, its Version and Judged are as in clients.View, where it was asked what one
 	// client has for the file; the answer is then one of package clients.
-	Client  string `json:"client,omitempty"`
+	Client string `json:"client,omitempty"`
+	// The version that its rules are of.
 	Version string `json:"version,omitempty"`
-	Judged  bool   `json:"judged,omitempty"`
+	// What it has at its start is compared with the program itself.
+	Judged bool `json:"judged,omitempty"`
 	// Items has what applies, nearest first, and then what doesn't. Of finds that are
 	// equally near, instructions come before skills, subagents and commands, and then
 	// their paths decide.
@@ -96,24 +99,30 @@ type Answer struct {
 
 // Item is one find.
 type Item struct {
-	ID   string   `json:"id"` // of the resource
+	// ID is that of the resource. A nested one is in no snapshot.
+	ID string `json:"id"`
+	// Kind is that of the resource.
 	Kind abi.Kind `json:"kind"`
 	// Path is where it was found: relative to the root, with slashes, where it lies
 	// there, and else absolute.
 	Path string `json:"path"`
+	// Name is what it is called.
 	Name string `json:"name"`
 	// Mode is always, glob, model or manual; see the package comment.
-	Mode    string `json:"mode"`
-	Applies bool   `json:"applies"`
+	Mode string `json:"mode"`
+	// Applies says that it does.
+	Applies bool `json:"applies"`
 	// Reason is one line for a person.
 	Reason string `json:"reason"`
-	Bytes  int64  `json:"bytes"`
+	// Of the whole file.
+	Bytes int64 `json:"bytes" minimum:"0"`
 	// Tokens is an estimate: one for four bytes.
-	Tokens int64 `json:"tokens"`
+	Tokens int64 `json:"tokens" minimum:"0"`
 	// When a client has it: one of clients.When, and empty where it was asked for none or
 	// it doesn't apply. CutBytes are cut off by it.
-	When     string `json:"when,omitempty"`
-	CutBytes int64  `json:"cut_bytes,omitempty"`
+	When string `json:"when,omitempty" enum:"start,file,started_there"`
+	// How many of the bytes it cuts off.
+	CutBytes int64 `json:"cut_bytes,omitempty" minimum:"0"`
 }
 
 // Find is something that was found.

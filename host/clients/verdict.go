@@ -16,18 +16,26 @@ import (
 
 // Verdict is what a client makes of one file.
 type Verdict struct {
-	// Client, Version, Judged and Root are as in View.
-	Client  string `json:"client"`
+	// Client is the coding agent.
+	Client string `json:"client"`
+	// Version is the one that the rules are of.
 	Version string `json:"version"`
-	Judged  bool   `json:"judged"`
-	Root    string `json:"root"`
+	// Judged: the rules are compared with the program itself; otherwise they follow its
+	// documentation.
+	Judged bool `json:"judged"`
+	// Root is the directory that it is started in.
+	Root string `json:"root"`
 	// Included: the client has it at its start. Where it reads it later, or would when
 	// it is started elsewhere, When says so, and it isn't included.
-	Included bool  `json:"included"`
-	When     When  `json:"when,omitempty"`
-	CutBytes int64 `json:"cut_bytes"`
+	Included bool `json:"included"`
+	// When it reads it: at its start, when it works on a file of that directory, or only when
+	// it is started there. Absent where it doesn't.
+	When When `json:"when,omitempty"`
+	// CutBytes is how many bytes are cut off.
+	CutBytes int64 `json:"cut_bytes" minimum:"0"`
 	// Reason is why it isn't included, or not whole; Detail says it for a person.
 	Reason Reason `json:"reason,omitempty"`
+	// The same for a person.
 	Detail string `json:"detail,omitempty"`
 }
 

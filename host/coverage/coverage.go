@@ -62,6 +62,7 @@ type Report struct {
 
 // Group is the files of one reason.
 type Group struct {
+	// Reason is why they aren't used.
 	Reason Reason `json:"reason"`
 	// Text says it for a person, with the number of files.
 	Text string `json:"text"`
@@ -75,9 +76,11 @@ type File struct {
 	Path string `json:"path"`
 	// Convention is the id of the row of the table that knows it, As what that calls such
 	// files, Readers who reads it.
-	Convention string   `json:"convention"`
-	As         string   `json:"as"`
-	Readers    []string `json:"readers"`
+	Convention string `json:"convention"`
+	// What such files are called.
+	As string `json:"as"`
+	// The ids of the agents that read it.
+	Readers []string `json:"readers"`
 }
 
 // Options say what is used. The zero value uses nothing.

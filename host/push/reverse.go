@@ -80,6 +80,8 @@ const (
 
 // ReverseStatus is how the reverse channel is doing.
 type ReverseStatus struct {
+	// State says whether it is there: off where nothing would be served, unimplemented where
+	// the peer has none.
 	State ReverseState `json:"state"`
 	// LastError is why it was closed last; empty while it is open.
 	LastError string `json:"last_error"`

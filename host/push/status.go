@@ -57,8 +57,10 @@ const (
 
 // Status is what a person wants to know about the push.
 type Status struct {
-	Peer  string `json:"peer"`
-	State State  `json:"state"`
+	// Peer is where is pushed to.
+	Peer string `json:"peer"`
+	// State is where the agent stands with it.
+	State State `json:"state"`
 	// Protocol is what the peer answered to last; empty until then.
 	Protocol wire.Protocol `json:"protocol"`
 	// LastAccepted is nil until a push has been accepted.
@@ -69,23 +71,28 @@ type Status struct {
 	// the peer: what wasn't sent, and how many resources and plugins were
 	// sent changed, so that the peer would take them.
 	HeldBack HeldBack `json:"held_back"`
-	Mended   int      `json:"mended"`
+	// How many resources and plugins are sent changed, so that the peer takes them.
+	Mended int `json:"mended" minimum:"0"`
 	// Reverse is the channel by which the peer may ask something of the agent.
 	Reverse ReverseStatus `json:"reverse"`
 }
 
 // AcceptedPush is a push that the peer has stored.
 type AcceptedPush struct {
-	Version uint64 `json:"version"`
+	// Version is that of the snapshot.
+	Version uint64 `json:"version" minimum:"1"`
 	// Hash is the aggregate hash of what the peer was sent, which may be less than
 	// there is.
 	Hash snapshot.Hash `json:"hash"`
-	At   time.Time     `json:"at"`
+	// At is when it was accepted.
+	At time.Time `json:"at"`
 }
 
 // HeldBack counts resources that weren't sent.
 type HeldBack struct {
-	Count   int            `json:"count"`
+	// Count is how many resources.
+	Count int `json:"count" minimum:"0"`
+	// Reasons counts them by why.
 	Reasons map[Reason]int `json:"reasons"`
 }
 

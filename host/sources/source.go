@@ -9,8 +9,9 @@ type Source struct {
 	// Exists reports whether there is something at the path.
 	Exists bool `json:"exists"`
 	// Persisted sources are there again after a restart.
-	Persisted bool   `json:"persisted"`
-	Origin    Origin `json:"origin"`
+	Persisted bool `json:"persisted"`
+	// A flag, a request, or an earlier run.
+	Origin Origin `json:"origin"`
 	// Error says why the source isn't looked at although it may exist, for
 	// example because a link now leads out of what is allowed; usually empty.
 	Error string `json:"error"`

@@ -48,7 +48,8 @@ type Answer struct {
 	// "@version" for what was found. Empty when it is nobody's.
 	Resolver string `json:"resolver"`
 	// Root is the root that the answer is about; empty outside of all.
-	Root   string `json:"root"`
+	Root string `json:"root"`
+	// Reason says in a word how it is.
 	Reason Reason `json:"reason"`
 	// Detail is one line for a person: what is so, and what to do.
 	Detail string `json:"detail"`

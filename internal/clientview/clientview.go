@@ -45,52 +45,81 @@ type Request struct {
 // Answer is that. Its fields are those of GET /api/v0/context/client of an agent's API,
 // without some that are long.
 type Answer struct {
-	Client  string `json:"client"`
-	Name    string `json:"name"`
+	// Client is the coding agent.
+	Client string `json:"client"`
+	// What its makers call it.
+	Name string `json:"name"`
+	// The version that the rules are of.
 	Version string `json:"version"`
-	Judged  bool   `json:"judged"`
-	Root    string `json:"root"`
+	// The rules are compared with the program itself; otherwise they follow its documentation.
+	Judged bool `json:"judged"`
+	// The directory that it is started in.
+	Root string `json:"root"`
+	// The directory that it takes for the top of the project.
 	Project string `json:"project"`
-	Items   []Item `json:"items"`
-	Budget  Budget `json:"budget"`
-	// Withheld counts the items that the hub isn't told of, since they aren't pushed to
-	// it; LeftOff those for which there was no room.
+	// What it sees, in its order; then what it leaves out.
+	Items []Item `json:"items"`
+	// Budget is what there is room for, and what is used.
+	Budget Budget `json:"budget"`
+	// Withheld counts the items that the hub isn't told of, since they aren't pushed to it.
 	Withheld int `json:"withheld"`
-	LeftOff  int `json:"left_off"`
+	// LeftOff counts those for which there was no room.
+	LeftOff int `json:"left_off"`
 	// Known are the clients that the agent can be asked about.
 	Known []Known `json:"known"`
 }
 
 // Known is one of them.
 type Known struct {
+	// Client is its id.
 	Client string `json:"client"`
-	Name   string `json:"name"`
+	// Name is what its makers call it.
+	Name string `json:"name"`
 }
 
 // Item is one thing that a client sees or leaves out.
 type Item struct {
-	ID       string `json:"id"`
-	Kind     string `json:"kind"`
-	Path     string `json:"path"`
-	Name     string `json:"name"`
-	Bytes    int64  `json:"bytes"`
-	Tokens   int64  `json:"tokens"`
-	Included bool   `json:"included"`
-	CutBytes int64  `json:"cut_bytes"`
-	Reason   string `json:"reason,omitempty"`
-	Detail   string `json:"detail,omitempty"`
+	// Of the resource.
+	ID string `json:"id"`
+	// Kind is that of the resource.
+	Kind string `json:"kind"`
+	// Of the file, absolute.
+	Path string `json:"path"`
+	// What the coding agent calls it; empty for instructions.
+	Name string `json:"name"`
+	// What it would take with nothing cut: of instructions the text, of others the line in a
+	// list.
+	Bytes int64 `json:"bytes" minimum:"0"`
+	// What it takes: an estimate, one for four bytes.
+	Tokens int64 `json:"tokens" minimum:"0"`
+	// Included says that it is there at the start.
+	Included bool `json:"included"`
+	// How many of the bytes are cut off; all, where there is no room for it.
+	CutBytes int64 `json:"cut_bytes" minimum:"0"`
+	// In a word, why it isn't there or not whole; docs/clients.md lists them.
+	Reason string `json:"reason,omitempty"`
+	// The same for a person.
+	Detail string `json:"detail,omitempty"`
 }
 
 // Budget is what there is room for, and what is used; 0 for no bound.
 type Budget struct {
-	InstructionBytes int64 `json:"instruction_bytes"`
-	UsedBytes        int64 `json:"used_bytes"`
-	SkillTokens      int64 `json:"skill_tokens"`
-	WindowTokens     int64 `json:"window_tokens"`
-	UsedTokens       int64 `json:"used_tokens"`
-	Builtin          int   `json:"builtin_skills"`
-	Shortened        int   `json:"shortened_skills"`
-	Dropped          int   `json:"dropped_skills"`
+	// What all instructions may have together; 0: no bound.
+	InstructionBytes int64 `json:"instruction_bytes" minimum:"0"`
+	// UsedBytes is what they take.
+	UsedBytes int64 `json:"used_bytes" minimum:"0"`
+	// What the list of skills may have; 0: no bound.
+	SkillTokens int64 `json:"skill_tokens" minimum:"0"`
+	// The context of which that is a share.
+	WindowTokens int64 `json:"window_tokens" minimum:"0"`
+	// What the list takes, with the coding agent's own skills: an estimate.
+	UsedTokens int64 `json:"used_tokens" minimum:"0"`
+	// Builtin counts the coding agent's own skills.
+	Builtin int `json:"builtin_skills" minimum:"0"`
+	// Shortened counts those whose description is cut.
+	Shortened int `json:"shortened_skills" minimum:"0"`
+	// Dropped counts those that are left out.
+	Dropped int `json:"dropped_skills" minimum:"0"`
 }
 
 // ErrFormat says that what came isn't what it should be.

@@ -20,6 +20,7 @@ const (
 // Coverage is which files lie where agents look and aren't used. Its fields are those of
 // GET /api/v0/context/coverage of an agent's API, and how much is missing.
 type Coverage struct {
+	// Those that have files.
 	Groups []CoverageGroup `json:"groups"`
 	// Partial says that the agent hasn't looked at all there is.
 	Partial bool `json:"partial"`
@@ -27,21 +28,26 @@ type Coverage struct {
 
 // CoverageGroup is the files of one reason.
 type CoverageGroup struct {
-	Reason string `json:"reason"`
+	// Reason is why they aren't used.
+	Reason string `json:"reason" enum:"switched_off,no_resolver,no_kind"`
 	// Text says it for a person, with the number of all files.
-	Text  string         `json:"text"`
+	Text string `json:"text"`
+	// In order of the paths.
 	Files []CoverageFile `json:"files"`
 	// Withheld counts the files that the hub isn't told of, since it isn't the user's own;
 	// LeftOff those for which there was no room.
 	Withheld int `json:"withheld"`
-	LeftOff  int `json:"left_off"`
+	// LeftOff counts those for which there was no room.
+	LeftOff int `json:"left_off"`
 }
 
 // CoverageFile is one file that isn't used.
 type CoverageFile struct {
+	// Absolute; it may lead through links.
 	Path string `json:"path"`
 	// As is what agents call such files, Readers are those who read it.
-	As      string   `json:"as"`
+	As string `json:"as"`
+	// The ids of the agents that read it.
 	Readers []string `json:"readers"`
 }
 

@@ -25,6 +25,8 @@ type About struct {
 	// Errors says what statuses mean that operations name without a text, where it isn't
 	// what they mean everywhere.
 	Errors map[int]string
+	// Names are those of components that aren't called as their types are.
+	Names map[string]any
 	// Messages are values of types that no operation answers with as a whole: the events
 	// of a stream, the messages of a WebSocket.
 	Messages []any
@@ -81,6 +83,19 @@ type Answer struct {
 	// Examples are bodies, by a word each; one alone needs no name.
 	Example any
 }
+
+// AgentSchemes describe the tokens of an agent's API: "control" is for what acts, "token" for
+// whoever connects over TCP.
+func AgentSchemes() []Scheme {
+	return []Scheme{
+		{Name: "control", Kind: "bearer", Text: "Over the Unix socket, too: what `control.token` in the workspace's state directory holds, or a token that was minted with it."},
+		{Name: "token", Kind: "bearer", Text: "Over TCP: what `--listen-token-file` holds. Over the Unix socket none is needed."},
+	}
+}
+
+// AgentReads returns the schemes of operations that only read: over the Unix socket none is
+// needed, and what is shown may depend on a minted token.
+func AgentReads() []string { return []string{"", "token", "control"} }
 
 // OK is the answer of a success.
 func OK(text string, body any) Answer { return Answer{Code: http.StatusOK, Text: text, Body: body} }

@@ -1,6 +1,7 @@
 package openapitest
 
 import (
+	"fmt"
 	"go/ast"
 	"go/parser"
 	"go/token"
@@ -23,6 +24,7 @@ type comments struct {
 // names of a type's fields with what they are called in JSON.
 type packageComments struct {
 	types, fields map[string]string
+	same          map[string][2]string // types that are others of other packages: path and name
 	words         map[string]map[string]string
 	constants     map[string][]any
 }
@@ -45,14 +47,17 @@ func exists(name string) bool {
 
 // of returns the comment of a type, as a description.
 func (c *comments) of(t reflect.Type) string {
-	p := c.load(t)
+	p := c.load(t.PkgPath())
 	return text(p.types[t.Name()], p.words[t.Name()])
 }
 
 // field returns the comment of a type's field.
 func (c *comments) field(t reflect.Type, name string) string {
-	p := c.load(t)
-	return text(p.fields[t.Name()+"."+name], p.words[t.Name()])
+	p, in := c.load(t.PkgPath()), t.Name()
+	if other, ok := p.same[in]; ok {
+		p, in = c.load(other[0]), other[1]
+	}
+	return text(p.fields[in+"."+name], p.words[in])
 }
 
 // values returns the constants of a type of texts.
@@ -60,7 +65,7 @@ func (c *comments) values(t reflect.Type) []any {
 	if t.Kind() != reflect.String || t.Name() == "string" {
 		return nil
 	}
-	return c.load(t).constants[t.Name()]
+	return c.load(t.PkgPath()).constants[t.Name()]
 }
 
 var (
@@ -87,14 +92,14 @@ func text(comment string, names map[string]string) string {
 	return null.ReplaceAllString(link.ReplaceAllString(comment, "$2"), "null")
 }
 
-// load reads the package of a type.
-func (c *comments) load(t reflect.Type) *packageComments {
-	path, own := strings.CutPrefix(t.PkgPath(), "waymark/")
+// load reads a package.
+func (c *comments) load(path string) *packageComments {
+	path, own := strings.CutPrefix(path, "waymark/")
 	path = strings.TrimSuffix(path, "_test")
 	if p := c.packages[path]; p != nil {
 		return p
 	}
-	p := &packageComments{types: map[string]string{}, fields: map[string]string{}, words: map[string]map[string]string{}, constants: map[string][]any{}}
+	p := &packageComments{types: map[string]string{}, same: map[string][2]string{}, fields: map[string]string{}, words: map[string]map[string]string{}, constants: map[string][]any{}}
 	c.packages[path] = p
 	if !own {
 		return p
@@ -107,7 +112,7 @@ func (c *comments) load(t reflect.Type) *packageComments {
 		}
 		for _, decl := range parsed.Decls {
 			if decl, ok := decl.(*ast.GenDecl); ok {
-				p.add(decl)
+				p.add(decl, parsed.Imports)
 			}
 		}
 	}
@@ -115,7 +120,7 @@ func (c *comments) load(t reflect.Type) *packageComments {
 }
 
 // add takes what a declaration says.
-func (p *packageComments) add(decl *ast.GenDecl) {
+func (p *packageComments) add(decl *ast.GenDecl, imports []*ast.ImportSpec) {
 	for _, spec := range decl.Specs {
 		switch spec := spec.(type) {
 		case *ast.TypeSpec:
@@ -124,8 +129,15 @@ func (p *packageComments) add(decl *ast.GenDecl) {
 				doc = decl.Doc
 			}
 			p.types[spec.Name.Name] = doc.Text()
-			if s, ok := spec.Type.(*ast.StructType); ok {
+			switch s := spec.Type.(type) {
+			case *ast.StructType:
 				p.addFields(spec.Name.Name, s)
+			case *ast.SelectorExpr:
+				for _, i := range imports {
+					if path := strings.Trim(i.Path.Value, `"`); strings.HasSuffix("/"+path, fmt.Sprint("/", s.X)) {
+						p.same[spec.Name.Name] = [2]string{path, s.Sel.Name}
+					}
+				}
 			}
 		case *ast.ValueSpec:
 			p.addConstants(decl, spec)

@@ -16,6 +16,7 @@ import (
 	"github.com/swaggest/jsonschema-go"
 	"github.com/swaggest/openapi-go/openapi31"
 
+	"waymark/abi"
 	"waymark/internal/httpapi"
 	"waymark/internal/httpapi/problem"
 	"waymark/snapshot"
@@ -67,15 +68,24 @@ type generator struct {
 	r        *openapi31.Reflector
 	comments *comments
 	defs     map[string]reflect.Type // the components by their names
+	called   map[reflect.Type]string // those that aren't called as their types are
 	messages []string                // those that are sent by themselves
 	problems []string
 }
 
 func generate(services ...httpapi.Service) (document []byte, problems []string) {
-	g := &generator{r: openapi31.NewReflector(), comments: newComments(), defs: map[string]reflect.Type{}}
+	g := &generator{r: openapi31.NewReflector(), comments: newComments(), defs: map[string]reflect.Type{}, called: map[reflect.Type]string{}}
 	g.r.DefaultOptions = append(g.r.DefaultOptions,
 		jsonschema.InterceptDefName(g.name), jsonschema.InterceptSchema(g.schema), jsonschema.InterceptNullability(nullability))
 	g.r.AddTypeMapping(snapshot.Hash{}, hash{})
+	g.r.AddTypeMapping(snapshot.Attribute{}, attribute{})
+	g.r.AddTypeMapping(snapshot.Resource{}, snapshot.ResourceJSON{})
+	g.called[reflect.TypeFor[snapshot.ResourceJSON]()] = "Resource"
+	for i := range services {
+		for name, of := range services[i].About.Names {
+			g.called[reflect.TypeOf(of)] = name
+		}
+	}
 	g.r.AddTypeMapping(json.RawMessage(nil), new(any)) // whatever it is
 	for i := range services {
 		g.service = services[i]
@@ -473,10 +483,13 @@ func (g *generator) component(of any) map[string]any {
 func (g *generator) name(t reflect.Type, _ string) string {
 	t = deref(t)
 	name := t.Name()
-	if named, ok := reflect.New(t).Elem().Interface().(interface{ SchemaName() string }); ok {
-		name = named.SchemaName()
+	if called := g.called[t]; called != "" {
+		name = called
 	}
 	name = g.upper(name)
+	if slices.Contains(mapped, t) {
+		return "Go" + name // what stands for it has the name
+	}
 	if other := g.defs[name]; other != nil && other != t {
 		g.complain("%s and %s have the same name", other, t)
 	}
@@ -493,7 +506,9 @@ func (g *generator) schema(params jsonschema.InterceptSchemaParams) (stop bool, 
 	if !params.Processed || !strings.HasPrefix(t.PkgPath(), "waymark/") {
 		return false, nil
 	}
-	if values := g.comments.values(t); t.Kind() == reflect.String && len(values) > 0 {
+	if values := g.comments.values(t); t.Kind() == reflect.String && slices.Contains(open, t) {
+		params.Schema.WithExamples(values...)
+	} else if t.Kind() == reflect.String && len(values) > 0 {
 		params.Schema.Enum = values
 	}
 	if t.Kind() != reflect.Struct || len(params.Schema.Properties) == 0 {
@@ -518,8 +533,12 @@ func (g *generator) schema(params jsonschema.InterceptSchemaParams) (stop bool, 
 		if items := property.TypeObject.Items; items != nil && items.SchemaOrBool != nil && property.TypeObject.Enum != nil {
 			items.SchemaOrBool.TypeObject.Enum, property.TypeObject.Enum = property.TypeObject.Enum, nil
 		}
-		if strings.Contains(options, "omit") {
+		switch ref := property.TypeObject.Ref; {
+		case strings.Contains(options, "omit"):
 			property.TypeObject.RemoveType(jsonschema.Null) // it is left out
+		case ref != nil && f.Type.Kind() == reflect.Pointer:
+			property.TypeObject.Ref = nil
+			property.TypeObject.WithOneOf(jsonschema.Null.ToSchemaOrBool(), (&jsonschema.Schema{Ref: ref}).ToSchemaOrBool())
 		}
 		if _, said := f.Tag.Lookup("required"); !said && !strings.Contains(options, "omit") || f.Tag.Get("required") == "true" {
 			params.Schema.Required = append(params.Schema.Required, name)
@@ -589,13 +608,25 @@ func plain(v any) (out any) {
 	return out
 }
 
-// hash stands for snapshot.Hash.
-type hash struct{}
+// open are the types of texts to which a newer agent may add words.
+var open = []reflect.Type{reflect.TypeFor[snapshot.Scope](), reflect.TypeFor[snapshot.Outcome](), reflect.TypeFor[abi.Severity]()}
+
+// mapped are the types that others stand for.
+var mapped = []reflect.Type{reflect.TypeFor[snapshot.Hash](), reflect.TypeFor[snapshot.Attribute](), reflect.TypeFor[snapshot.Resource]()}
+
+// hash stands for snapshot.Hash, attribute for snapshot.Attribute.
+type (
+	hash      struct{}
+	attribute struct{}
+)
+
+func (attribute) PrepareJSONSchema(s *jsonschema.Schema) error {
+	s.Type = nil
+	s.WithOneOf(jsonschema.String.ToSchemaOrBool(), (&jsonschema.Schema{}).WithType(jsonschema.Array.Type()).WithItems(*(&jsonschema.Items{}).WithSchemaOrBool(jsonschema.String.ToSchemaOrBool())).ToSchemaOrBool())
+	return nil
+}
 
 func (hash) PrepareJSONSchema(s *jsonschema.Schema) error {
-	s.Type = nil
-	s.AddType(jsonschema.String)
-	s.AddType(jsonschema.Null)
-	s.WithPattern("^[0-9a-f]{64}$").WithDescription("A SHA-256 in hexadecimal digits; null: none.")
+	s.WithType(jsonschema.String.Type()).WithPattern("^([0-9a-f]{2})*$").WithDescription("A SHA-256 in hexadecimal digits; empty where there is none.")
 	return nil
 }

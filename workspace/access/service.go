@@ -23,19 +23,6 @@ type tokenParams struct {
 	ID string `path:"id" minLength:"1"`
 }
 
-// Schemes describe the tokens: "control" is for what acts, "token" for whoever connects
-// over TCP.
-func Schemes() []httpapi.Scheme {
-	return []httpapi.Scheme{
-		{Name: "control", Kind: "bearer", Text: "Over the Unix socket, too: what `control.token` in the workspace's state directory holds, or a token that was minted with it."},
-		{Name: "token", Kind: "bearer", Text: "Over TCP: what `--listen-token-file` holds. Over the Unix socket none is needed."},
-	}
-}
-
-// Reads returns the schemes of operations that only read: over the Unix socket none is
-// needed, and what is shown may depend on a minted token.
-func Reads() []string { return []string{"", "token", "control"} }
-
 // Service returns the routes by which tokens are minted, listed and revoked.
 func (t *Tokens) Service() httpapi.Service {
 	one := workspace.PathMintedTokens + "/{id}"
@@ -43,7 +30,7 @@ func (t *Tokens) Service() httpapi.Service {
 		About: httpapi.About{
 			Title:    "Waymark agent: who may act",
 			Groups:   []httpapi.Group{{Name: "access", Text: "Tokens for what acts in the workspace."}},
-			Schemes:  Schemes(),
+			Schemes:  httpapi.AgentSchemes(),
 			Security: []string{"control"},
 		},
 		Routes: []httpapi.Route{

@@ -221,7 +221,7 @@ func (s *Service) Service() httpapi.Service {
 	return httpapi.Service{Routes: list, Document: slices.Clone(document), About: httpapi.About{
 		Title:    "Waymark agent: MCP servers",
 		Groups:   []httpapi.Group{{Name: "mcp", Text: "MCP servers that the workspace configures, their tools, and what may run. Paths, fields and codes of `tools` and `call-tool` are those of Coder's agent; what only Waymark has says so. No answer has a value of a server's variables or headers."}},
-		Schemes:  access.Schemes(),
+		Schemes:  httpapi.AgentSchemes(),
 		Security: []string{"control"},
 		Errors: map[int]string{
 			http.StatusNotFound:        "No configuration file has a server of this name.",

@@ -136,7 +136,7 @@ func (s *Service) Service() httpapi.Service {
 			Title: "Waymark agent: processes", Summary: "Processes that chats run in a workspace.",
 			Text:     "Paths, fields and codes are those of Coder's agent; what only Waymark has says so. `Coder-Chat-Id` says for which chat a request is made, which is information and no authority: what acts needs a token, on the socket too.",
 			Groups:   []httpapi.Group{{Name: "processes", Text: "What chats run in the workspace. It outlives the agent: something of its own holds it."}},
-			Schemes:  access.Schemes(),
+			Schemes:  httpapi.AgentSchemes(),
 			Security: []string{"control"},
 			Errors: map[int]string{
 				http.StatusBadRequest:      "The request can't be understood, or what it asks for can't be; `detail` says why.",

@@ -17,20 +17,25 @@ import (
 
 // Status answers GET /api/v0/status.
 type Status struct {
-	PID int `json:"pid"`
+	// PID is the number of the agent's process.
+	PID int `json:"pid" minimum:"0"`
 	// AgentVersion is the version of the program.
-	AgentVersion  string    `json:"agent_version"`
-	StartedAt     time.Time `json:"started_at"`
-	UptimeSeconds float64   `json:"uptime_seconds"`
-	Roots         []string  `json:"roots"`
+	AgentVersion string `json:"agent_version"`
+	// StartedAt is when it was started.
+	StartedAt time.Time `json:"started_at"`
+	// UptimeSeconds is how long ago that was.
+	UptimeSeconds float64 `json:"uptime_seconds" minimum:"0"`
+	// In order of precedence.
+	Roots []string `json:"roots"`
 	// Refused are the configured roots that aren't looked at although they are
 	// there; absent when there are none.
 	Refused []RefusedRoot `json:"refused,omitempty"`
 	// Children are the projects that are looked into in roots; absent when there are none.
 	Children []Children `json:"children,omitempty"`
 	// Version is the newest snapshot's; 0 when there is none yet.
-	Version   uint64 `json:"version"`
-	Resources int    `json:"resources"`
+	Version uint64 `json:"version" minimum:"0"`
+	// How many it has.
+	Resources int `json:"resources" minimum:"0"`
 	// Discovery is that of the snapshot.
 	Discovery snapshot.Discovery `json:"discovery"`
 	// SnapshotError is that of the snapshot, as when there is more than is listed; empty
@@ -45,9 +50,11 @@ type Status struct {
 	// when this one pushes elsewhere.
 	Hub string `json:"hub"`
 	// HubHolder says that this agent is the one that runs it.
-	HubHolder bool              `json:"hub_holder"`
-	Watch     Watch             `json:"watch"`
-	Plugins   []snapshot.Plugin `json:"plugins"`
+	HubHolder bool `json:"hub_holder"`
+	// Watch is how changes are noticed.
+	Watch Watch `json:"watch"`
+	// Plugins are the resolver modules.
+	Plugins []snapshot.Plugin `json:"plugins"`
 	// Held says that the first snapshot is held back, until it is released
 	// with POST /api/v0/context/ready.
 	Held bool `json:"held"`
@@ -62,34 +69,39 @@ type Status struct {
 
 // Services is what the agent does for chats, as its configuration has it.
 type Services struct {
-	// Processes, Files and Git are whether each is served, TCP whether over TCP too,
-	// Hub whether tools are called for chats at the hub that show a capability.
+	// Processes says that processes can be started.
 	Processes bool `json:"processes"`
-	Files     bool `json:"files"`
-	Git       bool `json:"git"`
-	TCP       bool `json:"tcp"`
-	Hub       bool `json:"hub"`
+	// Files says that files can be written and edited.
+	Files bool `json:"files"`
+	// Git says that repositories can be watched.
+	Git bool `json:"git"`
+	// Whether these are served over TCP, too.
+	TCP bool `json:"tcp"`
+	// Whether tools are called for chats at the hub that show a capability.
+	Hub bool `json:"hub"`
 	// State is the workspace's state directory: the control token is in it, and what
 	// the supervisor keeps in its directory processes.
 	State string `json:"state"`
 	// Own are the agent's own places, as package places has them.
 	Own []OwnPlace `json:"own"`
 	// Landlock is the version of the kernel's; 0 is none.
-	Landlock int `json:"landlock"`
+	Landlock int `json:"landlock" minimum:"0"`
 	// Secrets is how the secret list holds for processes without a grant.
 	Secrets SecretsState `json:"secrets"`
 	// Supervisor is what holds the processes; Error says why it failed.
 	Supervisor SupervisorState `json:"supervisor"`
-	Error      string          `json:"error,omitempty"`
+	// Why the supervisor failed.
+	Error string `json:"error,omitempty"`
 	// Held are the processes that it knows of, Running those of them that run.
-	Held    int `json:"held"`
-	Running int `json:"running"`
+	Held int `json:"held" minimum:"0"`
+	// Those of them that run.
+	Running int `json:"running" minimum:"0"`
 }
 
 // OwnPlace is a file or a directory that the agent trusts or keeps secret.
 type OwnPlace struct {
-	Kind string `json:"kind"` // state, cache, sockets, configuration, plugins or token
-	Path string `json:"path"` // absolute
+	Kind string `json:"kind" enum:"state,cache,sockets,configuration,plugins,token"` // state, cache, sockets, configuration, plugins or token
+	Path string `json:"path"`                                                        // absolute
 }
 
 // MCP says how the MCP servers of the workspace are doing.
@@ -99,14 +111,18 @@ type MCP struct {
 	// Outcomes counts the servers by what became of them.
 	Outcomes map[snapshot.Outcome]int `json:"outcomes"`
 	// Tools can be called; HeldTools wait for an approval.
-	Tools     int `json:"tools"`
-	HeldTools int `json:"held_tools"`
+	Tools int `json:"tools" minimum:"0"`
+	// The tools that wait for an approval.
+	HeldTools int `json:"held_tools" minimum:"0"`
 	// Waiting are the names of servers that wait for an approval, for themselves or
 	// for tools; SignIn of those that ask for a sign-in, Failed of those that don't
 	// answer, Unconfined of those that run without a profile.
-	Waiting    []string `json:"waiting"`
-	SignIn     []string `json:"sign_in"`
-	Failed     []string `json:"failed"`
+	Waiting []string `json:"waiting"`
+	// The servers that ask for a sign-in.
+	SignIn []string `json:"sign_in"`
+	// The servers that don't answer.
+	Failed []string `json:"failed"`
+	// The servers that run without a profile.
 	Unconfined []string `json:"unconfined"`
 	// Invalid is what of the files can't be used.
 	Invalid []MCPInvalid `json:"invalid"`
@@ -114,9 +130,12 @@ type MCP struct {
 
 // MCPInvalid is an entry that can't be used, or, without a name, a file.
 type MCPInvalid struct {
+	// Source is the file.
 	Source string `json:"source"`
-	Name   string `json:"name,omitempty"`
-	Error  string `json:"error"`
+	// Name is that of the entry; absent for a file as a whole.
+	Name string `json:"name,omitempty"`
+	// Why. It holds no value of the file.
+	Error string `json:"error"`
 }
 
 // SecretsState is how the secret list holds for processes.
@@ -154,17 +173,18 @@ type Children struct {
 	Names []string `json:"names"`
 	// More is how many more repositories there are, Unasked how many directories weren't
 	// asked whether they are one.
-	More    int `json:"more"`
-	Unasked int `json:"unasked"`
+	More int `json:"more" minimum:"0"`
+	// How many directories weren't asked whether they are one: the first 256 are.
+	Unasked int `json:"unasked" minimum:"0"`
 }
 
 // Watch is how the agent notices changes.
 type Watch struct {
 	// Mode is "notify"; "degraded" where notifications don't work or not for
 	// all directories, so that all is polled; or "off".
-	Mode string `json:"mode"`
+	Mode string `json:"mode" enum:"off,notify,degraded"`
 	// Directories counts those that are watched.
-	Directories int `json:"directories"`
+	Directories int `json:"directories" minimum:"0"`
 	// Silent says that some are on a file system that doesn't report all
 	// changes, so that they are polled more often.
 	Silent bool `json:"silent"`
@@ -174,26 +194,29 @@ type Watch struct {
 
 // SkillFiles answers GET /api/v0/context/skill-files?id=.
 type SkillFiles struct {
+	// ID is that of the skill.
 	ID string `json:"id"`
 	// Files are those of the skill's directory, in byte order of their paths.
 	Files []SkillFile `json:"files"`
 	// Omitted is how many more there are that aren't shown: links that lead out of the
 	// directory, what is no regular file, what is too large, and what is too much.
-	Omitted int `json:"omitted"`
+	Omitted int `json:"omitted" minimum:"0"`
 }
 
 // SkillFile is a file in the directory of a skill.
 type SkillFile struct {
 	// Path is relative to that directory, with slashes.
-	Path      string `json:"path"`
-	SizeBytes int64  `json:"size_bytes"`
+	Path string `json:"path"`
+	// SizeBytes is its length.
+	SizeBytes int64 `json:"size_bytes" minimum:"0"`
 	// Digest is of its content: "sha256:" and 64 hexadecimal digits.
-	Digest string `json:"digest"`
+	Digest string `json:"digest" pattern:"^sha256:[0-9a-f]{64}$"`
 }
 
 // NewSource is the body of POST /api/v0/context/sources.
 type NewSource struct {
-	Path string `json:"path"`
+	// An absolute path. `~` is the agent's home.
+	Path string `json:"path" minLength:"1" maxLength:"1024"`
 	// Persist keeps the source across restarts.
 	Persist bool `json:"persist,omitempty"`
 }
@@ -208,15 +231,16 @@ type AddedSource struct {
 // Approval is the body of POST /api/v0/plugins/approve.
 type Approval struct {
 	// Name is the module's own name.
-	Name string `json:"name"`
+	Name string `json:"name" minLength:"1"`
 	// Digest is the SHA-256 of its file, so that nothing is approved but what
 	// was looked at.
-	Digest string `json:"digest"`
+	Digest string `json:"digest" minLength:"1"`
 }
 
 // Root is the body of PUT /api/v0/context/root.
 type Root struct {
-	Path string `json:"path"`
+	// The absolute path of a directory that exists.
+	Path string `json:"path" minLength:"1"`
 }
 
 // MaxWhyPaths bounds the paths of one GET /api/v0/context/why: each is looked up

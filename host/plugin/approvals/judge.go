@@ -32,22 +32,28 @@ type Verdict struct {
 // Pending is a module that waits for the operator. It is what the local API
 // shows.
 type Pending struct {
-	Name    string `json:"name"`
+	// Name is the module's own.
+	Name string `json:"name"`
+	// Version is the module's own.
 	Version string `json:"version"`
-	Path    string `json:"path"`
-	Digest  string `json:"digest"`
+	// Path is the file.
+	Path string `json:"path"`
+	// SHA-256 of the file, in hexadecimal.
+	Digest string `json:"digest"`
 	// Reason is why it waits, in one line.
 	Reason string `json:"reason"`
 	// NewReads is what it reads beyond what was let run last; Reads is all.
 	NewReads []string `json:"new_reads"`
-	Reads    []string `json:"reads"`
+	// All that it reads.
+	Reads []string `json:"reads"`
 	// GrantSecrets are the entries of the secret list that the configuration
 	// grants to it.
 	GrantSecrets []string `json:"grant_secrets"`
 	// ServingVersion and ServingDigest are of what runs meanwhile; empty when
 	// nothing of the file does.
 	ServingVersion string `json:"serving_version"`
-	ServingDigest  string `json:"serving_digest"`
+	// ServingDigest is that of what runs meanwhile.
+	ServingDigest string `json:"serving_digest"`
 }
 
 // Judge says whether a module may be used. It may when

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"encoding/json"
 	"errors"
 	"net/http"
 	"time"
@@ -29,13 +30,52 @@ func (s *services) newEndpoint() *mcpserver.Endpoint {
 
 // serveMCP is MCP over streamable HTTP, beside the rest of the API.
 func (s *services) serveMCP() httpapi.Service {
-	route := func(method string) httpapi.Route {
+	route := func(method string, o *httpapi.Operation) httpapi.Route {
 		return httpapi.Route{
 			Method: method, Pattern: ws.PathMCP, Effect: httpapi.Reads, Handle: s.mcp, Failed: "the request was not served",
-			MaxBody: mcpserver.MaxMessage, BodyTimeout: mcpBody,
+			MaxBody: mcpserver.MaxMessage, BodyTimeout: mcpBody, Operation: o,
 		}
 	}
-	return httpapi.Service{Routes: []httpapi.Route{route(http.MethodPost), route(http.MethodGet), route(http.MethodDelete)}}
+	gone := httpapi.Answer{Code: http.StatusNotFound, Text: "There is no such session any more: begin one.", Body: httpapi.Content("text/plain")}
+	return httpapi.Service{
+		About: httpapi.About{Groups: []httpapi.Group{{Name: "chats", Text: "The workspace for clients that speak MCP."}}, Security: httpapi.AgentReads()},
+		Routes: []httpapi.Route{
+			route(http.MethodPost, &httpapi.Operation{
+				ID: "sendMCP", Summary: "Send a message of MCP", Body: map[string]any{},
+				Text: "Streamable HTTP, of the revisions up to 2025-11-25 with sessions and of 2026-07-28 without: tools, skills, instructions, as `agent mcp serve` has them. A message is JSON-RPC 2.0. The token decides what is offered and what is done; without one, over the Unix socket, that is what reads. A message has at most 16 MiB, and is accepted by who takes `application/json` and `text/event-stream`. Over TCP it follows `services.tcp`.",
+				Params: struct {
+					mcpParams
+					ws.CallerParams
+				}{},
+				Example: json.RawMessage(`{"jsonrpc":"2.0","id":1,"method":"tools/list","params":{"_meta":{"io.modelcontextprotocol/protocolVersion":"2026-07-28"}}}`),
+				Answers: []httpapi.Answer{
+					httpapi.OK("The answer, or a stream that ends with it.", httpapi.Contents{map[string]any{}, httpapi.Content("text/event-stream")}),
+					{Code: http.StatusAccepted, Text: "It was a notification."},
+					gone,
+					httpapi.Refuse(http.StatusTooManyRequests, "As many tokens are in use there as can be, 16.", ""),
+				},
+				Errors: []int{http.StatusUnauthorized},
+			}),
+			route(http.MethodGet, &httpapi.Operation{
+				ID: "streamMCP", Summary: "Hear of what changes, in a session of MCP", Params: mcpParams{},
+				Answers: []httpapi.Answer{httpapi.OK("Events, until the client goes or the session ends.", httpapi.Content("text/event-stream")), gone},
+				Errors:  []int{http.StatusUnauthorized},
+			}),
+			route(http.MethodDelete, &httpapi.Operation{
+				ID: "endMCP", Summary: "End a session of MCP", Params: mcpParams{},
+				Answers: []httpapi.Answer{{Code: http.StatusNoContent, Text: "It has ended."}, gone},
+				Errors:  []int{http.StatusUnauthorized},
+			}),
+		},
+	}
+}
+
+// mcpParams are the headers of MCP's transport.
+type mcpParams struct {
+	// The revision that is spoken. From 2026-07-28 on there are no sessions.
+	Revision string `header:"Mcp-Protocol-Version"`
+	// The session, up to 2025-11-25; who begins one gets it.
+	Session string `header:"Mcp-Session-Id"`
 }
 
 // mcp answers it. A message is looked at by who serves it, and what it asks for is done,

@@ -266,15 +266,29 @@ func (s *services) gated(key string, on func(*config.Services) bool, service htt
 	return service
 }
 
+//go:generate go test -run TestDocument -count=1 . -update-openapi
+
 //go:embed openapi.json
 var ownDocument []byte
+
+// Groups of operations, as those of package api.
+var (
+	ofContext = []httpapi.Group{{Name: "context", Text: "What was found, and where it is looked for."}}
+	ofAgent   = []httpapi.Group{{Name: "agent", Text: "How the agent is doing."}}
+)
 
 // own are the routes of the program itself. Their document is that of stopping and of
 // MCP, too.
 func (s *services) own() httpapi.Service {
 	return httpapi.Service{
+		About: httpapi.About{Title: "Waymark agent: the program", Groups: ofContext, Schemes: httpapi.AgentSchemes(), Security: httpapi.AgentReads()},
 		Routes: []httpapi.Route{
-			{Method: http.MethodGet, Pattern: ws.PathContextConfig, Handle: s.contextConfig, Failed: "the context configuration is not known"},
+			{Method: http.MethodGet, Pattern: ws.PathContextConfig, Handle: s.contextConfig, Failed: "the context configuration is not known", Operation: &httpapi.Operation{
+				ID: "contextConfig", Summary: "Where context is looked for, by CODER_AGENT_EXP_*",
+				Text:    "Resolved from the agent's environment at each call, with the defaults of Coder's agent where a variable isn't set. Relative paths are bound to the working directory; without one they are left out.",
+				Answers: []httpapi.Answer{httpapi.OK("All of it.", ws.ContextConfig{})},
+				Errors:  []int{http.StatusUnauthorized},
+			}},
 		},
 		Document: ownDocument,
 	}
@@ -285,8 +299,12 @@ func (s *services) own() httpapi.Service {
 const stopWait = time.Minute
 
 func (s *services) stopping() httpapi.Service {
-	return httpapi.Service{Routes: []httpapi.Route{
-		{Method: http.MethodPost, Pattern: ws.PathStop, Scope: string(access.ScopeStop), Effect: httpapi.Acts, Handle: s.stop, Failed: "the agent was not stopped", Timeout: stopWait},
+	return httpapi.Service{About: httpapi.About{Groups: ofAgent, Security: []string{"control"}}, Routes: []httpapi.Route{
+		{Method: http.MethodPost, Pattern: ws.PathStop, Scope: string(access.ScopeStop), Effect: httpapi.Acts, Handle: s.stop, Failed: "the agent was not stopped", Timeout: stopWait, Operation: &httpapi.Operation{
+			ID: "stop", Summary: "End the agent and everything that it holds",
+			Text:    "Processes that chats have started are ended with it, detached ones included, which SIGTERM and a restart don't do. The answer comes when they have ended; the agent ends after it. The body is empty, or an empty object. Needs the scope `stop`.",
+			Answers: []httpapi.Answer{{Code: http.StatusNoContent, Text: "It ends now."}},
+		}},
 	}}
 }
 

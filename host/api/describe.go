@@ -123,7 +123,7 @@ func about() httpapi.About {
 		},
 		Names: map[string]any{
 			"PushStatus": push.Status{}, "WhyAnswer": why.Answer{}, "WhyReason": why.Reason(""), "ClientReason": clients.Reason(""), "CoverageReason": coverage.Reason(""), "ResourceStatus": snapshot.Status(""), "Applies": applies.Answer{}, "AppliesItem": applies.Item{}, "WaitingPlugin": approvals.Pending{},
-			"ClientContext": clients.View{}, "ClientContextItem": clients.Item{}, "ClientVerdict": clients.Verdict{}, "MCPStatus": types.MCP{}, "PluginApproval": types.Approval{}, "Coverage": coverage.Report{}, "CoverageGroup": coverage.Group{}, "CoverageFile": coverage.File{},
+			"ClientContext": clients.View{}, "ClientContextItem": clients.Item{}, "ClientVerdict": clients.Verdict{}, "MCPStatus": types.MCP{}, "MCPStatusInvalid": types.MCPInvalid{}, "PluginApproval": types.Approval{}, "Coverage": coverage.Report{}, "CoverageGroup": coverage.Group{}, "CoverageFile": coverage.File{},
 		},
 	}
 }

@@ -21,72 +21,72 @@ type (
 	// snapshotParams are of GET /api/v0/context/snapshot.
 	snapshotParams struct {
 		// How long to wait for a newer snapshot, as a Go duration (`30s`, `1m30s`); cut at 5 minutes. Without it the answer comes at once.
-		PWait string `query:"wait" example:"30s"`
+		Wait string `query:"wait" example:"30s"`
 		// The version that is known; with `wait`, newer ones are waited for. A version that hasn't been reached is taken for one of an earlier life of the agent: any snapshot is newer. `If-None-Match` is used in its place when both are there.
-		PAfter int64 `query:"after" minimum:"0" default:"0" example:"3"`
+		After int64 `query:"after" minimum:"0" default:"0" example:"3"`
 		// `complete`, with `wait`: a snapshot whose discovery is pending doesn't end the waiting. When the time is up the answer is what there is, so look at its `discovery`.
-		PDiscovery string `query:"discovery" enum:"complete" example:"complete"`
+		Discovery string `query:"discovery" enum:"complete" example:"complete"`
 		// The ETag of what is known.
-		PIfNoneMatch string `header:"If-None-Match"`
+		IfNoneMatch string `header:"If-None-Match"`
 	}
 	// resyncParams are of POST /api/v0/context/resync.
 	resyncParams struct {
 		// How long the caller waits, as a Go duration; cut at 5 minutes. Past it the answer is 504, while the agent goes on.
-		PTimeout string `query:"timeout" default:"30s" example:"10s"`
+		Timeout string `query:"timeout" default:"30s" example:"10s"`
 	}
 	// resourceParams are of GET /api/v0/context/resources/{id}.
 	resourceParams struct {
 		// The resource's id, URL-encoded, slashes too. Unencoded slashes are taken as well.
-		PId string `path:"id" example:"skill:/home/me/project/.agents/skills/foo"`
+		ID string `path:"id" example:"skill:/home/me/project/.agents/skills/foo"`
 		// The ETag of what is known.
-		PIfNoneMatch string `header:"If-None-Match"`
+		IfNoneMatch string `header:"If-None-Match"`
 	}
 	// whyParams are of GET /api/v0/context/why.
 	whyParams struct {
 		// An absolute path. May be given up to 64 times.
-		PPath []string `query:"path" example:"[\"/home/me/project/agents.md\"]" required:"true"`
+		Path []string `query:"path" example:"[\"/home/me/project/agents.md\"]" required:"true"`
 		// Says in `client` what this coding agent makes of the file as well, when it is started where the agent works.
-		PClient string `query:"client" enum:"claude,codex,copilot,opencode" example:"codex"`
+		Client string `query:"client" enum:"claude,codex,copilot,opencode" example:"codex"`
 	}
 	// forParams are of GET /api/v0/context/for.
 	forParams struct {
 		// An absolute path, once. Where it ends with a slash, or is a directory, it is asked for what that holds.
-		PPath string `query:"path" example:"/home/me/project/src/api/main.go" required:"true"`
+		Path string `query:"path" example:"/home/me/project/src/api/main.go" required:"true"`
 		// Only what this coding agent reads, when it is started in the root: by its own precedence, nearest first and of one directory in its own order; then what it leaves out, and why.
-		PClient string `query:"client" enum:"claude,codex,copilot,opencode" example:"codex"`
+		Client string `query:"client" enum:"claude,codex,copilot,opencode" example:"codex"`
 	}
 	// skillFilesParams are of GET /api/v0/context/skill-files.
 	skillFilesParams struct {
 		// The id of a resource of kind `skill`, once.
-		PId string `query:"id" example:"skill:/home/me/project/.agents/skills/foo" required:"true"`
+		ID string `query:"id" example:"skill:/home/me/project/.agents/skills/foo" required:"true"`
 	}
 	// skillFileParams are of GET /api/v0/context/skill-file.
 	skillFileParams struct {
 		// The id of a resource of kind `skill`, once.
-		PId string `query:"id" example:"skill:/home/me/project/.agents/skills/foo" required:"true"`
+		ID string `query:"id" example:"skill:/home/me/project/.agents/skills/foo" required:"true"`
 		// The file's path, as the list has it, once.
-		PPath string `query:"path" example:"references/forms.md" required:"true"`
+		Path string `query:"path" example:"references/forms.md" required:"true"`
 		// Which content is meant, as the list has it: another one is 409.
-		PDigest string `query:"digest" pattern:"^sha256:[0-9a-f]{64}$"`
+		Digest string `query:"digest" pattern:"^sha256:[0-9a-f]{64}$"`
 		// The ETag of what is known.
-		PIfNoneMatch string `header:"If-None-Match"`
+		IfNoneMatch string `header:"If-None-Match"`
 	}
 	// clientContextParams are of GET /api/v0/context/client.
 	clientContextParams struct {
 		// The coding agent, once.
-		PClient string `query:"client" enum:"claude,codex,copilot,opencode" example:"codex" required:"true"`
+		Client string `query:"client" enum:"claude,codex,copilot,opencode" example:"codex" required:"true"`
 		// The absolute path of the directory that it is started in, which lies in what the agent looks at. Default: where the agent works.
-		PDir string `query:"dir" example:"/home/me/project/web"`
+		Dir string `query:"dir" example:"/home/me/project/web"`
 	}
 	// showSourceParams are of GET /api/v0/context/sources/{path}.
 	showSourceParams struct {
 		// The absolute path, URL-encoded, slashes too. Unencoded slashes are taken as well.
-		PPath string `path:"path" example:"/home/me/notes"`
+		Path string `path:"path" example:"/home/me/notes"`
 	}
 	// removeSourceParams are of DELETE /api/v0/context/sources/{path}.
 	removeSourceParams struct {
 		// The absolute path, URL-encoded, slashes too. Unencoded slashes are taken as well.
-		PPath string `path:"path" example:"/home/me/notes"`
+		Path string `path:"path" example:"/home/me/notes"`
 	}
 	// tagged is of what has a version.
 	tagged struct {
@@ -116,6 +116,9 @@ func about() httpapi.About {
 		Schemes:  httpapi.AgentSchemes(),
 		Security: httpapi.AgentReads(),
 		Errors: map[int]string{
+			http.StatusBadRequest:         "The request can't be understood, or what it asks for isn't allowed; `detail` says why.",
+			http.StatusUnauthorized:       "Over TCP, without the right token; over the socket, with a wrong one, or without one that is needed.",
+			http.StatusNotFound:           "There is no such thing, or it has no payload.",
 			http.StatusTooManyRequests:    "64 requests wait already.",
 			http.StatusServiceUnavailable: "The agent is stopping.",
 			http.StatusGatewayTimeout:     "It took longer than the caller waits.",

@@ -2,7 +2,6 @@ package client_test
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"io"
 	"net/http"
@@ -11,6 +10,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/go-json-experiment/json/jsontext"
 	"github.com/google/go-cmp/cmp"
 
 	"waymark/hub/api"
@@ -176,7 +176,7 @@ func TestRefusals(t *testing.T) {
 		t.Errorf("502: %v", err)
 	}
 	hub, _ = answering(t, 200, `{"half`)
-	var syntax *json.SyntaxError
+	var syntax *jsontext.SyntacticError
 	if _, err = hub.Agent(t.Context(), "a"); !errors.As(err, &syntax) {
 		t.Errorf("half an answer: %v", err)
 	}

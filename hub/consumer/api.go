@@ -8,6 +8,7 @@ import (
 	"log/slog"
 	"math"
 	"net/http"
+	"strings"
 	"sync"
 	"time"
 
@@ -143,7 +144,7 @@ func New(opts Options) *API {
 	a.feed = newFeed(a.ctx, opts.Store, opts.Logger)
 	a.presence = &presence{api: a}
 	a.sessions.init(a)
-	own := httpapi.Service{Routes: a.routes(), Document: api.Document()}
+	own := httpapi.Service{Routes: a.routes(), About: api.About(), Document: api.Document()}
 	a.router = httpapi.New(httpapi.Options{
 		Name: "hub", Admit: a.admit, Classify: a.classify, Logger: opts.Logger, JSONType: "application/json; charset=utf-8",
 		MaxBody: maxBody, WriteTimeout: opts.Limits.Write, RetryAfter: 5,
@@ -188,7 +189,7 @@ func (a *API) routes() []httpapi.Route {
 	}
 	add := route(http.MethodPost, "/approvals", operator(a.addApproval))
 	add.MaxBody = maxApprovalBody
-	return []httpapi.Route{
+	list := []httpapi.Route{
 		add,
 		route(http.MethodGet, "/approvals", operator(a.listApprovals)),
 		route(http.MethodDelete, "/approvals/{id}", operator(a.revokeApproval)),
@@ -212,6 +213,11 @@ func (a *API) routes() []httpapi.Route {
 		route(http.MethodPost, "/pins/{id}/refresh", a.refreshPin),
 		route(http.MethodGet, "/events", a.follow),
 	}
+	said := api.Operations()
+	for i := range list {
+		list[i].Operation = said[list[i].Method+" "+strings.ReplaceAll(list[i].Pattern, "...}", "}")]
+	}
+	return list
 }
 
 // revision returns a parameter of the query that is a revision, or another number

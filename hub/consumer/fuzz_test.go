@@ -49,7 +49,7 @@ func FuzzRequest(f *testing.F) {
 		switch recorder.Code {
 		case 200, 204, 304:
 			return
-		case 400, 404, 405, 413, 429:
+		case 400, 404, 405, 413, 415, 429:
 		default:
 			if ctx.Err() == nil {
 				t.Errorf("%s %q?%q: %d %s", method, path, query, recorder.Code, recorder.Body)

@@ -14,9 +14,6 @@ import (
 func (a *API) createPin(c *call) error {
 	var wanted api.NewPin
 	if err := c.Decode(&wanted); err != nil {
-		if problem.CodeOf(err) == http.StatusUnsupportedMediaType {
-			err = &problem.Error{Code: http.StatusBadRequest, Message: "a JSON body is needed", Detail: "send it with Content-Type: application/json"}
-		}
 		return err
 	}
 	if wanted.AgentID == "" {

@@ -167,8 +167,8 @@ func (f *fixture) badBodies() {
 	} {
 		f.want(code, "POST", "/api/v0/pins", body)
 	}
-	f.want(400, "POST", "/api/v0/pins", `{"agent_id":"a"}`, "Content-Type", "text/plain")
-	f.want(400, "POST", "/api/v0/pins", "")
+	f.want(415, "POST", "/api/v0/pins", `{"agent_id":"a"}`, "Content-Type", "text/plain")
+	f.want(415, "POST", "/api/v0/pins", "")
 }
 
 // approvals asks for what operators alone get.
@@ -216,6 +216,7 @@ func (f *fixture) approvals() {
 	} {
 		f.want(code, "POST", "/api/v0/approvals", body)
 	}
+	f.want(415, "POST", "/api/v0/approvals", one, "Content-Type", "text/plain")
 	f.want(404, "DELETE", "/api/v0/approvals/two", "")
 	f.want(404, "DELETE", "/api/v0/approvals/%00", "")
 	for range 2 {

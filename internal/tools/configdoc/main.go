@@ -55,7 +55,7 @@ func page() string {
 		if k.Header != "" {
 			fmt.Fprintf(out, "\n## `%s`\n\n%s\n", k.Header, markdown(k.Help))
 			if k.Example != "" {
-				fmt.Fprintf(out, "\n```toml\n%s\n%s\n```\n", k.Header, k.Example)
+				fmt.Fprintf(out, "\n```toml\n%s%s\n%s\n```\n", entry(k.Header), k.Header, k.Example)
 			}
 			begun = false
 			continue
@@ -67,6 +67,14 @@ func page() string {
 		fmt.Fprintf(out, "| `%s` | %s | %s | %s | %s |\n", k.Name[strings.LastIndexByte(k.Name, '.')+1:], code(strings.Trim(k.Default, `"`)), k.Values, code(k.Join), markdown(k.Help))
 	}
 	return out.String()
+}
+
+// entry is what has to stand above the table of an entry.
+func entry(header string) string {
+	if strings.HasPrefix(header, "[plugin.") {
+		return "[[plugin]]\nname = \"cursor-rules\"\n\n"
+	}
+	return ""
 }
 
 // markdown keeps asterisks from being taken for emphasis.

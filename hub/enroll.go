@@ -18,7 +18,7 @@ const maxAgentName = 128
 
 // newEnroll makes the one route of the API that isn't for readers: POST
 // /api/v0/enroll, for who has a code or a key in the place of a token. It is described
-// in openapi.json of package api, with the rest. Nobody guesses a code while it is valid,
+// in describe.go of package consumer, with the rest. Nobody guesses a code while it is valid,
 // and whoever tries gets no more than a connection without a token.
 func (h *Hub) newEnroll() http.Handler {
 	return httpapi.New(httpapi.Options{

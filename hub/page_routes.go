@@ -46,7 +46,7 @@ func (h *Hub) newPage(database string) *page.Page {
 }
 
 // loginService has the route that makes links to the page. It is described with
-// the rest of the API for readers, in openapi.json of hub/api.
+// the rest of the API for readers, in describe.go of package consumer.
 func (h *Hub) loginService() httpapi.Service {
 	return httpapi.Service{Routes: []httpapi.Route{{Method: http.MethodPost, Pattern: api.Root + "/login", Handle: h.makeLink}}}
 }

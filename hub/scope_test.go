@@ -15,7 +15,7 @@ import (
 	"time"
 
 	"waymark/hub"
-	"waymark/hub/api"
+	"waymark/hub/consumer"
 	"waymark/hub/store"
 	"waymark/hub/transport"
 	"waymark/internal/credential"
@@ -228,7 +228,7 @@ func fill(route, probe string, of *subject, rid string) (path, body string) {
 func TestScope(t *testing.T) {
 	t.Parallel()
 	s := newScoped(t)
-	documented := openapitest.Load(t, api.Document()).Routes()
+	documented := openapitest.Load(t, consumer.Document()).Routes()
 	asked := map[string]bool{}
 	for route, methods := range documented {
 		for _, method := range methods {

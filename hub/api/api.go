@@ -1,11 +1,9 @@
 // Package api has what both ends of the hub's API for readers share: the JSON
-// types and their description, openapi.json. Package consumer is the end that
-// serves it, package client the one that calls it.
+// types. Package consumer is the end that serves and describes it, package client the one
+// that calls it.
 package api
 
 import (
-	_ "embed" // the document
-	"slices"
 	"time"
 
 	"waymark/internal/clientview"
@@ -58,14 +56,6 @@ type LeftOut struct {
 // CapabilityHeader is the header in which a chat server shows what an agent has minted for
 // a chat, to have tools called there.
 const CapabilityHeader = "Waymark-Capability"
-
-//go:generate go test -run TestDocument -count=1 . -update-openapi
-
-//go:embed openapi.json
-var document []byte
-
-// Document returns the description of the API, in OpenAPI 3.1.
-func Document() []byte { return slices.Clone(document) }
 
 // Agent is one agent and the head of its newest snapshot.
 type Agent struct {

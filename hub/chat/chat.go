@@ -133,7 +133,7 @@ func New(opts Options) *Service {
 	return s
 }
 
-// Service returns the routes. They are described in openapi.json of package api.
+// Service returns the routes. They are described in describe.go of package consumer.
 func (s *Service) Service() httpapi.Service {
 	route := func(method string, handle httpapi.Handler) httpapi.Route {
 		return httpapi.Route{

@@ -3,11 +3,13 @@ package consumer
 import (
 	"cmp"
 	"context"
+	_ "embed" // the document
 	"errors"
 	"fmt"
 	"log/slog"
 	"math"
 	"net/http"
+	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -18,6 +20,14 @@ import (
 	"waymark/internal/httpapi"
 	"waymark/internal/httpapi/problem"
 )
+
+//go:generate go test -run TestDocument -count=1 . -update-openapi
+
+//go:embed openapi.json
+var document []byte
+
+// Document returns the description of the API, in OpenAPI 3.1.
+func Document() []byte { return slices.Clone(document) }
 
 // Connection is what is known of a connected agent.
 type Connection struct {
@@ -48,8 +58,7 @@ type Options struct {
 	// nil.
 	Pinned func(ctx context.Context, pin *store.Pin)
 	// Services are served in addition to the API's own routes, to the same readers;
-	// ReaderOf says to which. Their routes are described in openapi.json of
-	// package api.
+	// ReaderOf says to which. Their routes are described in describe.go, too.
 	Services []httpapi.Service
 	// Limits bound what readers may cost.
 	Limits Limits
@@ -144,7 +153,7 @@ func New(opts Options) *API {
 	a.feed = newFeed(a.ctx, opts.Store, opts.Logger)
 	a.presence = &presence{api: a}
 	a.sessions.init(a)
-	own := httpapi.Service{Routes: a.routes(), About: api.About(), Document: api.Document()}
+	own := httpapi.Service{Routes: a.routes(), About: about(), Document: document}
 	a.router = httpapi.New(httpapi.Options{
 		Name: "hub", Admit: a.admit, Classify: a.classify, Logger: opts.Logger, JSONType: "application/json; charset=utf-8",
 		MaxBody: maxBody, WriteTimeout: opts.Limits.Write, RetryAfter: 5,
@@ -213,7 +222,7 @@ func (a *API) routes() []httpapi.Route {
 		route(http.MethodPost, "/pins/{id}/refresh", a.refreshPin),
 		route(http.MethodGet, "/events", a.follow),
 	}
-	said := api.Operations()
+	said := operations()
 	for i := range list {
 		list[i].Operation = said[list[i].Method+" "+strings.ReplaceAll(list[i].Pattern, "...}", "}")]
 	}

@@ -81,7 +81,7 @@ func newFixtureOn(t testing.TB, limits consumer.Limits, st store.Store) *fixture
 func newUnserved(t testing.TB, limits consumer.Limits, st store.Store) *fixture {
 	t.Helper()
 	f := &fixture{TB: t, store: st, sessions: map[string]int64{}, versions: map[string]uint64{}}
-	f.doc = openapitest.Load(t, api.Document())
+	f.doc = openapitest.Load(t, consumer.Document())
 	f.api = consumer.New(consumer.Options{Store: f.store, Lookup: f.lookup, Connected: f.connected, ClientContext: askedAgent, Coverage: askedCoverage, Limits: limits,
 		Now: func() time.Time { return time.Now().Add(time.Duration(f.ahead.Load())) }})
 	f.reader = f.token(store.RoleReader, "")

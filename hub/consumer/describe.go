@@ -1,8 +1,9 @@
-package api
+package consumer
 
 import (
 	"net/http"
 
+	"waymark/hub/api"
 	"waymark/internal/clientview"
 	"waymark/internal/httpapi"
 	"waymark/snapshot"
@@ -193,8 +194,8 @@ type (
 	}
 )
 
-// About is what the description says beside the routes.
-func About() httpapi.About {
+// about is what the description says beside the routes.
+func about() httpapi.About {
 	return httpapi.About{
 		Title:   "Waymark hub: API for readers",
 		Summary: "What workspaces tell AI coding agents: snapshots, pins, differences, and events.",
@@ -214,13 +215,13 @@ func About() httpapi.About {
 			http.StatusRequestEntityTooLarge: "The body is over 4 KiB, or that of an approval over 32 KiB.",
 			http.StatusTooManyRequests:       "The token, or the hub, has as many streams and waiting requests as it may.",
 		},
-		Names:    map[string]any{"ClientContext": clientview.Answer{}, "ClientContextItem": clientview.Item{}, "ClientContextBudget": clientview.Budget{}, "ResourceStatus": snapshot.Status(""), "DiscoverySummary": snapshot.Summary{}, "Reset": ResetEvent{}},
-		Messages: []any{ContextEvent{}, Pin{}, Agent{}, ResetEvent{}},
+		Names:    map[string]any{"ClientContext": clientview.Answer{}, "ClientContextItem": clientview.Item{}, "ClientContextBudget": clientview.Budget{}, "ResourceStatus": snapshot.Status(""), "DiscoverySummary": snapshot.Summary{}, "Reset": api.ResetEvent{}},
+		Messages: []any{api.ContextEvent{}, api.Pin{}, api.Agent{}, api.ResetEvent{}},
 	}
 }
 
-// Operations are what the description says of each route, by method and path.
-func Operations() map[string]*httpapi.Operation {
+// operations are what the description says of each route, by method and path.
+func operations() map[string]*httpapi.Operation {
 	return map[string]*httpapi.Operation{
 		"GET /api/v0/openapi.json": {
 			ID: "document", Group: "events", Summary: "This document",
@@ -231,13 +232,13 @@ func Operations() map[string]*httpapi.Operation {
 			ID: "listAgents", Group: "agents", Summary: "The agents that the token shows",
 			Text:    "All of them, or with `limit` a page: the `Link` of an answer, with `rel=\"next\"`, is the next one, and there is none after the last. Agents that come and go meanwhile are missed or not, and no other one is shown twice or left out, unless its place has changed.",
 			Params:  listAgentsParams{},
-			Answers: []httpapi.Answer{{Code: http.StatusOK, Text: "In byte order of their ids, or in the order that was asked for.", Body: []Agent{}, Headers: paged{}}},
+			Answers: []httpapi.Answer{{Code: http.StatusOK, Text: "In byte order of their ids, or in the order that was asked for.", Body: []api.Agent{}, Headers: paged{}}},
 			Errors:  []int{http.StatusBadRequest, http.StatusUnauthorized, http.StatusForbidden},
 		},
 		"GET /api/v0/agents/{id}": {
 			ID: "showAgent", Group: "agents", Summary: "One agent",
 			Params:  showAgentParams{},
-			Answers: []httpapi.Answer{httpapi.OK("The agent.", Agent{})},
+			Answers: []httpapi.Answer{httpapi.OK("The agent.", api.Agent{})},
 			Errors:  []int{http.StatusUnauthorized, http.StatusForbidden, http.StatusNotFound},
 		},
 		"GET /api/v0/agents/{id}/context": {
@@ -245,7 +246,7 @@ func Operations() map[string]*httpapi.Operation {
 			Text:   "The ETag is the revision in quotes, with `-away` behind it where the snapshot says that. An agent that never pushed has no snapshot: 404.",
 			Params: showContextParams{},
 			Answers: []httpapi.Answer{
-				{Code: http.StatusOK, Text: "The snapshot, without payloads.", Body: httpapi.Contents{Snapshot{}, Pieces{}, httpapi.Content("text/markdown")}, Headers: tagged{}},
+				{Code: http.StatusOK, Text: "The snapshot, without payloads.", Body: httpapi.Contents{api.Snapshot{}, api.Pieces{}, httpapi.Content("text/markdown")}, Headers: tagged{}},
 				{Code: http.StatusNotModified, Text: "It is the one that `If-None-Match` names; or, with `wait`, none came in time.", Headers: tagged{}},
 			},
 			Errors: []int{http.StatusBadRequest, http.StatusUnauthorized, http.StatusForbidden, http.StatusNotFound, http.StatusTooManyRequests},
@@ -262,7 +263,7 @@ func Operations() map[string]*httpapi.Operation {
 			Text:   "The agent is asked, and looks at its files as they are now: it has to be connected to this hub. A hub on another machine than the agent's is told only of what is pushed to it; of the rest, how much that is.",
 			Params: showClientContextParams{},
 			Answers: []httpapi.Answer{
-				httpapi.OK("What the agent says.", ClientContext{}),
+				httpapi.OK("What the agent says.", api.ClientContext{}),
 				httpapi.Refuse(http.StatusConflict, "The agent is too old, is connected to another hub, or its configuration doesn't allow it.", ""),
 				httpapi.Refuse(http.StatusTooManyRequests, "The agent has enough such questions to answer.", ""),
 				httpapi.Refuse(http.StatusServiceUnavailable, "The agent isn't connected, or can't answer now.", ""),
@@ -274,7 +275,7 @@ func Operations() map[string]*httpapi.Operation {
 			Text:   "The agent is asked, and looks at the names of its files as they are now: it has to be connected. A hub on another machine than the agent's is told how many files there are for each reason, and nothing of what they are.",
 			Params: showCoverageParams{},
 			Answers: []httpapi.Answer{
-				httpapi.OK("What the agent says.", Coverage{}),
+				httpapi.OK("What the agent says.", api.Coverage{}),
 				httpapi.Refuse(http.StatusConflict, "The agent is too old, is connected to another hub, or its configuration doesn't allow it.", ""),
 				httpapi.Refuse(http.StatusTooManyRequests, "The agent has enough such questions to answer.", ""),
 				httpapi.Refuse(http.StatusServiceUnavailable, "The agent isn't connected, or can't answer now.", ""),
@@ -284,26 +285,26 @@ func Operations() map[string]*httpapi.Operation {
 		"GET /api/v0/agents/{id}/history": {
 			ID: "showHistory", Group: "agents", Summary: "The revisions of an agent that are kept",
 			Params:  showHistoryParams{},
-			Answers: []httpapi.Answer{httpapi.OK("The newest first.", []Change{})},
+			Answers: []httpapi.Answer{httpapi.OK("The newest first.", []api.Change{})},
 			Errors:  []int{http.StatusBadRequest, http.StatusUnauthorized, http.StatusForbidden, http.StatusNotFound},
 		},
 		"GET /api/v0/agents/{id}/diff": {
 			ID: "showDiff", Group: "agents", Summary: "What is different in one revision from another",
 			Params:  showDiffParams{},
-			Answers: []httpapi.Answer{httpapi.OK("The differences.", Diff{})},
+			Answers: []httpapi.Answer{httpapi.OK("The differences.", api.Diff{})},
 			Errors:  []int{http.StatusBadRequest, http.StatusUnauthorized, http.StatusForbidden, http.StatusNotFound},
 		},
 		"GET /api/v0/pins": {
 			ID: "listPins", Group: "pins", Summary: "All pins of agents that the token shows",
 			Params:  listPinsParams{},
-			Answers: []httpapi.Answer{httpapi.OK("The oldest first.", []Pin{})},
+			Answers: []httpapi.Answer{httpapi.OK("The oldest first.", []api.Pin{})},
 			Errors:  []int{http.StatusBadRequest, http.StatusUnauthorized, http.StatusForbidden},
 		},
 		"POST /api/v0/pins": {
 			ID: "createPin", Group: "pins", Summary: "Pin what an agent has now",
-			Body: NewPin{},
+			Body: api.NewPin{},
 			Answers: []httpapi.Answer{
-				{Code: http.StatusCreated, Text: "The pin.", Body: Pin{}, Headers: located{}},
+				{Code: http.StatusCreated, Text: "The pin.", Body: api.Pin{}, Headers: located{}},
 				httpapi.Refuse(http.StatusConflict, "The agent has 1000 pins.", ""),
 			},
 			Errors: []int{http.StatusUnauthorized, http.StatusForbidden, http.StatusNotFound},
@@ -311,7 +312,7 @@ func Operations() map[string]*httpapi.Operation {
 		"GET /api/v0/pins/{id}": {
 			ID: "showPin", Group: "pins", Summary: "One pin",
 			Params:  showPinParams{},
-			Answers: []httpapi.Answer{httpapi.OK("The pin.", Pin{})},
+			Answers: []httpapi.Answer{httpapi.OK("The pin.", api.Pin{})},
 			Errors:  []int{http.StatusUnauthorized, http.StatusForbidden, http.StatusNotFound},
 		},
 		"DELETE /api/v0/pins/{id}": {
@@ -325,7 +326,7 @@ func Operations() map[string]*httpapi.Operation {
 			Text:   "An empty pin has no snapshot: 404. Its MCP resources and its `discovery` are the agent's as they are now.",
 			Params: showPinnedParams{},
 			Answers: []httpapi.Answer{
-				{Code: http.StatusOK, Text: "The snapshot as it was pinned, with the MCP resources that the agent has now.", Body: httpapi.Contents{Snapshot{}, Pieces{}, httpapi.Content("text/markdown")}, Headers: tagged{}},
+				{Code: http.StatusOK, Text: "The snapshot as it was pinned, with the MCP resources that the agent has now.", Body: httpapi.Contents{api.Snapshot{}, api.Pieces{}, httpapi.Content("text/markdown")}, Headers: tagged{}},
 				{Code: http.StatusNotModified, Text: "It is the one that `If-None-Match` names.", Headers: tagged{}},
 			},
 			Errors: []int{http.StatusBadRequest, http.StatusUnauthorized, http.StatusForbidden, http.StatusNotFound},
@@ -339,13 +340,13 @@ func Operations() map[string]*httpapi.Operation {
 		"GET /api/v0/pins/{id}/diff": {
 			ID: "showPinDiff", Group: "pins", Summary: "What became different since the pin was made",
 			Params:  showPinDiffParams{},
-			Answers: []httpapi.Answer{httpapi.OK("From what is pinned to what the agent has now. `to` is 0 when the agent has nothing, or is gone.", Diff{})},
+			Answers: []httpapi.Answer{httpapi.OK("From what is pinned to what the agent has now. `to` is 0 when the agent has nothing, or is gone.", api.Diff{})},
 			Errors:  []int{http.StatusUnauthorized, http.StatusForbidden, http.StatusNotFound},
 		},
 		"POST /api/v0/pins/{id}/refresh": {
 			ID: "refreshPin", Group: "pins", Summary: "Pin anew what the agent has now",
 			Params:  refreshPinParams{},
-			Answers: []httpapi.Answer{httpapi.OK("The pin: no longer drifted; empty when the agent has no snapshot, or is gone.", Pin{})},
+			Answers: []httpapi.Answer{httpapi.OK("The pin: no longer drifted; empty when the agent has no snapshot, or is gone.", api.Pin{})},
 			Errors:  []int{http.StatusUnauthorized, http.StatusForbidden, http.StatusNotFound},
 		},
 		"GET /api/v0/pins/{id}/mcp": {
@@ -380,7 +381,7 @@ func Operations() map[string]*httpapi.Operation {
 		"GET /api/v0/approvals": {
 			ID: "listApprovals", Group: "approvals", Summary: "All approvals",
 			Answers: []httpapi.Answer{
-				httpapi.OK("In order of their ids; revoked and expired ones too, until 30 days after their end.", []Approval{}),
+				httpapi.OK("In order of their ids; revoked and expired ones too, until 30 days after their end.", []api.Approval{}),
 				httpapi.Refuse(http.StatusForbidden, "The token isn't an operator's.", ""),
 			},
 			Errors: []int{http.StatusUnauthorized},
@@ -388,9 +389,9 @@ func Operations() map[string]*httpapi.Operation {
 		"POST /api/v0/approvals": {
 			ID: "addApproval", Group: "approvals", Summary: "Bring a signed approval to the agents that it is for",
 			Text: "The hub looks at its form and its end. Who may sign is decided by each agent. The same document again changes nothing; one that was revoked, or another one with its id, is 409.",
-			Body: NewApproval{},
+			Body: api.NewApproval{},
 			Answers: []httpapi.Answer{
-				{Code: http.StatusCreated, Text: "It is kept.", Body: Approval{}},
+				{Code: http.StatusCreated, Text: "It is kept.", Body: api.Approval{}},
 				httpapi.Refuse(http.StatusForbidden, "The token isn't an operator's.", ""),
 				httpapi.Refuse(http.StatusConflict, "There is another approval with this id, it was revoked, or there are too many.", ""),
 			},
@@ -400,30 +401,30 @@ func Operations() map[string]*httpapi.Operation {
 			ID: "revokeApproval", Group: "approvals", Summary: "Take an approval back, for ever",
 			Params: revokeApprovalParams{},
 			Answers: []httpapi.Answer{
-				httpapi.OK("It is revoked, now or since before.", Approval{}),
+				httpapi.OK("It is revoked, now or since before.", api.Approval{}),
 				httpapi.Refuse(http.StatusForbidden, "The token isn't an operator's.", ""),
 			},
 			Errors: []int{http.StatusUnauthorized, http.StatusNotFound},
 		},
 		"POST /api/v0/login": {
 			ID: "login", Group: "page", Summary: "A link that opens the page in a browser",
-			Answers: []httpapi.Answer{{Code: http.StatusCreated, Text: "The link works once, and begins a session in a browser. Whoever has it can read what the token shows: it is a secret.", Body: Login{}}},
+			Answers: []httpapi.Answer{{Code: http.StatusCreated, Text: "The link works once, and begins a session in a browser. Whoever has it can read what the token shows: it is a secret.", Body: api.Login{}}},
 			Errors:  []int{http.StatusUnauthorized, http.StatusForbidden},
 		},
 		"GET /api/v0/search": {
 			ID: "search", Group: "agents", Summary: "Which agents have something",
 			Text:    "Looks for a text in what agents have now: in the names and sources of resources, and in the names of plugins that fail; a SHA-256 in hexadecimal finds what has that hash.",
 			Params:  searchParams{},
-			Answers: []httpapi.Answer{httpapi.OK("What was found, in byte order of the agents' ids.", SearchResult{})},
+			Answers: []httpapi.Answer{httpapi.OK("What was found, in byte order of the agents' ids.", api.SearchResult{})},
 			Errors:  []int{http.StatusBadRequest, http.StatusUnauthorized, http.StatusForbidden},
 		},
 		"POST /api/v0/enroll": {
 			ID: "enroll", Group: "agents", Summary: "An agent of one's own, with a code or a key",
 			Text:     "Makes an agent that isn't there yet, and a token for it. Whoever enrolls makes the token (`wma_` and 32 random bytes in base64url) and sends its SHA-256 alone; to ask again with the same, when the answer was lost, is safe. A code or key opens nothing else, and a token of whatever role doesn't open this.",
-			Body:     Enrollment{},
+			Body:     api.Enrollment{},
 			Security: []string{"enrollment"},
 			Answers: []httpapi.Answer{
-				{Code: http.StatusCreated, Text: "It is enrolled.", Body: Enrolled{}},
+				{Code: http.StatusCreated, Text: "It is enrolled.", Body: api.Enrolled{}},
 				httpapi.Refuse(http.StatusConflict, "The code is for an agent that exists already.", ""),
 			},
 			Errors: []int{http.StatusUnauthorized, http.StatusForbidden},

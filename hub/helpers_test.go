@@ -10,6 +10,7 @@ import (
 	"net"
 	"net/http"
 	"net/http/httptest"
+	"os"
 	"path/filepath"
 	"strings"
 	"sync"
@@ -263,3 +264,13 @@ func coderFile(source, text string) *coder.ContextResource {
 }
 
 func long(n int) string { return strings.Repeat("x", n) }
+
+// document is the description of the API.
+func document(t *testing.T) []byte {
+	t.Helper()
+	text, err := os.ReadFile("consumer/openapi.json")
+	if err != nil {
+		t.Fatal(err)
+	}
+	return text
+}

@@ -13,7 +13,6 @@ import (
 	"time"
 
 	"waymark/hub"
-	"waymark/hub/consumer"
 	"waymark/hub/store"
 	"waymark/internal/credential"
 	"waymark/internal/httpapi"
@@ -142,7 +141,7 @@ func (f *fixture) session(reader string) string {
 // routes are the documented ones, filled in.
 func (m *matrix) routes(t *testing.T) map[string][]string {
 	routes := map[string][]string{"/api/v0/nothing": {"GET"}, "/api/v0/": {"GET"}, "/nothing": {"GET"}, "/api": {"POST"}}
-	documented := openapitest.Load(t, consumer.Document()).Routes()
+	documented := openapitest.Load(t, document(t)).Routes()
 	if len(documented) < 15 {
 		t.Fatalf("only %d routes are documented", len(documented))
 	}

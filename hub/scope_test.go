@@ -15,7 +15,6 @@ import (
 	"time"
 
 	"waymark/hub"
-	"waymark/hub/consumer"
 	"waymark/hub/store"
 	"waymark/hub/transport"
 	"waymark/internal/credential"
@@ -228,7 +227,7 @@ func fill(route, probe string, of *subject, rid string) (path, body string) {
 func TestScope(t *testing.T) {
 	t.Parallel()
 	s := newScoped(t)
-	documented := openapitest.Load(t, consumer.Document()).Routes()
+	documented := openapitest.Load(t, document(t)).Routes()
 	asked := map[string]bool{}
 	for route, methods := range documented {
 		for _, method := range methods {

@@ -9,7 +9,6 @@ import (
 	"log/slog"
 	"math"
 	"net/http"
-	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -25,9 +24,6 @@ import (
 
 //go:embed openapi.json
 var document []byte
-
-// Document returns the description of the API, in OpenAPI 3.1.
-func Document() []byte { return slices.Clone(document) }
 
 // Connection is what is known of a connected agent.
 type Connection struct {

@@ -20,6 +20,9 @@ func Routes() map[string][]string {
 	return list
 }
 
+// Document is what is served.
+func Document() []byte { return document }
+
 // Described is the API with what is said of each route, those of package hub among them.
 func Described() httpapi.Service {
 	service := httpapi.Service{About: about()}

@@ -44,7 +44,7 @@ type (
 	// whyParams are of GET /api/v0/context/why.
 	whyParams struct {
 		// An absolute path. May be given up to 64 times.
-		Path []string `query:"path" example:"[\"/home/me/project/agents.md\"]" required:"true"`
+		Path []string `query:"path" minItems:"1" maxItems:"64" example:"[\"/home/me/project/agents.md\"]" required:"true"`
 		// Says in `client` what this coding agent makes of the file as well, when it is started where the agent works.
 		Client string `query:"client" enum:"claude,codex,copilot,opencode" example:"codex"`
 	}
@@ -173,7 +173,7 @@ func operations() map[string]*httpapi.Operation {
 			Errors:  []int{http.StatusUnauthorized},
 		},
 		"POST /api/v0/plugins/approve": {
-			ID: "approvePlugin", Group: "agent", Summary: "Let a module run that waits for it",
+			ID: "approvePlugin", Security: []string{"control"}, Group: "agent", Summary: "Let a module run that waits for it",
 			Text:    "Needs a token with the scope `approve`, on the socket too: `control.token` of the workspace's state directory, say. The approval is for this file, by its digest, and is remembered. The answer comes when the module is in use, or can't be: see its state.",
 			Body:    types.Approval{},
 			Answers: []httpapi.Answer{httpapi.OK("What waited.", approvals.Pending{})},

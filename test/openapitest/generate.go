@@ -590,7 +590,7 @@ func (g *generator) closed() {
 		}
 	}
 	for _, name := range g.messages {
-		answered[name] = true
+		reach(map[string]any{"$ref": "#/components/schemas/" + name})
 	}
 	for name, schema := range spec.Components.Schemas {
 		if _, object := schema["properties"]; object && !answered[name] {
@@ -609,7 +609,10 @@ func plain(v any) (out any) {
 }
 
 // open are the types of texts to which a newer agent may add words.
-var open = []reflect.Type{reflect.TypeFor[snapshot.Scope](), reflect.TypeFor[snapshot.Outcome](), reflect.TypeFor[abi.Severity]()}
+var open = []reflect.Type{
+	reflect.TypeFor[abi.Kind](), reflect.TypeFor[abi.Severity](),
+	reflect.TypeFor[snapshot.Scope](), reflect.TypeFor[snapshot.Outcome](), reflect.TypeFor[snapshot.PluginState](),
+}
 
 // mapped are the types that others stand for.
 var mapped = []reflect.Type{reflect.TypeFor[snapshot.Hash](), reflect.TypeFor[snapshot.Attribute](), reflect.TypeFor[snapshot.Resource]()}

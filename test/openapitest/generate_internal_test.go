@@ -45,6 +45,18 @@ type Dried struct {
 	DriedAt *time.Time `json:"dried_at"`
 }
 
+// News is told by itself.
+type News struct {
+	// Dried is what has.
+	Dried []Coat `json:"dried"`
+}
+
+// Coat is part of News.
+type Coat struct {
+	// Number counts from 1.
+	Number int `json:"number"`
+}
+
 type bare struct {
 	Said string `json:"said"`
 }
@@ -64,14 +76,16 @@ func service(routes ...httpapi.Route) httpapi.Service {
 }
 
 func TestGenerate(t *testing.T) {
-	document, problems := generate(service(httpapi.Route{
+	painting := service(httpapi.Route{
 		Method: http.MethodPost, Pattern: "/walls/{wall...}", Scope: "paint",
 		Operation: &httpapi.Operation{
 			ID: "paint", Summary: "Paint a wall", Params: paintParams{}, Body: Paint{}, Example: Paint{Color: Red, Names: []string{"a"}},
 			Answers: []httpapi.Answer{httpapi.OK("It is.", httpapi.Contents{Shade{}, httpapi.Content("text/plain")}), httpapi.Refuse(409, "It is wet.", "no: wait")},
 			Errors:  []int{404},
 		},
-	}))
+	})
+	painting.About.Messages = []any{News{}}
+	document, problems := generate(painting)
 	if problems != nil {
 		t.Fatal(problems)
 	}
@@ -102,6 +116,8 @@ func TestGenerate(t *testing.T) {
 				"coats":{"type":"integer","minimum":1,"description":"` + "`coats` are put on one after the other." + `"},
 				"names":{"type":"array","items":{"type":"string","enum":["a","b"]},"description":"` + "`names` are what people call it." + `"}}}`,
 		"Color": `{"type":"string","enum":["red","blue"]}`,
+		"Coat": `{"type":"object","required":["number"],"description":"Coat is part of News.",
+			"properties":{"number":{"type":"integer","description":"` + "`number` counts from 1." + `"}}}`,
 		"Shade": `{"type":"object","required":["dried_at","parts"],"description":"Shade answers.","properties":{
 			"dried_at":{"type":["null","string"],"format":"date-time","description":"` + "`dried_at` is null until it is." + `"},
 			"parts":{"type":"object","additionalProperties":{"type":"array","items":{"type":"integer"}},"description":"` + "`parts` are by their name." + `"}}}`,

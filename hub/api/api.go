@@ -16,30 +16,31 @@ const Root = "/api/v0"
 // Pieces answers ?format=pieces: the parts of the text that ?format=markdown has, for who
 // makes one of them himself.
 type Pieces struct {
-	// AgentID is the agent.
+	// AgentID is whose snapshot it is.
 	AgentID string `json:"agent_id"`
-	// Revision is what the snapshot was made by.
-	Revision int64   `json:"revision"`
-	Pieces   []Piece `json:"pieces"` // in the order of the text
-	// LeftOut had no room in the budget; ReadByClient counts what the client reads by itself.
+	// Revision is that of the snapshot.
+	Revision int64 `json:"revision" minimum:"0"`
+	// Pieces are in the order of the text.
+	Pieces []Piece `json:"pieces"`
+	// LeftOut had no room in the budget.
 	LeftOut []LeftOut `json:"left_out"`
-	// How many the client reads by itself.
-	ReadByClient int `json:"read_by_client"`
+	// ReadByClient is how many the client reads by itself.
+	ReadByClient int `json:"read_by_client" minimum:"0"`
 	// Tokens is about how long the text is as Markdown, as bytes by four.
-	Tokens int `json:"tokens"`
+	Tokens int `json:"tokens" minimum:"0"`
 }
 
-// Piece is what a text has of one resource, in Markdown: what the workspace wrote is
-// fenced or escaped.
+// Piece is what a text has of one resource.
 type Piece struct {
 	// ID is that of the resource.
 	ID string `json:"id"`
 	// Kind is that of the resource.
 	Kind string `json:"kind"`
-	// Source is where it is from.
-	Source string        `json:"source"`
-	Digest snapshot.Hash `json:"digest"` // of the content; null where there is none
-	// Markdown: what the workspace wrote is fenced or escaped.
+	// Source is where it comes from, as in the snapshot.
+	Source string `json:"source"`
+	// Digest is SHA-256 of the content, in hexadecimal; empty where there is none.
+	Digest snapshot.Hash `json:"digest"`
+	// Text is Markdown: what the workspace wrote is fenced or escaped.
 	Text string `json:"text"`
 }
 
@@ -47,10 +48,10 @@ type Piece struct {
 type LeftOut struct {
 	// ID is that of the resource.
 	ID string `json:"id"`
-	// Source is where it is from.
+	// Source is where it comes from, as in the snapshot.
 	Source string `json:"source"`
-	// SizeBytes is how long it is.
-	SizeBytes int64 `json:"size_bytes"`
+	// SizeBytes is how long its whole content is.
+	SizeBytes int64 `json:"size_bytes" minimum:"0"`
 }
 
 // CapabilityHeader is the header in which a chat server shows what an agent has minted for
@@ -59,52 +60,55 @@ const CapabilityHeader = "Waymark-Capability"
 
 // Agent is one agent and the head of its newest snapshot.
 type Agent struct {
-	// ID is what tokens and paths name it by.
+	// ID names it in paths and everywhere else.
 	ID string `json:"id"`
-	// For people; may be empty.
+	// Name is for people; may be empty.
 	Name string `json:"name"`
-	// Whether it has a connection now, to this hub or, some seconds ago, to another over the
-	// same database.
+	// Connected says whether it has a connection now, to this hub or, some seconds ago,
+	// to another over the same database.
 	Connected bool `json:"connected"`
-	// Of its newest snapshot, as the agent counts; 0 until it has pushed.
-	Version uint64 `json:"version" minimum:"0"`
-	// AggregateHash is that of its newest snapshot.
+	// Version is that of its newest snapshot, as the agent counts; 0 until it has pushed.
+	Version uint64 `json:"version"`
+	// AggregateHash is that of its newest snapshot; empty until it has pushed.
 	AggregateHash snapshot.Hash `json:"aggregate_hash"`
-	// Resources is how many that has.
+	// Resources is how many its newest snapshot has.
 	Resources int `json:"resources" minimum:"0"`
-	// That made its newest snapshot; 0 until it has pushed.
+	// Revision is the one that made its newest snapshot; 0 until it has pushed.
 	Revision int64 `json:"revision" minimum:"0"`
-	// UpdatedAt is null until the agent has pushed.
+	// UpdatedAt is when a push last came; nil until the agent has pushed.
 	UpdatedAt *time.Time `json:"updated_at"`
-	// Discovery says in short whether more is still to come. It is pending until
-	// the agent has pushed.
+	// Discovery says in short whether more is still to come. It is pending until the
+	// agent has pushed. An agent of an older version, which doesn't say so, counts as
+	// complete.
 	Discovery snapshot.Summary `json:"discovery"`
-	// Hostname, Root (the workspace's directory) and AgentVersion are what the agent
-	// says of itself; empty for older agents.
+	// Hostname, Root and AgentVersion are what the agent says of itself; empty for older
+	// agents.
 	Hostname string `json:"hostname"`
-	// The workspace's directory.
+	// Root is the workspace's directory.
 	Root string `json:"root"`
-	// AgentVersion is what it says of itself, likewise.
+	// AgentVersion is the program's.
 	AgentVersion string `json:"agent_version"`
 	// Labels are given by operators.
 	Labels map[string]string `json:"labels"`
-	// State says whether it is there.
+	// State says whether the agent is there.
 	State AgentState `json:"state"`
-	// AwaySince is null unless State is StateAway. Of an agent whose hub was killed
-	// it may be five minutes early.
+	// AwaySince is nil unless State is `away`. Of an agent whose hub was killed it may be
+	// five minutes early.
 	AwaySince *time.Time `json:"away_since"`
-	// LastPushAt is when a push last came; null until the first.
+	// LastPushAt is as UpdatedAt.
 	LastPushAt *time.Time `json:"last_push_at"`
-	// FailingPlugins counts modules that fail, are quarantined or rejected.
+	// FailingPlugins is how many of its plugins fail, are quarantined or rejected.
 	FailingPlugins int `json:"failing_plugins" minimum:"0"`
-	// How many pins of it hold something else than it has.
+	// DriftedPins is how many pins of it hold something else than it has.
 	DriftedPins int `json:"drifted_pins" minimum:"0"`
-	// Attention says in codes why somebody should look; empty: there is no reason.
+	// Attention says why somebody should look, and is empty where there is no reason:
+	// `away` and `never_connected` (for a quarter of an hour), `not_heard`,
+	// `snapshot_error`, `failing_plugins`, `drifted_pins`, or a word of a newer hub.
 	Attention []string `json:"attention"`
-	// NotHeard is how many others have the agent's token, are connected, and
-	// aren't heard, since this one has taken over from them.
+	// NotHeard is how many more agents are connected with its token, and aren't heard
+	// since this one has taken over from them. Each should have a token of its own.
 	NotHeard int `json:"not_heard" minimum:"0"`
-	// Removed is set in the event of the agent's removal.
+	// Removed is there in events: there is no such agent any more.
 	Removed bool `json:"removed,omitempty"`
 }
 
@@ -132,7 +136,7 @@ type Snapshot struct {
 	snapshot.Snapshot
 	// AgentID is whose it is.
 	AgentID string `json:"agent_id"`
-	// ReceivedAt is when it came.
+	// ReceivedAt is when the push came that made it.
 	ReceivedAt time.Time `json:"received_at"`
 	// Revision is the hub-wide revision that made it.
 	Revision int64 `json:"revision" minimum:"0"`
@@ -149,38 +153,33 @@ type ClientContext = clientview.Answer
 // Coverage is which files lie where agents look and aren't used, as an agent says.
 type Coverage = clientview.Coverage
 
-// Change is one revision of an agent, against the one before it.
+// Change is one revision of an agent, against the one before it: a push that changed
+// something.
 type Change struct {
-	// Revision is what the push has made.
+	// Revision is the hub-wide one.
 	Revision int64 `json:"revision" minimum:"0"`
-	// Version is that of the snapshot, as the agent counts.
-	Version uint64 `json:"version" minimum:"0"`
+	// Version is as the agent counts.
+	Version uint64 `json:"version"`
 	// AggregateHash is that of the snapshot.
 	AggregateHash snapshot.Hash `json:"aggregate_hash"`
-	// At is when it came.
+	// At is when the push came.
 	At time.Time `json:"at"`
 	// Discovery is that of the snapshot, in short.
 	Discovery snapshot.Summary `json:"discovery"`
-	// Added, Changed and Removed count resources.
-	Added int `json:"added" minimum:"0"`
-	// Changed counts resources that are other ones now.
-	Changed int `json:"changed" minimum:"0"`
-	// Removed counts resources that are gone.
-	Removed int `json:"removed" minimum:"0"`
-	// FailingPlugins counts plugins of the snapshot that fail.
+	Counts
+	// FailingPlugins is how many plugins of the snapshot fail.
 	FailingPlugins int `json:"failing_plugins" minimum:"0"`
 }
 
-// Diff is what became different from one revision of an agent to another, in
-// order of the resources' ids.
+// Diff is what became different from one revision of an agent to another.
 type Diff struct {
-	// AgentID is the agent.
+	// AgentID is the agent that it is about.
 	AgentID string `json:"agent_id"`
-	// From is the earlier revision.
+	// From is the revision that was compared with another.
 	From int64 `json:"from" minimum:"0"`
-	// To is the later one.
+	// To is that other one; 0: the agent has nothing.
 	To int64 `json:"to" minimum:"0"`
-	// In order of id.
+	// Changes are in order of the resources' ids.
 	Changes []ResourceDiff `json:"changes"`
 }
 
@@ -199,56 +198,55 @@ type ResourceDiff struct {
 	Kind string `json:"kind"`
 	// Change is what happened to it.
 	Change string `json:"change" enum:"added,changed,removed"`
-	// Before is what it was; null where it is new.
+	// Before is nil where it was added.
 	Before *snapshot.Resource `json:"before"`
-	// After is what it is; null where it is gone.
+	// After is nil where it was removed.
 	After *snapshot.Resource `json:"after"`
-	// Diff is a unified diff of the text, empty where there is none to show;
-	// DiffNote says why.
+	// Diff is a unified diff of the text; empty where there is none to show.
 	Diff string `json:"diff"`
-	// Why there is none; empty when there is one.
+	// DiffNote says why there is none; empty where there is one.
 	DiffNote string `json:"diff_note"`
 }
 
 // Pin is a snapshot that a consumer holds on to, whatever the agent pushes.
 type Pin struct {
-	// ID is what paths name it by.
+	// ID names it in paths.
 	ID string `json:"id"`
-	// AgentID is the agent whose snapshot it is.
+	// AgentID is whose snapshot it holds.
 	AgentID string `json:"agent_id"`
 	// Name is for people.
 	Name string `json:"name"`
-	// Revision is what is pinned; 0 means that the pin is empty, since the
-	// agent has not pushed yet.
+	// Revision is what is pinned; 0 means that the pin is empty, since the agent has
+	// not pushed yet.
 	Revision int64 `json:"revision" minimum:"0"`
-	// AggregateHash is that of what is pinned.
+	// AggregateHash is that of what is pinned; empty for an empty pin.
 	AggregateHash snapshot.Hash `json:"aggregate_hash"`
-	// CreatedAt is when it was made.
+	// CreatedAt is when the pin was made.
 	CreatedAt time.Time `json:"created_at"`
-	// When the pin got what it has; null for an empty pin.
+	// PinnedAt is when the pin got what it has; nil for an empty pin.
 	PinnedAt *time.Time `json:"pinned_at"`
-	// DriftedAt is when the agent's hash first differed, null while it hasn't.
-	// Only a refresh clears it.
+	// DriftedAt is when a push first came whose hash differs; nil while none has, since
+	// the last refresh, which alone clears it.
 	DriftedAt *time.Time `json:"drifted_at"`
-	// DriftRevision is the first revision that differed.
+	// DriftRevision is that of this push, or 0.
 	DriftRevision int64 `json:"drift_revision" minimum:"0"`
-	// AgentGone says that the hub doesn't know the agent any more.
+	// AgentGone says that the agent was removed.
 	AgentGone bool `json:"agent_gone"`
-	// Deleted is set in the event of the pin's deletion.
+	// Deleted is there in events: the pin was deleted.
 	Deleted bool `json:"deleted,omitempty"`
 }
 
 // NewPin is the body of POST /api/v0/pins.
 type NewPin struct {
-	// The agent to pin.
+	// AgentID is the agent to pin.
 	AgentID string `json:"agent_id" minLength:"1"`
-	// For people; at most 128 bytes.
-	Name string `json:"name" required:"false"`
+	// Name is for people; at most 128 bytes.
+	Name string `json:"name" required:"false" default:""`
 }
 
 // NewApproval is the body of POST /api/v0/approvals.
 type NewApproval struct {
-	// Signed is a document of package wire/approval.
+	// Signed is what `hub approvals sign` wrote, in base64, at most 16 KiB of it.
 	Signed []byte `json:"signed" minLength:"1"`
 }
 
@@ -265,36 +263,36 @@ const (
 // Approval is a signed approval that the hub keeps. What it says of itself is from
 // the document, whose signature no hub can judge.
 type Approval struct {
-	// ID is what the document says.
+	// ID names it, in its document and in paths.
 	ID string `json:"id"`
-	// The server's, for people.
+	// Name is the server's, for people.
 	Name string `json:"name"`
-	// Digest of the definition that is approved.
+	// Definition is the digest of the definition that is approved.
 	Definition string `json:"definition"`
 	// Agents are the ids of those that it is for; empty: all.
 	Agents []string `json:"agents"`
-	// That of the key that is said to have signed it.
+	// KeyID is that of the key that is said to have signed it.
 	KeyID string `json:"key_id"`
 	// IssuedAt is when it was signed.
 	IssuedAt time.Time `json:"issued_at"`
 	// ExpiresAt is when it ends.
 	ExpiresAt time.Time `json:"expires_at"`
 
-	// Agents get those that are live.
+	// State says whether agents get it: those that are live.
 	State ApprovalState `json:"state"`
 	// AddedBy is the id of the token with which it was added.
 	AddedBy string `json:"added_by"`
 	// AddedAt is when it was added.
 	AddedAt time.Time `json:"added_at"`
-	// RevokedAt is when it was revoked; null while it isn't.
+	// RevokedAt is when it was revoked; nil while it isn't.
 	RevokedAt *time.Time `json:"revoked_at"`
-	// Signed is the document, with its signature.
+	// Signed is the document itself, in base64.
 	Signed []byte `json:"signed"`
 }
 
 // SearchResult is what was found.
 type SearchResult struct {
-	// Hits are those that match.
+	// Hits are in byte order of the agents' ids.
 	Hits []Hit `json:"hits"`
 	// More says that there is more than was asked for.
 	More bool `json:"more"`
@@ -305,39 +303,44 @@ const HitPlugin = "plugin"
 
 // Hit is something that an agent has: a resource, or a plugin that fails.
 type Hit struct {
-	// AgentID is who has it.
+	// AgentID is the agent that has it.
 	AgentID string `json:"agent_id"`
-	ID      string `json:"id"`   // of the resource; empty for a plugin
-	Kind    string `json:"kind"` // of the resource, or HitPlugin
-	// Name is what it is called.
+	// ID is that of the resource; empty for a plugin.
+	ID string `json:"id"`
+	// Kind is that of the resource, or `plugin` for one that fails.
+	Kind string `json:"kind"`
+	// Name is that of the resource or plugin.
 	Name string `json:"name"`
-	// Source is where it is from.
+	// Source is where it comes from: the resource's source, or the plugin's file.
 	Source string `json:"source"`
-	// Status is the resource's, or the plugin's state.
+	// Status is that of the resource, or the state of the plugin.
 	Status string `json:"status"`
-	Hash   string `json:"hash"` // SHA-256, hexadecimal
+	// Hash is SHA-256, in hexadecimal; empty where there is none.
+	Hash string `json:"hash"`
 }
 
 // Enrollment is the body of POST /api/v0/enroll. Whoever enrolls makes the token, of
 // the form of an agent's, and keeps it.
 type Enrollment struct {
-	TokenSHA256 string `json:"token_sha256" pattern:"^[0-9a-fA-F]{64}$"` // hexadecimal
-	Name        string `json:"name"`                                     // for people
+	// TokenSHA256 is that of the token's text, in hexadecimal.
+	TokenSHA256 string `json:"token_sha256" pattern:"^[0-9a-fA-F]{64}$"`
+	// Name is for people; may be empty.
+	Name string `json:"name"`
 }
 
 // Enrolled is the answer: which agent it is now.
 type Enrolled struct {
-	// AgentID is who it is now.
+	// AgentID is that of the agent that was made.
 	AgentID string `json:"agent_id"`
-	// TokenID names its token.
+	// TokenID names its token; it isn't the token.
 	TokenID string `json:"token_id"`
 }
 
 // Login is a way into the hub's page.
 type Login struct {
 	// URL works once. Whoever has it can read what the token shows: it is a secret.
-	URL string `json:"url"`
-	// ExpiresAt is when it doesn't work any more.
+	URL string `json:"url" format:"uri"`
+	// ExpiresAt is when it ends if nobody has used it.
 	ExpiresAt time.Time `json:"expires_at"`
 }
 
@@ -353,43 +356,41 @@ const (
 type ContextEvent struct {
 	// AgentID is the agent.
 	AgentID string `json:"agent_id"`
-	// Revision is what the push has made.
+	// Revision is the one that made the snapshot.
 	Revision int64 `json:"revision" minimum:"0"`
-	// Version is that of the snapshot, as the agent counts.
-	Version uint64 `json:"version" minimum:"0"`
+	// Version is as the agent counts.
+	Version uint64 `json:"version"`
 	// AggregateHash is that of the snapshot.
 	AggregateHash snapshot.Hash `json:"aggregate_hash"`
 	// Discovery is that of the snapshot, in short. What it says of a source changes
 	// without any resource, too.
 	Discovery snapshot.Summary `json:"discovery"`
-	// Changed are the ids of resources that differ, at most a hundred; More
-	// counts those that aren't named.
+	// Changed are the ids of the resources that were added, changed or removed, in order.
 	Changed []string `json:"changed" maxItems:"100"`
-	// How many more there are than `changed` names.
+	// More is how many more there are than Changed names.
 	More int `json:"more,omitempty" minimum:"0"`
-	// At is when the push came; Counts say what became of the resources, and
-	// FailingPlugins how many plugins fail now.
+	// At is when the push came.
 	At time.Time `json:"at"`
-	// How many resources it has added, changed and removed; where several pushes are told as
-	// one, all that they touched counts as changed.
+	// Counts say what the push has done. Where several are told as one, all that they
+	// touched counts as changed.
 	Counts Counts `json:"counts"`
-	// How many plugins fail now.
+	// FailingPlugins is how many plugins fail now.
 	FailingPlugins int `json:"failing_plugins" minimum:"0"`
 }
 
 // Counts say of resources what a push has done.
 type Counts struct {
-	// Added counts resources that are new.
+	// Added is how many are new.
 	Added int `json:"added" minimum:"0"`
-	// Changed counts resources that are other ones now.
+	// Changed is how many are different.
 	Changed int `json:"changed" minimum:"0"`
-	// Removed counts resources that are gone.
+	// Removed is how many are gone.
 	Removed int `json:"removed" minimum:"0"`
 }
 
 // ResetEvent says that the position that was asked for isn't kept any more,
 // or lies in the future: whoever keeps a copy of something reads it again.
 type ResetEvent struct {
-	// For people.
+	// Reason is for people.
 	Reason string `json:"reason"`
 }

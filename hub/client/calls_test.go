@@ -66,7 +66,7 @@ func TestCalls(t *testing.T) {
 		ID: "i", Name: "n", Definition: "d", Agents: []string{"a"}, KeyID: "k", IssuedAt: at, ExpiresAt: at,
 		State: api.ApprovalLive, AddedBy: "t", AddedAt: at, Signed: []byte("doc"),
 	}
-	change := api.Change{Revision: 9, Version: 3, AggregateHash: snapshot.Hash{0xab}, At: at, Added: 1, Changed: 2, Removed: 3}
+	change := api.Change{Revision: 9, Version: 3, AggregateHash: snapshot.Hash{0xab}, At: at, Counts: api.Counts{Added: 1, Changed: 2, Removed: 3}}
 
 	type c = client.Client
 	for name, test := range map[string]struct {

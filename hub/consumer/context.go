@@ -30,7 +30,7 @@ func (a *API) getHistory(c *call) error {
 		ch := &history[i]
 		list[i] = api.Change{
 			Revision: ch.Revision, Version: ch.Version, AggregateHash: ch.AggregateHash, At: ch.At,
-			Added: ch.Added, Changed: ch.Changed, Removed: ch.Removed, Discovery: ch.Discovery, FailingPlugins: ch.FailingPlugins,
+			Counts: api.Counts{Added: ch.Added, Changed: ch.Changed, Removed: ch.Removed}, Discovery: ch.Discovery, FailingPlugins: ch.FailingPlugins,
 		}
 	}
 	return c.JSON(http.StatusOK, list)

@@ -8,9 +8,8 @@ import (
 	"waymark/abi"
 )
 
-// ResourceJSON is the JSON form of a Resource, in the order of its fields: what
-// MarshalJSON writes, for descriptions of it.
-type ResourceJSON struct {
+// ResourceJSON is one find of an agent, without its payload.
+type ResourceJSON struct { // MarshalJSON writes it, and descriptions are made of it
 	// `kind:source`, and `#key` where one source holds several.
 	ID string `json:"id"`
 	// Kind is what it is.

@@ -6,14 +6,12 @@ import (
 	"strings"
 )
 
-// Snapshot is the immutable, hashed, versioned set of all resources. Don't
-// change one after it has been published: readers share it without locks.
-type Snapshot struct {
-	// Version counts up from 1 per process, whenever anything that would be
-	// pushed changed; the package comment says what that is. 0 means that nothing
-	// has been resolved yet.
+// Snapshot is the hashed, versioned set of all resources.
+type Snapshot struct { // nobody changes one that is published: readers share it without locks
+	// Version counts up from 1 in each life of the agent, whenever anything changed that
+	// would be pushed. 0 means that nothing has been resolved yet.
 	Version uint64 `json:"version" minimum:"0"`
-	// AggregateHash covers what a chat would pin; see Aggregate.
+	// AggregateHash covers what a pin is compared by: everything but MCP.
 	AggregateHash Hash `json:"aggregate_hash"`
 	// PayloadBytes is the sum of the lengths of all payloads.
 	PayloadBytes int64 `json:"payload_bytes" minimum:"0"`
@@ -23,7 +21,7 @@ type Snapshot struct {
 	// Discovery says whether more is still to come. It is no part of the
 	// aggregate hash: what a chat pins doesn't differ by it.
 	Discovery Discovery `json:"discovery"`
-	// Resources is in order of ID.
+	// Resources are in order of their ids.
 	Resources Resources `json:"resources"`
 	// Plugins are the resolver modules.
 	Plugins Plugins `json:"plugins"`
@@ -45,8 +43,10 @@ type Plugin struct {
 	Name string `json:"name"`
 	// Version is its own.
 	Version string `json:"version"`
-	Digest  string `json:"digest"` // SHA-256 of the file, hexadecimal
-	Path    string `json:"path"`   // "builtin" for the embedded module
+	// Digest is SHA-256 of the file, in hexadecimal.
+	Digest string `json:"digest"`
+	// Path is that of the file, or `builtin` for the module that the agent brings along.
+	Path string `json:"path"`
 	// `quarantined`: not run until `POST /api/v0/plugins/retry`, or, in answers about the
 	// agent but not in snapshots, resting between two tries.
 	State PluginState `json:"state"`

@@ -42,8 +42,8 @@ type Request struct {
 	Client string `json:"client"`
 }
 
-// Answer is that. Its fields are those of GET /api/v0/context/client of an agent's API,
-// without some that are long.
+// Answer is what a coding agent would see at its start: what GET /api/v0/context/client of an
+// agent's API answers, without some fields that are long.
 type Answer struct {
 	// Client is the coding agent.
 	Client string `json:"client"`
@@ -55,16 +55,17 @@ type Answer struct {
 	Judged bool `json:"judged"`
 	// The directory that it is started in.
 	Root string `json:"root"`
-	// The directory that it takes for the top of the project.
+	// The directory that it takes for the top of the project, as far as the hub may know.
 	Project string `json:"project"`
 	// What it sees, in its order; then what it leaves out.
 	Items []Item `json:"items"`
 	// Budget is what there is room for, and what is used.
 	Budget Budget `json:"budget"`
-	// Withheld counts the items that the hub isn't told of, since they aren't pushed to it.
-	Withheld int `json:"withheld"`
-	// LeftOff counts those for which there was no room.
-	LeftOff int `json:"left_off"`
+	// Withheld is how many more items there are, of which the hub isn't told since they aren't
+	// pushed to it.
+	Withheld int `json:"withheld" minimum:"0"`
+	// LeftOff is how many more items there are, for which the answer has no room.
+	LeftOff int `json:"left_off" minimum:"0"`
 	// Known are the clients that the agent can be asked about.
 	Known []Known `json:"known"`
 }
@@ -79,7 +80,7 @@ type Known struct {
 
 // Item is one thing that a client sees or leaves out.
 type Item struct {
-	// Of the resource.
+	// Of the resource, which the newest snapshot may have.
 	ID string `json:"id"`
 	// Kind is that of the resource.
 	Kind string `json:"kind"`

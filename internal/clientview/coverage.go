@@ -20,32 +20,33 @@ const (
 // Coverage is which files lie where agents look and aren't used. Its fields are those of
 // GET /api/v0/context/coverage of an agent's API, and how much is missing.
 type Coverage struct {
-	// Those that have files.
-	Groups []CoverageGroup `json:"groups"`
+	// Groups are one for each reason that has files.
+	Groups []CoverageGroup `json:"groups" maxItems:"8"`
 	// Partial says that the agent hasn't looked at all there is.
 	Partial bool `json:"partial"`
 }
 
 // CoverageGroup is the files of one reason.
 type CoverageGroup struct {
-	// Reason is why they aren't used.
-	Reason string `json:"reason" enum:"switched_off,no_resolver,no_kind"`
+	// Reason is why they aren't used: `switched_off`, `no_resolver`, `no_kind`, or a word of a
+	// newer agent.
+	Reason string `json:"reason"`
 	// Text says it for a person, with the number of all files.
 	Text string `json:"text"`
-	// In order of the paths.
-	Files []CoverageFile `json:"files"`
-	// Withheld counts the files that the hub isn't told of, since it isn't the user's own;
-	// LeftOff those for which there was no room.
-	Withheld int `json:"withheld"`
-	// LeftOff counts those for which there was no room.
-	LeftOff int `json:"left_off"`
+	// Files are in order of their paths.
+	Files []CoverageFile `json:"files" maxItems:"200"`
+	// Withheld is how many more files there are, of which the hub isn't told since it is on
+	// another machine.
+	Withheld int `json:"withheld" minimum:"0"`
+	// LeftOff is how many more files there are, for which the answer has no room.
+	LeftOff int `json:"left_off" minimum:"0"`
 }
 
 // CoverageFile is one file that isn't used.
 type CoverageFile struct {
 	// Absolute; it may lead through links.
 	Path string `json:"path"`
-	// As is what agents call such files, Readers are those who read it.
+	// As is what agents call such files; may be empty.
 	As string `json:"as"`
 	// The ids of the agents that read it.
 	Readers []string `json:"readers"`

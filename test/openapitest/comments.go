@@ -5,6 +5,7 @@ import (
 	"go/ast"
 	"go/parser"
 	"go/token"
+	"maps"
 	"os"
 	"path/filepath"
 	"reflect"
@@ -48,7 +49,9 @@ func exists(name string) bool {
 // of returns the comment of a type, as a description.
 func (c *comments) of(t reflect.Type) string {
 	p := c.load(t.PkgPath())
-	return text(p.types[t.Name()], p.words[t.Name()])
+	words := maps.Clone(p.words[t.Name()])
+	delete(words, t.Name()) // the comment begins with the type, whatever its fields are called
+	return text(p.types[t.Name()], words)
 }
 
 // field returns the comment of a type's field.

@@ -515,6 +515,9 @@ func (g *generator) schema(params jsonschema.InterceptSchemaParams) (stop bool, 
 		return false, nil
 	}
 	if text := g.comments.of(t); text != "" {
+		if rest, ok := strings.CutPrefix(text, t.Name()+" "); ok && g.called[t] != "" {
+			text = g.called[t] + " " + rest
+		}
 		params.Schema.WithDescription(g.upper(text))
 	}
 	params.Schema.Required = nil

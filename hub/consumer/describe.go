@@ -1,17 +1,49 @@
 package consumer
 
 import (
+	"crypto/sha256"
 	"net/http"
+	"time"
 
 	"waymark/hub/api"
 	"waymark/internal/clientview"
 	"waymark/internal/httpapi"
+	"waymark/internal/httpapi/problem"
 	"waymark/snapshot"
 )
 
 // The parameters and headers of the routes, for their description.
 type (
-	// listAgentsParams are of GET /api/v0/agents.
+	agentParams struct {
+		// The id of an agent.
+		ID string `path:"id" example:"dev-1"`
+	}
+	pinParams struct {
+		// The id of a pin.
+		ID string `path:"id"`
+	}
+	approvalParams struct {
+		// The id of an approval.
+		ID string `path:"id" minLength:"1"`
+	}
+	resourceParams struct {
+		// The id of a resource: all the rest of the path, URL-encoded. Slashes needn't be.
+		ResourceID string `path:"rid" example:"instruction_file:/w/AGENTS.md"`
+	}
+	revisionParams struct {
+		// What the agent had at this hub-wide revision, in place of what it has now.
+		Revision int64 `query:"revision" minimum:"0"`
+	}
+	formatParams struct {
+		// `markdown` renders the snapshot for a prompt: instructions in order, a catalog of skills, MCP servers, and issues with their reasons. `pieces` is the same in parts, each with its source and the digest of its content.
+		Format string `query:"format" enum:"json,markdown,pieces" default:"json"`
+		// With `markdown` and `pieces`: the id of a client in the table of conventions, such as `codex`. What it reads by itself is left out, and counted.
+		Client string `query:"client"`
+		// With `markdown` and `pieces`: about how many tokens the text may have, as bytes by four. Instructions come first and leave a quarter to the catalogs; what has no room is named.
+		Budget int64 `query:"budget" minimum:"256" maximum:"16777216"`
+		// ETags that are known.
+		IfNoneMatch string `header:"If-None-Match" example:"\"17\""`
+	}
 	listAgentsParams struct {
 		// At most so many; more than 1000 is 1000. Without it all are answered.
 		Limit int64 `query:"limit" minimum:"1" example:"50"`
@@ -22,156 +54,77 @@ type (
 		// `desc` turns the order round.
 		Order string `query:"order" enum:"asc,desc"`
 		// Words, all of which are somewhere in id, name, host name, root, version or labels, in whatever case.
-		Words string `query:"q" example:"build prod"`
+		Query string `query:"q" example:"build prod"`
 		// Only those in this state.
-		State string `query:"state" enum:"connected,away,never_connected"`
+		State api.AgentState `query:"state"`
 		// Only those with this label, as NAME=VALUE; several: with all of them.
 		Label []string `query:"label" example:"[\"env=prod\"]"`
 		// `1`: only those that somebody should look at.
 		Attention string `query:"attention" enum:"1"`
 	}
-	// showAgentParams are of GET /api/v0/agents/{id}.
-	showAgentParams struct {
-		// The id of an agent.
-		ID string `path:"id" example:"dev-1"`
-	}
-	// showContextParams are of GET /api/v0/agents/{id}/context.
 	showContextParams struct {
-		// The id of an agent.
-		ID string `path:"id" example:"dev-1"`
-		// What the agent had at this hub-wide revision, in place of what it has now.
-		Revision int64 `query:"revision" minimum:"0"`
-		// `markdown` renders the snapshot for a prompt: instructions in order, a catalog of skills, MCP servers, and issues with their reasons. `pieces` is the same in parts, each with its source and the digest of its content.
-		Format string `query:"format" enum:"json,markdown,pieces" default:"json"`
-		// With `markdown` and `pieces`: the id of a client in the table of conventions, such as `codex`. What it reads by itself is left out, and counted.
-		Client string `query:"client"`
-		// With `markdown` and `pieces`: about how many tokens the text may have, as bytes by four. Instructions come first and leave a quarter to the catalogs; what has no room is named.
-		Budget int64 `query:"budget" minimum:"256" maximum:"16777216"`
+		agentParams
+		revisionParams
+		formatParams
 		// How long to wait for a newer snapshot, as a Go duration (`30s`, `1m`); cut at one minute. Without it the answer comes at once.
 		Wait string `query:"wait" example:"30s"`
 		// With `wait`: the revision that is known; a newer one is waited for. Left out, that of `If-None-Match` is taken.
 		After int64 `query:"after" minimum:"0" example:"17"`
 		// `complete`, with `wait`: a snapshot whose discovery is pending doesn't end the waiting. When the time is up the answer is the newest there is, if that is newer, so look at its `discovery`. Where the agent that is waited for has been away for some seconds, that is answered, whether it is newer or not: `away`.
 		Discovery string `query:"discovery" enum:"complete" example:"complete"`
-		// ETags that are known.
-		IfNoneMatch string `header:"If-None-Match" example:"\"17\""`
 	}
-	// showResourceParams are of GET /api/v0/agents/{id}/context/resources/{rid}.
 	showResourceParams struct {
-		// The id of an agent.
-		ID string `path:"id" example:"dev-1"`
-		// The id of a resource: all the rest of the path, URL-encoded. Slashes needn't be.
-		ResourceID string `path:"rid" example:"instruction_file:/w/AGENTS.md"`
-		// What the agent had at this hub-wide revision, in place of what it has now.
-		Revision int64 `query:"revision" minimum:"0"`
+		agentParams
+		resourceParams
+		revisionParams
 	}
-	// showClientContextParams are of GET /api/v0/agents/{id}/clients/{client}.
 	showClientContextParams struct {
-		// The id of an agent.
-		ID string `path:"id" example:"dev-1"`
+		agentParams
 		// The coding agent; `known` in an answer lists those that the agent knows.
 		Client string `path:"client" minLength:"1" maxLength:"64" example:"codex"`
 	}
-	// showCoverageParams are of GET /api/v0/agents/{id}/coverage.
-	showCoverageParams struct {
-		// The id of an agent.
-		ID string `path:"id" example:"dev-1"`
-	}
-	// showHistoryParams are of GET /api/v0/agents/{id}/history.
 	showHistoryParams struct {
-		// The id of an agent.
-		ID string `path:"id" example:"dev-1"`
+		agentParams
 		// At most so many.
 		Limit int64 `query:"limit" minimum:"0" example:"20"`
 	}
-	// showDiffParams are of GET /api/v0/agents/{id}/diff.
 	showDiffParams struct {
-		// The id of an agent.
-		ID string `path:"id" example:"dev-1"`
+		agentParams
 		// The revision to begin with; may be the later one.
 		From int64 `query:"from" minimum:"1" example:"12" required:"true"`
 		// The revision to compare with; the newest when left out.
 		To int64 `query:"to" minimum:"0" example:"17"`
 	}
-	// listPinsParams are of GET /api/v0/pins.
 	listPinsParams struct {
 		// Those of one agent, which may be gone.
-		AgentId string `query:"agent_id"`
+		AgentID string `query:"agent_id"`
 	}
-	// showPinParams are of GET /api/v0/pins/{id}.
-	showPinParams struct {
-		// The id of a pin.
-		ID string `path:"id"`
-	}
-	// deletePinParams are of DELETE /api/v0/pins/{id}.
-	deletePinParams struct {
-		// The id of a pin.
-		ID string `path:"id"`
-	}
-	// showPinnedParams are of GET /api/v0/pins/{id}/context.
 	showPinnedParams struct {
-		// The id of a pin.
-		ID string `path:"id"`
-		// `markdown` renders the snapshot for a prompt: instructions in order, a catalog of skills, MCP servers, and issues with their reasons. `pieces` is the same in parts, each with its source and the digest of its content.
-		Format string `query:"format" enum:"json,markdown,pieces" default:"json"`
-		// With `markdown` and `pieces`: the id of a client in the table of conventions, such as `codex`. What it reads by itself is left out, and counted.
-		Client string `query:"client"`
-		// With `markdown` and `pieces`: about how many tokens the text may have, as bytes by four. Instructions come first and leave a quarter to the catalogs; what has no room is named.
-		Budget int64 `query:"budget" minimum:"256" maximum:"16777216"`
-		// ETags that are known.
-		IfNoneMatch string `header:"If-None-Match" example:"\"17\""`
+		pinParams
+		formatParams
 	}
-	// showPinnedResourceParams are of GET /api/v0/pins/{id}/context/resources/{rid}.
 	showPinnedResourceParams struct {
-		// The id of a pin.
-		ID string `path:"id"`
-		// The id of a resource: all the rest of the path, URL-encoded. Slashes needn't be.
-		ResourceID string `path:"rid" example:"instruction_file:/w/AGENTS.md"`
+		pinParams
+		resourceParams
 	}
-	// showPinDiffParams are of GET /api/v0/pins/{id}/diff.
-	showPinDiffParams struct {
-		// The id of a pin.
-		ID string `path:"id"`
+	chatParams struct {
+		pinParams
+		// What `agent token create --for-hub` has printed in the workspace: with it there are tools.
+		Capability string `header:"Waymark-Capability" maxLength:"128"`
 	}
-	// refreshPinParams are of POST /api/v0/pins/{id}/refresh.
-	refreshPinParams struct {
-		// The id of a pin.
-		ID string `path:"id"`
-	}
-	// listenToPinParams are of GET /api/v0/pins/{id}/mcp.
-	listenToPinParams struct {
-		// The id of a pin.
-		ID string `path:"id"`
-		// With it, changes of tools are told, too.
-		WaymarkCapability string `header:"Waymark-Capability" maxLength:"128"`
-	}
-	// chatOfPinParams are of POST /api/v0/pins/{id}/mcp.
-	chatOfPinParams struct {
-		// The id of a pin.
-		ID string `path:"id"`
-		// What `agent token create --for-hub` has printed in the workspace.
-		WaymarkCapability string `header:"Waymark-Capability" maxLength:"128"`
-	}
-	// followParams are of GET /api/v0/events.
 	followParams struct {
 		// The revision that is known; what came after it is sent first. `Last-Event-ID` is used in its place when both are there.
 		After int64 `query:"after" minimum:"0"`
 		// The last id that was received.
-		LastEventId int64 `header:"Last-Event-ID" minimum:"0"`
+		LastEventID int64 `header:"Last-Event-ID" minimum:"0"`
 		// Only of this agent and its pins.
-		AgentId string `query:"agent_id"`
+		AgentID string `query:"agent_id"`
 		// Only of this pin.
-		PinId string `query:"pin_id"`
+		PinID string `query:"pin_id"`
 	}
-	// revokeApprovalParams are of DELETE /api/v0/approvals/{id}.
-	revokeApprovalParams struct {
-		// The approval, by its id.
-		ID string `path:"id" minLength:"1"`
-	}
-	// searchParams are of GET /api/v0/search.
 	searchParams struct {
 		// At least two characters; the case of ASCII letters doesn't matter.
-		Words string `query:"q" minLength:"2" maxLength:"1024" example:"deploy" required:"true"`
+		Query string `query:"q" minLength:"2" maxLength:"1024" example:"deploy" required:"true"`
 		// At most so many; 100 without it, and never more than 1000.
 		Limit int64 `query:"limit" minimum:"0" example:"20"`
 	}
@@ -222,6 +175,23 @@ func about() httpapi.About {
 
 // operations are what the description says of each route, by method and path.
 func operations() map[string]*httpapi.Operation {
+	hash, at := sha256.Sum256([]byte("test")), time.Date(2026, 9, 1, 8, 0, 0, 0, time.UTC)
+	agent := api.Agent{
+		ID: "dev-1", Connected: true, Version: 4, AggregateHash: hash[:], Resources: 7, Revision: 18, UpdatedAt: &at,
+		Discovery: snapshot.Summary{Phase: snapshot.PhaseComplete, Outcomes: snapshot.OutcomeCounts{snapshot.OutcomeConnected: 2, snapshot.OutcomeNeedsApproval: 1}},
+		Hostname:  "build-1", Root: "/home/ada/shop", AgentVersion: "0.1.0", Labels: map[string]string{"env": "prod"}, State: api.StateConnected,
+		LastPushAt: &at, DriftedPins: 1, Attention: []string{api.AttentionPins},
+	}
+	pin := api.Pin{ID: "3f6f1c1e-8e0b-4c0e-9d7e-3e5b7f5f9a10", AgentID: agent.ID, Name: "chat 42", Revision: 17, AggregateHash: hash[:], CreatedAt: at, PinnedAt: &at}
+	said := httpapi.Contents{problem.Error{}, httpapi.Content("text/plain")} // the library for MCP has texts
+	asked := func(body any) []httpapi.Answer {                               // of an agent
+		return []httpapi.Answer{
+			httpapi.OK("What the agent says.", body),
+			httpapi.Refuse(http.StatusConflict, "The agent is too old, is connected to another hub, or its configuration doesn't allow it.", ""),
+			httpapi.Refuse(http.StatusTooManyRequests, "The agent has enough such questions to answer.", ""),
+			httpapi.Refuse(http.StatusServiceUnavailable, "The agent isn't connected, or can't answer now.", ""),
+		}
+	}
 	return map[string]*httpapi.Operation{
 		"GET /api/v0/openapi.json": {
 			ID: "document", Group: "events", Summary: "This document",
@@ -237,8 +207,8 @@ func operations() map[string]*httpapi.Operation {
 		},
 		"GET /api/v0/agents/{id}": {
 			ID: "showAgent", Group: "agents", Summary: "One agent",
-			Params:  showAgentParams{},
-			Answers: []httpapi.Answer{httpapi.OK("The agent.", api.Agent{})},
+			Params:  agentParams{},
+			Answers: []httpapi.Answer{{Code: http.StatusOK, Text: "The agent.", Body: api.Agent{}, Example: agent}},
 			Errors:  []int{http.StatusUnauthorized, http.StatusForbidden, http.StatusNotFound},
 		},
 		"GET /api/v0/agents/{id}/context": {
@@ -248,8 +218,9 @@ func operations() map[string]*httpapi.Operation {
 			Answers: []httpapi.Answer{
 				{Code: http.StatusOK, Text: "The snapshot, without payloads.", Body: httpapi.Contents{api.Snapshot{}, api.Pieces{}, httpapi.Content("text/markdown")}, Headers: tagged{}},
 				{Code: http.StatusNotModified, Text: "It is the one that `If-None-Match` names; or, with `wait`, none came in time.", Headers: tagged{}},
+				httpapi.Refuse(http.StatusNotFound, "There is no such agent, it has not pushed yet, or the revision isn't kept any more.", "not found: agent dev-1 has not pushed yet"),
 			},
-			Errors: []int{http.StatusBadRequest, http.StatusUnauthorized, http.StatusForbidden, http.StatusNotFound, http.StatusTooManyRequests},
+			Errors: []int{http.StatusBadRequest, http.StatusUnauthorized, http.StatusForbidden, http.StatusTooManyRequests},
 		},
 		"GET /api/v0/agents/{id}/context/resources/{rid}": {
 			ID: "showResource", Group: "agents", Summary: "The payload of a resource",
@@ -260,27 +231,17 @@ func operations() map[string]*httpapi.Operation {
 		},
 		"GET /api/v0/agents/{id}/clients/{client}": {
 			ID: "showClientContext", Group: "agents", Summary: "What a coding agent would see at its start",
-			Text:   "The agent is asked, and looks at its files as they are now: it has to be connected to this hub. A hub on another machine than the agent's is told only of what is pushed to it; of the rest, how much that is.",
-			Params: showClientContextParams{},
-			Answers: []httpapi.Answer{
-				httpapi.OK("What the agent says.", api.ClientContext{}),
-				httpapi.Refuse(http.StatusConflict, "The agent is too old, is connected to another hub, or its configuration doesn't allow it.", ""),
-				httpapi.Refuse(http.StatusTooManyRequests, "The agent has enough such questions to answer.", ""),
-				httpapi.Refuse(http.StatusServiceUnavailable, "The agent isn't connected, or can't answer now.", ""),
-			},
-			Errors: []int{http.StatusBadRequest, http.StatusUnauthorized, http.StatusForbidden, http.StatusNotFound},
+			Text:    "The agent is asked, and looks at its files as they are now: it has to be connected to this hub. A hub on another machine than the agent's is told only of what is pushed to it; of the rest, how much that is.",
+			Params:  showClientContextParams{},
+			Answers: asked(api.ClientContext{}),
+			Errors:  []int{http.StatusBadRequest, http.StatusUnauthorized, http.StatusForbidden, http.StatusNotFound},
 		},
 		"GET /api/v0/agents/{id}/coverage": {
 			ID: "showCoverage", Group: "agents", Summary: "The files that lie where agents look and aren't used",
-			Text:   "The agent is asked, and looks at the names of its files as they are now: it has to be connected. A hub on another machine than the agent's is told how many files there are for each reason, and nothing of what they are.",
-			Params: showCoverageParams{},
-			Answers: []httpapi.Answer{
-				httpapi.OK("What the agent says.", api.Coverage{}),
-				httpapi.Refuse(http.StatusConflict, "The agent is too old, is connected to another hub, or its configuration doesn't allow it.", ""),
-				httpapi.Refuse(http.StatusTooManyRequests, "The agent has enough such questions to answer.", ""),
-				httpapi.Refuse(http.StatusServiceUnavailable, "The agent isn't connected, or can't answer now.", ""),
-			},
-			Errors: []int{http.StatusUnauthorized, http.StatusForbidden, http.StatusNotFound},
+			Text:    "The agent is asked, and looks at the names of its files as they are now: it has to be connected. A hub on another machine than the agent's is told how many files there are for each reason, and nothing of what they are.",
+			Params:  agentParams{},
+			Answers: asked(api.Coverage{}),
+			Errors:  []int{http.StatusUnauthorized, http.StatusForbidden, http.StatusNotFound},
 		},
 		"GET /api/v0/agents/{id}/history": {
 			ID: "showHistory", Group: "agents", Summary: "The revisions of an agent that are kept",
@@ -302,22 +263,22 @@ func operations() map[string]*httpapi.Operation {
 		},
 		"POST /api/v0/pins": {
 			ID: "createPin", Group: "pins", Summary: "Pin what an agent has now",
-			Body: api.NewPin{},
+			Body: api.NewPin{}, Example: api.NewPin{AgentID: pin.AgentID, Name: pin.Name},
 			Answers: []httpapi.Answer{
-				{Code: http.StatusCreated, Text: "The pin.", Body: api.Pin{}, Headers: located{}},
+				{Code: http.StatusCreated, Text: "The pin.", Body: api.Pin{}, Headers: located{}, Example: pin},
 				httpapi.Refuse(http.StatusConflict, "The agent has 1000 pins.", ""),
 			},
 			Errors: []int{http.StatusUnauthorized, http.StatusForbidden, http.StatusNotFound},
 		},
 		"GET /api/v0/pins/{id}": {
 			ID: "showPin", Group: "pins", Summary: "One pin",
-			Params:  showPinParams{},
-			Answers: []httpapi.Answer{httpapi.OK("The pin.", api.Pin{})},
+			Params:  pinParams{},
+			Answers: []httpapi.Answer{{Code: http.StatusOK, Text: "The pin.", Body: api.Pin{}, Example: pin}},
 			Errors:  []int{http.StatusUnauthorized, http.StatusForbidden, http.StatusNotFound},
 		},
 		"DELETE /api/v0/pins/{id}": {
 			ID: "deletePin", Group: "pins", Summary: "Delete a pin",
-			Params:  deletePinParams{},
+			Params:  pinParams{},
 			Answers: []httpapi.Answer{{Code: http.StatusNoContent, Text: "It is gone."}},
 			Errors:  []int{http.StatusUnauthorized, http.StatusForbidden, http.StatusNotFound},
 		},
@@ -339,20 +300,20 @@ func operations() map[string]*httpapi.Operation {
 		},
 		"GET /api/v0/pins/{id}/diff": {
 			ID: "showPinDiff", Group: "pins", Summary: "What became different since the pin was made",
-			Params:  showPinDiffParams{},
+			Params:  pinParams{},
 			Answers: []httpapi.Answer{httpapi.OK("From what is pinned to what the agent has now. `to` is 0 when the agent has nothing, or is gone.", api.Diff{})},
 			Errors:  []int{http.StatusUnauthorized, http.StatusForbidden, http.StatusNotFound},
 		},
 		"POST /api/v0/pins/{id}/refresh": {
 			ID: "refreshPin", Group: "pins", Summary: "Pin anew what the agent has now",
-			Params:  refreshPinParams{},
+			Params:  pinParams{},
 			Answers: []httpapi.Answer{httpapi.OK("The pin: no longer drifted; empty when the agent has no snapshot, or is gone.", api.Pin{})},
 			Errors:  []int{http.StatusUnauthorized, http.StatusForbidden, http.StatusNotFound},
 		},
 		"GET /api/v0/pins/{id}/mcp": {
 			ID: "listenToPin", Group: "pins", Summary: "What changes of a pin, for a client of MCP",
 			Text:   "The stream of the streamable HTTP transport up to 2025-11-25: `list_changed` of resources and prompts when the pin is refreshed and, with a capability, of tools when what follows the agent changes as well. Later versions send `subscriptions/listen` in a POST instead.",
-			Params: listenToPinParams{},
+			Params: chatParams{},
 			Answers: []httpapi.Answer{
 				httpapi.OK("Notifications of MCP, until the pin is gone.", httpapi.Content("text/event-stream")),
 				httpapi.Refuse(http.StatusMethodNotAllowed, "No stream is asked for, or the version has none of these.", ""),
@@ -361,13 +322,15 @@ func operations() map[string]*httpapi.Operation {
 		},
 		"POST /api/v0/pins/{id}/mcp": {
 			ID: "chatOfPin", Group: "pins", Summary: "The pin over MCP, for a chat",
-			Text:   "The streamable HTTP transport of the Model Context Protocol, without sessions, in both of its generations (chosen by `MCP-Protocol-Version`). What is pinned can be read: skills (also by the skills extension, `skills/list` and `skills/get`) and instructions as resources, skills as prompts. Of a skill's other files the manifest is pinned, where the agent has told it when the pin was made; with a capability their content is read in the workspace, if it is what the manifest says. With a capability of the agent in `Waymark-Capability` there are tools, which are called in the workspace over the connection that the agent has to this hub; the hub passes the capability on, with the tool's name and its arguments, and nothing else of the request. An agent that isn't connected is waited for, for 5 seconds. Where it is connected to another hub of the database, that one is asked, if its `--advertise` says where it is.\n\nErrors of tools are results with `isError`. JSON-RPC errors of its own: -32003, a file of a skill isn't any more what is pinned; -32001, the capability is missing, unknown to the agent, expired or revoked; -32000, it can't be done now (the agent is away, too many calls are under way, it took more than 5 minutes).",
-			Params: chatOfPinParams{},
+			Text:   "The streamable HTTP transport of the Model Context Protocol, without sessions, in both of its generations (chosen by `MCP-Protocol-Version`): a message in JSON-RPC 2.0. What is pinned can be read: skills (also by the skills extension, `skills/list` and `skills/get`) and instructions as resources, skills as prompts. Of a skill's other files the manifest is pinned, where the agent has told it when the pin was made; with a capability their content is read in the workspace, if it is what the manifest says. With a capability of the agent in `Waymark-Capability` there are tools, which are called in the workspace over the connection that the agent has to this hub; the hub passes the capability on, with the tool's name and its arguments, and nothing else of the request. An agent that isn't connected is waited for, for 5 seconds. Where it is connected to another hub of the database, that one is asked, if its `--advertise` says where it is.\n\nErrors of tools are results with `isError`. JSON-RPC errors of its own: -32003, a file of a skill isn't any more what is pinned; -32001, the capability is missing, unknown to the agent, expired or revoked; -32000, it can't be done now (the agent is away, too many calls are under way, it took more than 5 minutes).",
+			Params: chatParams{},
 			Body:   map[string]any{},
 			Answers: []httpapi.Answer{
 				httpapi.OK("The answer, in JSON-RPC 2.0.", map[string]any{}),
 				{Code: http.StatusAccepted, Text: "It was a notification."},
-				{Code: http.StatusBadRequest, Text: "It is no message of MCP, or the headers aren't what they should be.", Body: httpapi.Contents{httpapi.Content("text/plain"), map[string]any{}}},
+				{Code: http.StatusBadRequest, Text: "It is no message of MCP, or the headers aren't what they should be.", Body: said},
+				{Code: http.StatusRequestEntityTooLarge, Text: "The message is over 1 MiB.", Body: said},
+				{Text: "It was not served.", Body: said},
 			},
 			Errors: []int{http.StatusUnauthorized, http.StatusForbidden, http.StatusNotFound},
 		},
@@ -399,7 +362,7 @@ func operations() map[string]*httpapi.Operation {
 		},
 		"DELETE /api/v0/approvals/{id}": {
 			ID: "revokeApproval", Group: "approvals", Summary: "Take an approval back, for ever",
-			Params: revokeApprovalParams{},
+			Params: approvalParams{},
 			Answers: []httpapi.Answer{
 				httpapi.OK("It is revoked, now or since before.", api.Approval{}),
 				httpapi.Refuse(http.StatusForbidden, "The token isn't an operator's.", ""),
@@ -425,9 +388,10 @@ func operations() map[string]*httpapi.Operation {
 			Security: []string{"enrollment"},
 			Answers: []httpapi.Answer{
 				{Code: http.StatusCreated, Text: "It is enrolled.", Body: api.Enrolled{}},
+				httpapi.Refuse(http.StatusUnauthorized, "The code or key is wrong, used up, expired or revoked.", ""),
+				httpapi.Refuse(http.StatusForbidden, "The request comes from a page of another origin.", ""),
 				httpapi.Refuse(http.StatusConflict, "The code is for an agent that exists already.", ""),
 			},
-			Errors: []int{http.StatusUnauthorized, http.StatusForbidden},
 		},
 	}
 }

@@ -74,6 +74,7 @@ type Contents []any
 // Answer is one that an operation gives. An error's body is problem.Error, and needn't be
 // said.
 type Answer struct {
+	// Code is the status; 0 stands for all that aren't named.
 	Code int
 	Text string
 	// Body is as that of Operation; nil: there is none.

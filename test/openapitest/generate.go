@@ -277,6 +277,10 @@ func (g *generator) operation(route *httpapi.Route) error {
 		if r.Headers, err = g.headers(answer.Headers, r.Headers); err != nil {
 			return err
 		}
+		if answer.Code == 0 {
+			op.ResponsesEns().Default = &openapi31.ResponseOrReference{Response: r}
+			continue
+		}
 		op.ResponsesEns().WithMapOfResponseOrReferenceValuesItem(fmt.Sprint(answer.Code), openapi31.ResponseOrReference{Response: r})
 	}
 	errors := o.Errors
@@ -292,8 +296,9 @@ func (g *generator) operation(route *httpapi.Route) error {
 		}
 		op.ResponsesEns().WithMapOfResponseOrReferenceValuesItem(fmt.Sprint(code), g.errorRef(code))
 	}
-	rest := g.errorRef(0)
-	op.ResponsesEns().Default = &rest
+	if rest := g.errorRef(0); op.ResponsesEns().Default == nil {
+		op.Responses.Default = &rest
+	}
 	return g.r.SpecEns().AddOperation(strings.ToLower(route.Method), path, *op)
 }
 

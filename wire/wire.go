@@ -21,6 +21,7 @@ type Protocol string
 const (
 	ProtocolWaymark Protocol = "waymark.v1"
 	ProtocolCoder   Protocol = "coder.agent.v2"
+	ProtocolNone    Protocol = "" // no peer has answered yet
 )
 
 // The full names of the methods, as they go over the wire.

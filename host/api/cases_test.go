@@ -69,6 +69,7 @@ func goodCases() []routeCase {
 			with: func(f *apitest.Backend, _ *api.Options) {
 				f.Report.Push.HeldBack.Reasons = nil
 				f.Report.Push.LastAccepted = nil
+				f.Report.Push.Protocol = ""
 			}},
 		{name: "plugins", method: "GET", path: pluginsPath, code: 200, contains: `"state":"ready"`},
 		{name: "no plugins", method: "GET", path: pluginsPath, code: 200, contains: `[]`,

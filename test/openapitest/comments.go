@@ -77,7 +77,9 @@ var (
 	link = regexp.MustCompile(`\[([A-Za-z]+\.)?([A-Z][A-Za-z0-9]*)\]`)
 )
 
-// text is a comment in the words of JSON: the Go names of fields are their keys.
+// text is a comment in the words of JSON: the Go names of fields are their keys. What is all
+// capitals is a field only where the comment begins with it, or in brackets: a field TCP says
+// whether something is served over TCP.
 func text(comment string, names map[string]string) string {
 	var paragraphs []string
 	for paragraph := range strings.SplitSeq(strings.TrimSpace(comment), "\n\n") {
@@ -86,8 +88,13 @@ func text(comment string, names map[string]string) string {
 		}
 		paragraphs = append(paragraphs, paragraph)
 	}
-	comment = word.ReplaceAllStringFunc(strings.Join(paragraphs, "\n\n"), func(w string) string {
-		if name, ok := names[strings.Trim(w, "[]")]; ok {
+	comment = strings.Join(paragraphs, "\n\n")
+	begins := true
+	comment = word.ReplaceAllStringFunc(comment, func(w string) string {
+		begun := begins && strings.HasPrefix(comment, w)
+		begins = false
+		bare := strings.Trim(w, "[]")
+		if name, ok := names[bare]; ok && (begun || w != bare || bare != strings.ToUpper(bare)) {
 			return "`" + name + "`"
 		}
 		return w

@@ -37,6 +37,8 @@ type Shade struct {
 	Dried
 	// Parts are by their name.
 	Parts map[string][]int `json:"parts"`
+	// RAL is its number in RAL.
+	RAL int `json:"ral"`
 }
 
 // Dried is part of Shade.
@@ -118,9 +120,10 @@ func TestGenerate(t *testing.T) {
 		"Color": `{"type":"string","enum":["red","blue"]}`,
 		"Coat": `{"type":"object","required":["number"],"description":"Coat is part of News.",
 			"properties":{"number":{"type":"integer","description":"` + "`number` counts from 1." + `"}}}`,
-		"Shade": `{"type":"object","required":["dried_at","parts"],"description":"Shade answers.","properties":{
+		"Shade": `{"type":"object","required":["dried_at","parts","ral"],"description":"Shade answers.","properties":{
 			"dried_at":{"type":["null","string"],"format":"date-time","description":"` + "`dried_at` is null until it is." + `"},
-			"parts":{"type":"object","additionalProperties":{"type":"array","items":{"type":"integer"}},"description":"` + "`parts` are by their name." + `"}}}`,
+			"parts":{"type":"object","additionalProperties":{"type":"array","items":{"type":"integer"}},"description":"` + "`parts` are by their name." + `"},
+			"ral":{"type":"integer","description":"` + "`ral` is its number in RAL." + `"}}}`,
 	} {
 		if diff := cmp.Diff(decoded(t, []byte(want)), decoded(t, got.Components.Schemas[name])); diff != "" {
 			t.Errorf("%s (-want +got):\n%s", name, diff)

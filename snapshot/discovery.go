@@ -10,11 +10,9 @@ import (
 
 // Discovery says how far the agent is with finding what has to be asked for, such
 // as the tools of MCP servers. While it is pending, what isn't in the snapshot may
-// still come: nobody takes its absence for an answer.
-//
-// The zero value is that of an agent which has nothing to ask, and counts as
+// still come: nobody takes its absence for an answer. An agent that has nothing to ask is
 // complete.
-type Discovery struct {
+type Discovery struct { // the zero value counts as complete
 	// Phase is pending while what isn't among the resources may still be there: nobody takes
 	// its absence for an answer.
 	Phase Phase `json:"phase"`

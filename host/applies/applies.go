@@ -78,26 +78,26 @@ func CheckPath(path string) error {
 
 // Answer is what applies to a file.
 type Answer struct {
-	// Path is the path asked for, as it was given; Root the workspace that it lies in.
+	// Path is the path asked for, as it was given.
 	Path string `json:"path"`
-	// The workspace that it lies in.
+	// Root is the workspace that it lies in.
 	Root string `json:"root"`
-	// Client, its Version and Judged are as in clients.View, where it was asked what one
-	// client has for the file; the answer is then one of package clients.
+	// Client is the coding agent that it was asked for; absent where it was asked for none.
 	Client string `json:"client,omitempty"`
-	// The version that its rules are of.
+	// Version is the one that the rules of the client are of.
 	Version string `json:"version,omitempty"`
-	// What it has at its start is compared with the program itself.
+	// Judged says that what the client has at its start is compared with the program itself.
 	Judged bool `json:"judged,omitempty"`
 	// Items has what applies, nearest first, and then what doesn't. Of finds that are
 	// equally near, instructions come before skills, subagents and commands, and then
 	// their paths decide.
 	Items []Item `json:"items"`
-	// Warnings say for a person what the answer doesn't hold.
+	// Warnings say for a person what the answer doesn't hold; absent where there is nothing
+	// to say.
 	Warnings []string `json:"warnings,omitempty"`
 }
 
-// Item is one find.
+// Item is something that applies, or doesn't.
 type Item struct {
 	// ID is that of the resource. A nested one is in no snapshot.
 	ID string `json:"id"`
@@ -108,20 +108,22 @@ type Item struct {
 	Path string `json:"path"`
 	// Name is what it is called.
 	Name string `json:"name"`
-	// Mode is always, glob, model or manual; see the package comment.
+	// Mode is when it is read: `always`; `glob`, for files that its glob matches; `model`, when
+	// the model thinks from the description that it helps; or `manual`, when the user calls for it.
 	Mode string `json:"mode"`
 	// Applies says that it does.
 	Applies bool `json:"applies"`
-	// Reason is one line for a person.
+	// Reason says why, in one line for a person.
 	Reason string `json:"reason"`
-	// Of the whole file.
+	// Bytes is the length of the whole file.
 	Bytes int64 `json:"bytes" minimum:"0"`
 	// Tokens is an estimate: one for four bytes.
 	Tokens int64 `json:"tokens" minimum:"0"`
-	// When a client has it: one of clients.When, and empty where it was asked for none or
-	// it doesn't apply. CutBytes are cut off by it.
+	// When says when the client reads it: at its `start`; when it works on a `file` of that directory;
+	// or only when it is `started_there`. Absent where it was asked for no client, or where it
+	// doesn't apply.
 	When string `json:"when,omitempty" enum:"start,file,started_there"`
-	// How many of the bytes it cuts off.
+	// CutBytes is how many of the bytes the client cuts off.
 	CutBytes int64 `json:"cut_bytes,omitempty" minimum:"0"`
 }
 

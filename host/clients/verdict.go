@@ -20,22 +20,22 @@ type Verdict struct {
 	Client string `json:"client"`
 	// Version is the one that the rules are of.
 	Version string `json:"version"`
-	// Judged: the rules are compared with the program itself; otherwise they follow its
-	// documentation.
+	// Judged says that the rules are compared with the program itself; otherwise they follow
+	// its documentation.
 	Judged bool `json:"judged"`
 	// Root is the directory that it is started in.
 	Root string `json:"root"`
-	// Included: the client has it at its start. Where it reads it later, or would when
+	// Included says that the client has it at its start. Where it reads it later, or would when
 	// it is started elsewhere, When says so, and it isn't included.
 	Included bool `json:"included"`
-	// When it reads it: at its start, when it works on a file of that directory, or only when
-	// it is started there. Absent where it doesn't.
+	// When says when it reads it: at its `start`; when it works on a `file` of that directory;
+	// or only when it is `started_there`. Absent where it doesn't.
 	When When `json:"when,omitempty"`
 	// CutBytes is how many bytes are cut off.
 	CutBytes int64 `json:"cut_bytes" minimum:"0"`
-	// Reason is why it isn't included, or not whole; Detail says it for a person.
+	// Reason is why it isn't included, or not whole.
 	Reason Reason `json:"reason,omitempty"`
-	// The same for a person.
+	// Detail says the reason for a person.
 	Detail string `json:"detail,omitempty"`
 }
 

@@ -65,17 +65,16 @@ type Find struct {
 type View struct {
 	// Client is the coding agent.
 	Client string `json:"client"`
-	// What its makers call it.
+	// Name is what its makers call it.
 	Name string `json:"name"`
-	// The version that the rules are of.
+	// Version is the one that the rules are of.
 	Version string `json:"version"`
-	// Judged: the rules are compared with the program itself. Otherwise they are as its
-	// makers document them.
+	// Judged says that the rules are compared with the program itself. Otherwise they are as
+	// its makers document them.
 	Judged bool `json:"judged"`
-	// Root is the directory that it is started in, Project the one that it takes for
-	// the top of the project; see Input.
+	// Root is the directory that it is started in.
 	Root string `json:"root"`
-	// The directory that it takes for the top of the project.
+	// Project is the directory that it takes for the top of the project.
 	Project string `json:"project"`
 	// Items are what it sees, in its order, and then what it leaves out.
 	Items []Item `json:"items"`
@@ -88,41 +87,37 @@ type View struct {
 
 // Item is one thing that a client sees or leaves out.
 type Item struct {
-	// ID, Kind and Convention are those of the resource, Path the file that it was
-	// found as.
+	// ID is that of the resource.
 	ID string `json:"id"`
 	// Kind is that of the resource.
 	Kind abi.Kind `json:"kind"`
-	// The row of the table of conventions by which it was found.
+	// Convention is the id of the row of the table of conventions by which it was found.
 	Convention string `json:"convention"`
-	// Of the file, absolute.
+	// Path is that of the file as it was found, absolute.
 	Path string `json:"path"`
 	// Name is what the client calls it; empty for instructions.
 	Name string `json:"name"`
 	// Bytes is what it would take of the client's context with nothing cut: of
-	// instructions the text, of others the line in a list. Tokens is what is taken,
-	// estimated.
+	// instructions the text, of others the line in a list.
 	Bytes int64 `json:"bytes" minimum:"0"`
-	// What it takes: an estimate, one for four bytes.
+	// Tokens is what it takes, as an estimate: one for four bytes.
 	Tokens int64 `json:"tokens" minimum:"0"`
-	// Included: the client sees it. CutBytes of it are cut off; all of it, where it
-	// isn't included for want of room.
+	// Included says that the client sees it.
 	Included bool `json:"included"`
-	// How many of the bytes are cut off; all, where there is no room for it.
+	// CutBytes is how many of the bytes are cut off; all, where there is no room for it.
 	CutBytes int64 `json:"cut_bytes" minimum:"0"`
 	// Description is what a list shows of a description.
 	Description string `json:"description,omitempty"`
-	// Reason is why it isn't there, or not whole; empty when all of it is there. Detail
-	// says it for a person, and of what is there whether another could be in its place.
+	// Reason is why it isn't there, or not whole; absent when all of it is there.
 	Reason Reason `json:"reason,omitempty"`
-	// The same for a person.
+	// Detail says the reason for a person, and of what is there whether another could be in
+	// its place.
 	Detail string `json:"detail,omitempty"`
-	// User: it is the user's own, and not the project's.
+	// User says that it is the user's own, and not the project's.
 	User bool `json:"user,omitempty"`
-	// Imports are what its text names with @, as it is written there, and ImportedBy is the
-	// file that names this one so.
+	// Imports are what its text names with @, as it is written there.
 	Imports []string `json:"imports,omitempty"`
-	// The file whose text names this one with @.
+	// ImportedBy is the file whose text names this one with @.
 	ImportedBy string `json:"imported_by,omitempty"`
 
 	find  *Find
@@ -156,25 +151,22 @@ const (
 
 // Usage is what there is room for, and what is used.
 type Usage struct {
-	// InstructionBytes bounds all instructions; 0: nothing does. UsedBytes is what they
-	// have.
+	// InstructionBytes bounds all instructions; 0: nothing does.
 	InstructionBytes int64 `json:"instruction_bytes" minimum:"0"`
-	// UsedBytes is what they take.
+	// UsedBytes is what the instructions take.
 	UsedBytes int64 `json:"used_bytes" minimum:"0"`
 	// SkillTokens bounds the list of skills; 0: nothing does. It is a share of a context
-	// of WindowTokens. UsedTokens is what the list takes, the client's own Builtin
-	// skills with it, estimated.
+	// of WindowTokens.
 	SkillTokens int64 `json:"skill_tokens" minimum:"0"`
-	// The context of which that is a share.
+	// WindowTokens is the size of the client's context.
 	WindowTokens int64 `json:"window_tokens" minimum:"0"`
-	// What the list takes, with the coding agent's own skills: an estimate.
+	// UsedTokens is what the list takes, with the coding agent's own skills, as an estimate.
 	UsedTokens int64 `json:"used_tokens" minimum:"0"`
-	// Builtin counts the coding agent's own skills.
+	// Builtin is how many skills are the coding agent's own.
 	Builtin int `json:"builtin_skills" minimum:"0"`
-	// Shortened and Dropped count the skills whose description is shorter than it was,
-	// and those that aren't listed, for want of room.
+	// Shortened is how many skills have a shorter description than theirs, for want of room.
 	Shortened int `json:"shortened_skills" minimum:"0"`
-	// Dropped counts those that are left out.
+	// Dropped is how many skills aren't listed, for want of room.
 	Dropped int `json:"dropped_skills" minimum:"0"`
 }
 

@@ -74,12 +74,11 @@ type Group struct {
 type File struct {
 	// Path is absolute, and as it was found: it may lead through links.
 	Path string `json:"path"`
-	// Convention is the id of the row of the table that knows it, As what that calls such
-	// files, Readers who reads it.
+	// Convention is the id of the row of the table of conventions that knows it.
 	Convention string `json:"convention"`
-	// What such files are called.
+	// As is what such files are called.
 	As string `json:"as"`
-	// The ids of the agents that read it.
+	// Readers are the ids of the agents that read it.
 	Readers []string `json:"readers"`
 }
 

@@ -55,9 +55,9 @@ const (
 	ReasonUser            Reason = "user"             // the user's own, which stays on this machine
 )
 
-// Status is what a person wants to know about the push.
+// Status is how the push is doing.
 type Status struct {
-	// Peer is where is pushed to.
+	// Peer is the address of what the agent pushes to.
 	Peer string `json:"peer"`
 	// State is where the agent stands with it.
 	State State `json:"state"`
@@ -67,11 +67,10 @@ type Status struct {
 	LastAccepted *AcceptedPush `json:"last_accepted"`
 	// LastError is the newest error; empty after a push was accepted.
 	LastError string `json:"last_error"`
-	// HeldBack and Mended are about the newest snapshot that was prepared for
-	// the peer: what wasn't sent, and how many resources and plugins were
-	// sent changed, so that the peer would take them.
+	// HeldBack is what isn't sent of the newest snapshot that was prepared for the peer.
 	HeldBack HeldBack `json:"held_back"`
-	// How many resources and plugins are sent changed, so that the peer takes them.
+	// Mended is how many of its resources and plugins are sent changed, so that the peer
+	// takes them.
 	Mended int `json:"mended" minimum:"0"`
 	// Reverse is the channel by which the peer may ask something of the agent.
 	Reverse ReverseStatus `json:"reverse"`
@@ -90,9 +89,9 @@ type AcceptedPush struct {
 
 // HeldBack counts resources that weren't sent.
 type HeldBack struct {
-	// Count is how many resources.
+	// Count is how many resources aren't sent.
 	Count int `json:"count" minimum:"0"`
-	// Reasons counts them by why.
+	// Reasons counts them by the reason, such as `too_large`.
 	Reasons map[Reason]int `json:"reasons"`
 }
 

@@ -2,15 +2,15 @@ package sources
 
 import "errors"
 
-// Source is one entry of a List, as it is now.
+// Source is something that the user has the agent look into, as it is now.
 type Source struct {
-	// Path is canonical, as of the time when it was added.
+	// Path is absolute, with its links resolved as far as it existed when it was added.
 	Path string `json:"path"`
-	// Exists reports whether there is something at the path.
+	// Exists says that there is something at the path. If not, it is waited for.
 	Exists bool `json:"exists"`
-	// Persisted sources are there again after a restart.
+	// Persisted says that it is there again after a restart of the agent.
 	Persisted bool `json:"persisted"`
-	// A flag, a request, or an earlier run.
+	// Origin is what has added it: a flag, a request, or an earlier run of the agent.
 	Origin Origin `json:"origin"`
 	// Error says why the source isn't looked at although it may exist, for
 	// example because a link now leads out of what is allowed; usually empty.

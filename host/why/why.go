@@ -49,12 +49,12 @@ type Answer struct {
 	Resolver string `json:"resolver"`
 	// Root is the root that the answer is about; empty outside of all.
 	Root string `json:"root"`
-	// Reason says in a word how it is.
+	// Reason says in a word why it is in the context, or why not.
 	Reason Reason `json:"reason"`
 	// Detail is one line for a person: what is so, and what to do.
 	Detail string `json:"detail"`
 	// Convention is a table for the configuration that has the file found, where nobody
-	// looks for it; see conventions in plugin.toml.
+	// looks for it.
 	Convention string `json:"convention,omitempty"`
 	// Client is what one client makes of it, where that was asked, too.
 	Client *clients.Verdict `json:"client,omitempty"`

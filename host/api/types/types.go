@@ -21,35 +21,38 @@ type Status struct {
 	PID int `json:"pid" minimum:"0"`
 	// AgentVersion is the version of the program.
 	AgentVersion string `json:"agent_version"`
-	// StartedAt is when it was started.
+	// StartedAt is when the agent was started.
 	StartedAt time.Time `json:"started_at"`
-	// UptimeSeconds is how long ago that was.
+	// UptimeSeconds is for how long the agent has been running.
 	UptimeSeconds float64 `json:"uptime_seconds" minimum:"0"`
-	// In order of precedence.
+	// Roots are what is looked into, in order of precedence.
 	Roots []string `json:"roots"`
-	// Refused are the configured roots that aren't looked at although they are
-	// there; absent when there are none.
+	// Refused are the configured roots that aren't looked at although they may be there:
+	// for where a link in the working directory leads, or since this user may not read
+	// them; absent when there are none.
 	Refused []RefusedRoot `json:"refused,omitempty"`
-	// Children are the projects that are looked into in roots; absent when there are none.
+	// Children are the repositories in directories at the top of roots, which are looked
+	// into like these; absent when there are none.
 	Children []Children `json:"children,omitempty"`
-	// Version is the newest snapshot's; 0 when there is none yet.
+	// Version is that of the newest snapshot; 0 when there is none yet.
 	Version uint64 `json:"version" minimum:"0"`
-	// How many it has.
+	// Resources is how many resources the newest snapshot has.
 	Resources int `json:"resources" minimum:"0"`
-	// Discovery is that of the snapshot.
+	// Discovery is that of the newest snapshot.
 	Discovery snapshot.Discovery `json:"discovery"`
-	// SnapshotError is that of the snapshot, as when there is more than is listed; empty
-	// when nothing is wrong with it as a whole.
+	// SnapshotError says what is wrong with the newest snapshot as a whole, as when there
+	// is more than is listed; empty when nothing is.
 	SnapshotError string `json:"snapshot_error"`
 	// Push is null when nothing is pushed.
 	Push *push.Status `json:"push"`
-	// Workspace is the id of the agent's workspace; the agent keeps it when it is
-	// given another root.
+	// Workspace is the id of the agent's workspace: 12 hexadecimal digits of the SHA-256 of
+	// the root that it was started for, or `default`. The agent keeps it when it is given
+	// another root.
 	Workspace string `json:"workspace"`
 	// Hub is the base URL of the hub that the user's agents run themselves; empty
 	// when this one pushes elsewhere.
 	Hub string `json:"hub"`
-	// HubHolder says that this agent is the one that runs it.
+	// HubHolder says that this agent is the one that runs that hub.
 	HubHolder bool `json:"hub_holder"`
 	// Watch is how changes are noticed.
 	Watch Watch `json:"watch"`
@@ -58,9 +61,9 @@ type Status struct {
 	// Held says that the first snapshot is held back, until it is released
 	// with POST /api/v0/context/ready.
 	Held bool `json:"held"`
-	// Services is what the agent does for chats; nil in an agent that does nothing.
+	// Services is what the agent does for chats; absent in an agent that does nothing.
 	Services *Services `json:"services,omitempty"`
-	// MCP says how the MCP servers are doing; nil where there can be none.
+	// MCP says how the MCP servers are doing; absent where there can be none.
 	MCP *MCP `json:"mcp,omitempty"`
 	// ConfigError says why the configuration on disk isn't in force; empty
 	// when it is.
@@ -75,33 +78,38 @@ type Services struct {
 	Files bool `json:"files"`
 	// Git says that repositories can be watched.
 	Git bool `json:"git"`
-	// Whether these are served over TCP, too.
+	// TCP says that these are served over TCP, too.
 	TCP bool `json:"tcp"`
-	// Whether tools are called for chats at the hub that show a capability.
+	// Hub says that tools are called for chats at the hub that show a capability.
 	Hub bool `json:"hub"`
 	// State is the workspace's state directory: the control token is in it, and what
-	// the supervisor keeps in its directory processes.
+	// the supervisor keeps in its directory `processes`.
 	State string `json:"state"`
-	// Own are the agent's own places, as package places has them.
+	// Own are the agent's own places: all but the cache are kept from processes, MCP
+	// servers, the files API, git and resolvers.
 	Own []OwnPlace `json:"own"`
-	// Landlock is the version of the kernel's; 0 is none.
+	// Landlock is the version of the kernel's ABI for it; 0: the kernel has none.
 	Landlock int `json:"landlock" minimum:"0"`
-	// Secrets is how the secret list holds for processes without a grant.
+	// Secrets is how the secret list holds for processes whose token has no grant: its
+	// places are `hidden` by the kernel, where it has Landlock; it is `advisory` and holds for
+	// files alone, where it hasn't; or it is switched `off`.
 	Secrets SecretsState `json:"secrets"`
-	// Supervisor is what holds the processes; Error says why it failed.
+	// Supervisor is how what holds the processes is doing; `none`: nothing was started.
 	Supervisor SupervisorState `json:"supervisor"`
-	// Why the supervisor failed.
+	// Error says why the supervisor failed.
 	Error string `json:"error,omitempty"`
-	// Held are the processes that it knows of, Running those of them that run.
+	// Held is how many processes the supervisor knows of.
 	Held int `json:"held" minimum:"0"`
-	// Those of them that run.
+	// Running is how many of those processes run.
 	Running int `json:"running" minimum:"0"`
 }
 
 // OwnPlace is a file or a directory that the agent trusts or keeps secret.
 type OwnPlace struct {
-	Kind string `json:"kind" enum:"state,cache,sockets,configuration,plugins,token"` // state, cache, sockets, configuration, plugins or token
-	Path string `json:"path"`                                                        // absolute
+	// Kind says what it is for.
+	Kind string `json:"kind" enum:"state,cache,sockets,configuration,plugins,token"`
+	// Path is absolute.
+	Path string `json:"path"`
 }
 
 // MCP says how the MCP servers of the workspace are doing.
@@ -110,21 +118,20 @@ type MCP struct {
 	Phase snapshot.Phase `json:"phase"`
 	// Outcomes counts the servers by what became of them.
 	Outcomes map[snapshot.Outcome]int `json:"outcomes"`
-	// Tools can be called; HeldTools wait for an approval.
+	// Tools is how many tools can be called.
 	Tools int `json:"tools" minimum:"0"`
-	// The tools that wait for an approval.
+	// HeldTools is how many tools wait for an approval.
 	HeldTools int `json:"held_tools" minimum:"0"`
-	// Waiting are the names of servers that wait for an approval, for themselves or
-	// for tools; SignIn of those that ask for a sign-in, Failed of those that don't
-	// answer, Unconfined of those that run without a profile.
+	// Waiting are the names of the servers that wait for an approval, for themselves or
+	// for tools.
 	Waiting []string `json:"waiting"`
-	// The servers that ask for a sign-in.
+	// SignIn are the servers that ask for a sign-in.
 	SignIn []string `json:"sign_in"`
-	// The servers that don't answer.
+	// Failed are the servers that don't answer.
 	Failed []string `json:"failed"`
-	// The servers that run without a profile.
+	// Unconfined are the servers that run without a profile.
 	Unconfined []string `json:"unconfined"`
-	// Invalid is what of the files can't be used.
+	// Invalid is what of the files can't be used: an entry, or, without a name, a file.
 	Invalid []MCPInvalid `json:"invalid"`
 }
 
@@ -134,7 +141,7 @@ type MCPInvalid struct {
 	Source string `json:"source"`
 	// Name is that of the entry; absent for a file as a whole.
 	Name string `json:"name,omitempty"`
-	// Why. It holds no value of the file.
+	// Error says why. It holds no value of the file.
 	Error string `json:"error"`
 }
 
@@ -168,22 +175,23 @@ type RefusedRoot struct {
 
 // Children are the repositories in directories at the top of a root.
 type Children struct {
-	Root string `json:"root"` // its path
+	// Root is the path of that root.
+	Root string `json:"root"`
 	// Names are the directories that are looked into, in byte order.
 	Names []string `json:"names"`
-	// More is how many more repositories there are, Unasked how many directories weren't
-	// asked whether they are one.
+	// More is how many more repositories there are.
 	More int `json:"more" minimum:"0"`
-	// How many directories weren't asked whether they are one: the first 256 are.
+	// Unasked is how many directories weren't asked whether they are a repository: the first
+	// 256 are.
 	Unasked int `json:"unasked" minimum:"0"`
 }
 
 // Watch is how the agent notices changes.
 type Watch struct {
-	// Mode is "notify"; "degraded" where notifications don't work or not for
-	// all directories, so that all is polled; or "off".
+	// Mode is `notify`; `degraded` where notifications don't work, or not for all
+	// directories, so that everything is polled; or `off`.
 	Mode string `json:"mode" enum:"off,notify,degraded"`
-	// Directories counts those that are watched.
+	// Directories is how many directories are watched.
 	Directories int `json:"directories" minimum:"0"`
 	// Silent says that some are on a file system that doesn't report all
 	// changes, so that they are polled more often.
@@ -192,7 +200,7 @@ type Watch struct {
 	Error string `json:"error"`
 }
 
-// SkillFiles answers GET /api/v0/context/skill-files?id=.
+// SkillFiles are the files of a skill.
 type SkillFiles struct {
 	// ID is that of the skill.
 	ID string `json:"id"`
@@ -217,11 +225,11 @@ type SkillFile struct {
 type NewSource struct {
 	// An absolute path. `~` is the agent's home.
 	Path string `json:"path" minLength:"1" maxLength:"1024"`
-	// Persist keeps the source across restarts.
-	Persist bool `json:"persist,omitempty"`
+	// Persist says that the source is to be there again after a restart of the agent.
+	Persist bool `json:"persist,omitempty" default:"false"`
 }
 
-// AddedSource answers POST /api/v0/context/sources.
+// AddedSource is a source, and whether it is new.
 type AddedSource struct {
 	sources.Source
 	// Added is false when it was on the list already.

@@ -29,30 +29,28 @@ type Verdict struct {
 	NewReads []Read
 }
 
-// Pending is a module that waits for the operator. It is what the local API
-// shows.
+// Pending is a module that waits for the operator.
 type Pending struct {
 	// Name is the module's own.
 	Name string `json:"name"`
 	// Version is the module's own.
 	Version string `json:"version"`
-	// Path is the file.
+	// Path is that of the file.
 	Path string `json:"path"`
-	// SHA-256 of the file, in hexadecimal.
+	// Digest is SHA-256 of the file, in hexadecimal.
 	Digest string `json:"digest"`
 	// Reason is why it waits, in one line.
 	Reason string `json:"reason"`
-	// NewReads is what it reads beyond what was let run last; Reads is all.
+	// NewReads is what it reads beyond what was let run last.
 	NewReads []string `json:"new_reads"`
-	// All that it reads.
+	// Reads is all that it reads.
 	Reads []string `json:"reads"`
 	// GrantSecrets are the entries of the secret list that the configuration
 	// grants to it.
 	GrantSecrets []string `json:"grant_secrets"`
-	// ServingVersion and ServingDigest are of what runs meanwhile; empty when
-	// nothing of the file does.
+	// ServingVersion is that of what runs meanwhile; empty when nothing of the file does.
 	ServingVersion string `json:"serving_version"`
-	// ServingDigest is that of what runs meanwhile.
+	// ServingDigest is that of what runs meanwhile; empty when nothing of the file does.
 	ServingDigest string `json:"serving_digest"`
 }
 

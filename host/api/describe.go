@@ -109,9 +109,13 @@ type health struct {
 // about is what the description says beside the routes.
 func about() httpapi.About {
 	return httpapi.About{
-		Title:    "Waymark agent: local API",
-		Summary:  "What a workspace tells AI coding agents, and how the agent that keeps watch over it is doing.",
-		Text:     "The agent serves this API on a Unix socket (`$XDG_RUNTIME_DIR/waymark/w/ID.sock`, else `w/ID.sock` in `$XDG_STATE_HOME/waymark`, where ID is that of its workspace; `agent list` shows it, and see `agent run --listen`):\n\n    curl --unix-socket $XDG_RUNTIME_DIR/waymark/w/ID.sock http://agent/api/v0/status\n\nWho can open the socket is the user, and may read; what acts in the workspace needs a token there, too (see `docs/services.md`). A token that isn't valid is refused. Over TCP every request but `GET /healthz` needs the token of `--listen-token-file`, or one of those, and a `Host` header that names the address it came to. Requests of web pages of other origins are refused.\n\nErrors are always `{\"message\",\"detail\"}`. Codes that an operation doesn't name mean what they mean everywhere: 405 with `Allow`, 413 for a body over 64 KiB, 415 for a body that isn't `application/json`, 421 for an unknown `Host`, 503 while the agent is stopping. New members may be added to answers; unknown members in requests are refused.",
+		Title:   "Waymark agent: local API",
+		Summary: "What a workspace tells AI coding agents, and how the agent that keeps watch over it is doing.",
+		Text:    "The agent serves this API on a Unix socket (`$XDG_RUNTIME_DIR/waymark/w/ID.sock`, else `w/ID.sock` in `$XDG_STATE_HOME/waymark`, where ID is that of its workspace; `agent list` shows it, and see `agent run --listen`):\n\n    curl --unix-socket $XDG_RUNTIME_DIR/waymark/w/ID.sock http://agent/api/v0/status\n\nWho can open the socket is the user, and may read; what acts in the workspace needs a token there, too (see `docs/services.md`). A token that isn't valid is refused. Over TCP every request but `GET /healthz` needs the token of `--listen-token-file`, or one of those, and a `Host` header that names the address it came to. Requests of web pages of other origins are refused.\n\nErrors are always `{\"message\",\"detail\"}`. Codes that an operation doesn't name mean what they mean everywhere: 405 with `Allow`, 413 for a body over 64 KiB, 415 for a body that isn't `application/json`, 421 for an unknown `Host`, 503 while the agent is stopping. New members may be added to answers; unknown members in requests are refused.",
+		Servers: []httpapi.Address{
+			{URL: "http://agent", Text: "Over the Unix socket any host will do."},
+			{URL: "http://127.0.0.1:7879", Text: "With `agent run --listen tcp:127.0.0.1:7879 --listen-token-file FILE`."},
+		},
 		Groups:   []httpapi.Group{{Name: "context", Text: "What was found, and where it is looked for."}, {Name: "agent", Text: "How the agent is doing."}},
 		Schemes:  httpapi.AgentSchemes(),
 		Security: httpapi.AgentReads(),

@@ -12,8 +12,8 @@ type About struct {
 	// Title is required, in the words of a heading; Summary and Text, which is
 	// Markdown, may be empty.
 	Title, Summary, Text string
-	// Server is the URL at which it is by default.
-	Server string
+	// Servers are where it is by default.
+	Servers []Address
 	// Groups are the groups of operations, with what they are about. Operations without
 	// one belong to the first.
 	Groups []Group
@@ -31,6 +31,9 @@ type About struct {
 	// of a stream, the messages of a WebSocket.
 	Messages []any
 }
+
+// Address is where an API is, and when; Text may be empty.
+type Address struct{ URL, Text string }
 
 // Group is a group of operations, "tag" in OpenAPI.
 type Group struct{ Name, Text string }
@@ -81,7 +84,7 @@ type Answer struct {
 	Body any
 	// Headers is a struct, of which each field is a header: its tag "header" has the name.
 	Headers any
-	// Examples are bodies, by a word each; one alone needs no name.
+	// Example is one of the body.
 	Example any
 }
 

@@ -135,8 +135,12 @@ func (g *generator) about(first bool) {
 		if about.Text != "" {
 			spec.Info.WithDescription(about.Text)
 		}
-		if about.Server != "" {
-			spec.WithServers(openapi31.Server{URL: about.Server})
+		for _, server := range about.Servers {
+			s := openapi31.Server{URL: server.URL}
+			if server.Text != "" {
+				s.WithDescription(server.Text)
+			}
+			spec.Servers = append(spec.Servers, s)
 		}
 	}
 	for _, group := range about.Groups {

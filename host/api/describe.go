@@ -91,7 +91,7 @@ type (
 	// tagged is of what has a version.
 	tagged struct {
 		// Names what is answered, for If-None-Match.
-		Tag string `header:"ETag"`
+		Tag string `header:"ETag" example:"\"8f14e45fceea167a-3\""`
 	}
 	// located is of what was made.
 	located struct {
@@ -122,7 +122,7 @@ func about() httpapi.About {
 		Errors: map[int]string{
 			http.StatusBadRequest:         "The request can't be understood, or what it asks for isn't allowed; `detail` says why.",
 			http.StatusUnauthorized:       "Over TCP, without the right token; over the socket, with a wrong one, or without one that is needed.",
-			http.StatusNotFound:           "There is no such thing, or it has no payload.",
+			http.StatusNotFound:           "There is no such thing.",
 			http.StatusTooManyRequests:    "64 requests wait already.",
 			http.StatusServiceUnavailable: "The agent is stopping.",
 			http.StatusGatewayTimeout:     "It took longer than the caller waits.",
@@ -156,7 +156,7 @@ func operations() map[string]*httpapi.Operation {
 		},
 		"GET /api/v0/status": {
 			ID: "status", Group: "agent", Summary: "How is the agent doing?",
-			Answers: []httpapi.Answer{httpapi.OK("How it is doing at this moment.", types.Status{})},
+			Answers: []httpapi.Answer{{Code: http.StatusOK, Text: "How it is doing at this moment.", Body: types.Status{}, Example: json.RawMessage(`{"pid": 4711, "agent_version": "v0.3.0", "started_at": "2026-09-01T08:00:00Z", "uptime_seconds": 61.5, "roots": ["/home/me/project"], "version": 3, "resources": 7, "push": {"peer": "unix:/run/waymark/hub.sock", "state": "connected", "protocol": "waymark.v1", "last_accepted": {"version": 3, "hash": "9f86d081884c7d659a2feaa0c55ad015a3bf4f1b2b0b822cd15d6c15b0f00a08", "at": "2026-09-01T08:01:00Z"}, "last_error": "", "held_back": {"count": 0, "reasons": {}}, "mended": 0, "reverse": {"state": "open", "last_error": ""}}, "discovery": {"phase": "complete", "sources": []}, "snapshot_error": "", "workspace": "5fa0e1c0f3a4", "hub": "", "hub_holder": false, "watch": {"mode": "notify", "directories": 14, "silent": false, "error": ""}, "plugins": [], "held": false, "config_error": ""}`)}},
 			Errors:  []int{http.StatusUnauthorized},
 		},
 		"GET /api/v0/plugins": {
@@ -173,7 +173,7 @@ func operations() map[string]*httpapi.Operation {
 		"GET /api/v0/plugins/waiting": {
 			ID: "waitingPlugins", Group: "agent", Summary: "The modules that wait for an approval",
 			Text:    "A module that reads more than the one before it, that would take over secrets which were granted to another file, or that isn't the file that the configuration pins, isn't used until it is approved.",
-			Answers: []httpapi.Answer{httpapi.OK("All of them; usually none.", []approvals.Pending{})},
+			Answers: []httpapi.Answer{{Code: http.StatusOK, Text: "All of them; usually none.", Body: []approvals.Pending{}, Example: json.RawMessage(`[{"name": "acme-rules", "version": "1.3.0", "path": "/etc/waymark/plugins/acme.wasm", "digest": "2c26b46b68ffc68ff99b453c1d30413413422d706483bfa0f98a5e886266e7ae", "reason": "it reads more than before: docs/**", "new_reads": ["docs/**"], "reads": [".acme", "docs/**"], "grant_secrets": [], "serving_version": "1.2.0", "serving_digest": "fcde2b2edba56bf408601fb721fe9b5c338d10ee429ea04fae5511b68fbf8fb9"}]`)}},
 			Errors:  []int{http.StatusUnauthorized},
 		},
 		"POST /api/v0/plugins/approve": {
@@ -188,7 +188,7 @@ func operations() map[string]*httpapi.Operation {
 			Text:   "The set of all resources, without their payloads. Versions begin with 1 each time the agent starts; version 0 means that there is no snapshot yet. The ETag names the version *and* the life of the agent.\n\nTo follow all changes: ask with `wait`, sending the last ETag as `If-None-Match`. The answer comes as soon as there is a snapshot that the ETag doesn't name (at once, when the agent was restarted in the meantime), or it is 304 when the time is up. Without an ETag, `after` says which version is known; the answer is 200 in any case then, so compare versions. Snapshots that are replaced while nobody waits are skipped.\n\nWho asks early gets a snapshot whose `discovery` is pending: more is still to come, from MCP servers that are being connected, say, or modules that are loaded. Ask with `wait` and `discovery=complete` to get what there is once that is over. No answer may be stored (`Cache-Control: no-store`), and an ETag names a version, which moves with each change of the discovery.",
 			Params: snapshotParams{},
 			Answers: []httpapi.Answer{
-				{Code: http.StatusOK, Text: "The snapshot.", Body: snapshot.Snapshot{}, Headers: tagged{}},
+				{Code: http.StatusOK, Text: "The snapshot.", Body: snapshot.Snapshot{}, Headers: tagged{}, Example: json.RawMessage(`{"version": 3, "aggregate_hash": "9f86d081884c7d659a2feaa0c55ad015a3bf4f1b2b0b822cd15d6c15b0f00a08", "payload_bytes": 512, "snapshot_error": "", "discovery": {"phase": "complete", "sources": [{"id": "mcp_server:/home/me/project/.mcp.json#docs", "name": "docs", "outcome": "needs_approval", "error": "approve it: agent mcp approve docs"}]}, "resources": [{"id": "skill:/home/me/project/.agents/skills/foo", "kind": "skill", "source": "/home/me/project/.agents/skills/foo", "source_path": "", "name": "foo", "description": "Does foo", "status": "ok", "error": "", "stale": false, "content_hash": "2c26b46b68ffc68ff99b453c1d30413413422d706483bfa0f98a5e886266e7ae", "size_bytes": 512, "resolver": "waymark/context@1.0.0", "attributes": {"globs": ["**/*.ts"]}, "convention": "agents-skills", "readers": ["codex", "cursor"], "scope": "project", "findings": [{"code": "description-missing", "severity": "warning", "message": "it has no description"}]}], "plugins": [{"name": "waymark", "version": "1.0.0", "digest": "fcde2b2edba56bf408601fb721fe9b5c338d10ee429ea04fae5511b68fbf8fb9", "path": "builtin", "state": "ready", "error": "", "resolvers": ["instructions", "skills", "mcp-config"]}]}`)},
 				{Code: http.StatusNotModified, Text: "There is no other than the one that `If-None-Match` names.", Headers: tagged{}},
 			},
 			Errors: []int{http.StatusBadRequest, http.StatusUnauthorized, http.StatusTooManyRequests, http.StatusServiceUnavailable},
@@ -207,8 +207,9 @@ func operations() map[string]*httpapi.Operation {
 			Answers: []httpapi.Answer{
 				{Code: http.StatusOK, Text: "The payload: `text/plain` where it is UTF-8 without NUL, else `application/octet-stream`; never anything else, whatever the file is.", Body: httpapi.Contents{httpapi.Content("text/plain"), httpapi.Content("application/octet-stream")}, Headers: tagged{}},
 				{Code: http.StatusNotModified, Text: "It is the one that `If-None-Match` names."},
+				httpapi.Refuse(http.StatusNotFound, "There is no such thing, or it has no payload.", "the resource has no payload: oversize: 81920 bytes, at most 65536 are pushed"),
 			},
-			Errors: []int{http.StatusBadRequest, http.StatusUnauthorized, http.StatusNotFound},
+			Errors: []int{http.StatusBadRequest, http.StatusUnauthorized},
 		},
 		"GET /api/v0/context/why": {
 			ID: "why", Group: "context", Summary: "Is this file in the context, and if not, why?",
@@ -284,13 +285,13 @@ func operations() map[string]*httpapi.Operation {
 			Text:    "A directory, or one file, to look into. It need not exist yet. With its links resolved it must lie in the home or in the working directory.",
 			Body:    types.NewSource{},
 			Example: json.RawMessage(`{"path": "/home/me/notes", "persist": true}`),
-			Answers: []httpapi.Answer{{Code: http.StatusCreated, Text: "It is on the list; `added` tells whether it is new there.", Body: types.AddedSource{}, Headers: located{}}},
+			Answers: []httpapi.Answer{{Code: http.StatusCreated, Text: "It is on the list; `added` tells whether it is new there.", Body: types.AddedSource{}, Headers: located{}, Example: json.RawMessage(`{"path": "/home/me/notes", "exists": true, "persisted": false, "origin": "api", "error": "", "added": true}`)}},
 			Errors:  []int{http.StatusUnauthorized, http.StatusForbidden, http.StatusServiceUnavailable, http.StatusGatewayTimeout},
 		},
 		"GET /api/v0/context/sources/{path}": {
 			ID: "showSource", Group: "context", Summary: "One source",
 			Params:  showSourceParams{},
-			Answers: []httpapi.Answer{httpapi.OK("The source.", sources.Source{})},
+			Answers: []httpapi.Answer{{Code: http.StatusOK, Text: "The source.", Body: sources.Source{}, Example: json.RawMessage(`{"path": "/home/me/notes", "exists": true, "persisted": false, "origin": "api", "error": ""}`)}},
 			Errors:  []int{http.StatusBadRequest, http.StatusUnauthorized, http.StatusNotFound},
 		},
 		"DELETE /api/v0/context/sources/{path}": {

@@ -344,7 +344,11 @@ func (g *generator) headers(of any, all map[string]openapi31.HeaderOrReference) 
 		if all == nil {
 			all = map[string]openapi31.HeaderOrReference{}
 		}
-		all[f.Tag.Get("header")] = openapi31.HeaderOrReference{Header: new(openapi31.Header).WithDescription(g.describe(f)).WithSchema(g.tagged(schema, f))}
+		h := new(openapi31.Header).WithDescription(g.describe(f)).WithSchema(g.tagged(schema, f))
+		if example := f.Tag.Get("example"); example != "" {
+			h.WithExample(value(example, f.Type))
+		}
+		all[f.Tag.Get("header")] = openapi31.HeaderOrReference{Header: h}
 	}
 	return all, nil
 }

@@ -43,10 +43,10 @@ type SourceOutcome struct {
 	ID string `json:"id"`
 	// Name is what the source is called.
 	Name string `json:"name"`
-	// `pending`, `connected`, `cached` (what it last offered is known; it doesn't run),
-	// `failed`, `needs_approval`, `needs_authorization`, `switched_off`, `listed` (it isn't
-	// among those that are connected), or a word of a newer agent. Only `pending` keeps the
-	// phase pending.
+	// Outcome is `pending`, `connected`, `cached` (what it last offered is known; it doesn't
+	// run), `failed`, `needs_approval`, `needs_authorization`, `switched_off`, `listed` (it
+	// isn't among those that are connected), or a word of a newer agent. Only `pending` keeps
+	// the phase pending.
 	Outcome Outcome `json:"outcome"`
 	// Error says for a person why it has failed, or what to do; at most 4 KiB.
 	Error string `json:"error,omitempty"`

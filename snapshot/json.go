@@ -10,41 +10,41 @@ import (
 
 // ResourceJSON is one find of an agent, without its payload.
 type ResourceJSON struct { // MarshalJSON writes it, and descriptions are made of it
-	// `kind:source`, and `#key` where one source holds several.
+	// ID is `kind:source`, and `#key` where one source holds several.
 	ID string `json:"id"`
 	// Kind is what it is.
 	Kind abi.Kind `json:"kind"`
-	// The link-free absolute path of what it is about; for a skill, its directory.
+	// Source is the link-free absolute path of what it is about; for a skill, its directory.
 	Source string `json:"source"`
-	// The user's source that led here; empty for the others.
+	// SourcePath is the user's source that led here; empty for the others.
 	SourcePath string `json:"source_path"`
 	// Name is what it is called; empty where it has none.
 	Name string `json:"name"`
 	// Description is what it says that it is for.
 	Description string `json:"description"`
-	// Only `ok` resources have a payload.
+	// Status is the agent's verdict on it. Only `ok` resources have a payload.
 	Status Status `json:"status"`
-	// Why the status isn't `ok`.
+	// Error says for a person why the status isn't `ok`; empty where it is.
 	Error string `json:"error"`
-	// The resolver failed, and this is its last good find.
+	// Stale says that the resolver failed, and that this is its last good find.
 	Stale bool `json:"stale"`
-	// SHA-256 of the whole file up to 16 MiB, beyond that of `large:size:mtime-ns`; empty
-	// where nothing could be read.
+	// ContentHash is SHA-256 of the whole file up to 16 MiB, beyond that of
+	// `large:size:mtime-ns`; empty where nothing could be read.
 	ContentHash Hash `json:"content_hash"`
-	// SizeBytes is the length of the file.
+	// SizeBytes is the length of the whole content, whatever was kept of it.
 	SizeBytes int64 `json:"size_bytes" minimum:"0"`
-	// `module/resolver@version`.
+	// Resolver is `module/resolver@version`; empty for other agents than Waymark's.
 	Resolver string `json:"resolver"`
-	// What the resolver adds.
+	// Attributes are what the resolver adds.
 	Attributes Attributes `json:"attributes"`
-	// The id of the convention by which it was found; empty where there is none. Neither this
-	// nor `readers`, `scope` and `findings` is part of the aggregate hash.
+	// Convention is the id of the convention by which it was found; empty where there is none.
+	// Neither this nor Readers, Scope and Findings is part of the aggregate hash.
 	Convention string `json:"convention"`
-	// The ids of the agents that read it.
+	// Readers are the ids of the agents that read it.
 	Readers Names `json:"readers"`
-	// Whose it is; empty where that isn't known.
+	// Scope says whose it is; empty where that isn't known.
 	Scope Scope `json:"scope"`
-	// What there is to know about it though it is there all the same.
+	// Findings are what there is to know about it though it is there all the same.
 	Findings Findings `json:"findings"`
 }
 

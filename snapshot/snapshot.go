@@ -47,8 +47,9 @@ type Plugin struct {
 	Digest string `json:"digest"`
 	// Path is that of the file, or `builtin` for the module that the agent brings along.
 	Path string `json:"path"`
-	// `quarantined`: not run until `POST /api/v0/plugins/retry`, or, in answers about the
-	// agent but not in snapshots, resting between two tries.
+	// State is where it is in its life. `quarantined`: not run until
+	// `POST /api/v0/plugins/retry`, or, in answers about the agent but not in snapshots,
+	// resting between two tries.
 	State PluginState `json:"state"`
 	// Error says what is wrong with it; empty when nothing is.
 	Error string `json:"error"`

@@ -81,8 +81,8 @@ type Agent struct {
 	// agent has pushed. An agent of an older version, which doesn't say so, counts as
 	// complete.
 	Discovery snapshot.Summary `json:"discovery"`
-	// Hostname, Root and AgentVersion are what the agent says of itself; empty for older
-	// agents.
+	// Hostname is that of the agent's machine. Like Root and AgentVersion, the agent says it
+	// of itself; empty for older agents.
 	Hostname string `json:"hostname"`
 	// Root is the workspace's directory.
 	Root string `json:"root"`

@@ -39,6 +39,7 @@ const (
 
 // Request asks what a client would see that is started where the agent works.
 type Request struct {
+	// Client is the id of the coding agent.
 	Client string `json:"client"`
 }
 
@@ -47,17 +48,19 @@ type Request struct {
 type Answer struct {
 	// Client is the coding agent.
 	Client string `json:"client"`
-	// What its makers call it.
+	// Name is what its makers call it.
 	Name string `json:"name"`
-	// The version that the rules are of.
+	// Version is the one of the coding agent that the rules are of.
 	Version string `json:"version"`
-	// The rules are compared with the program itself; otherwise they follow its documentation.
+	// Judged says that the rules are compared with the program itself; otherwise they follow
+	// its documentation.
 	Judged bool `json:"judged"`
-	// The directory that it is started in.
+	// Root is the directory that it would be started in: the agent's.
 	Root string `json:"root"`
-	// The directory that it takes for the top of the project, as far as the hub may know.
+	// Project is the directory that it takes for the top of the project, as far as the hub may
+	// know.
 	Project string `json:"project"`
-	// What it sees, in its order; then what it leaves out.
+	// Items are what it sees, in its order; then what it leaves out.
 	Items []Item `json:"items"`
 	// Budget is what there is room for, and what is used.
 	Budget Budget `json:"budget"`
@@ -80,40 +83,40 @@ type Known struct {
 
 // Item is one thing that a client sees or leaves out.
 type Item struct {
-	// Of the resource, which the newest snapshot may have.
+	// ID is that of the resource, which the newest snapshot may have.
 	ID string `json:"id"`
 	// Kind is that of the resource.
 	Kind string `json:"kind"`
-	// Of the file, absolute.
+	// Path is that of the file, absolute.
 	Path string `json:"path"`
-	// What the coding agent calls it; empty for instructions.
+	// Name is what the coding agent calls it; empty for instructions.
 	Name string `json:"name"`
-	// What it would take with nothing cut: of instructions the text, of others the line in a
-	// list.
+	// Bytes is what it would take with nothing cut: of instructions the text, of others the
+	// line in a list.
 	Bytes int64 `json:"bytes" minimum:"0"`
-	// What it takes: an estimate, one for four bytes.
+	// Tokens is what it takes: an estimate, one for four bytes.
 	Tokens int64 `json:"tokens" minimum:"0"`
 	// Included says that it is there at the start.
 	Included bool `json:"included"`
-	// How many of the bytes are cut off; all, where there is no room for it.
+	// CutBytes is how many of the bytes are cut off; all, where there is no room for it.
 	CutBytes int64 `json:"cut_bytes" minimum:"0"`
-	// In a word, why it isn't there or not whole; docs/clients.md lists them.
+	// Reason says in a word why it isn't there or not whole; docs/clients.md lists them.
 	Reason string `json:"reason,omitempty"`
-	// The same for a person.
+	// Detail says the same for a person.
 	Detail string `json:"detail,omitempty"`
 }
 
 // Budget is what there is room for, and what is used; 0 for no bound.
 type Budget struct {
-	// What all instructions may have together; 0: no bound.
+	// InstructionBytes is what all instructions may have together; 0: no bound.
 	InstructionBytes int64 `json:"instruction_bytes" minimum:"0"`
 	// UsedBytes is what they take.
 	UsedBytes int64 `json:"used_bytes" minimum:"0"`
-	// What the list of skills may have; 0: no bound.
+	// SkillTokens is what the list of skills may have; 0: no bound.
 	SkillTokens int64 `json:"skill_tokens" minimum:"0"`
-	// The context of which that is a share.
+	// WindowTokens is the context of which SkillTokens is a share.
 	WindowTokens int64 `json:"window_tokens" minimum:"0"`
-	// What the list takes, with the coding agent's own skills: an estimate.
+	// UsedTokens is what the list of skills takes, with the coding agent's own: an estimate.
 	UsedTokens int64 `json:"used_tokens" minimum:"0"`
 	// Builtin counts the coding agent's own skills.
 	Builtin int `json:"builtin_skills" minimum:"0"`

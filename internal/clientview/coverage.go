@@ -44,11 +44,11 @@ type CoverageGroup struct {
 
 // CoverageFile is one file that isn't used.
 type CoverageFile struct {
-	// Absolute; it may lead through links.
+	// Path is absolute; it may lead through links.
 	Path string `json:"path"`
 	// As is what agents call such files; may be empty.
 	As string `json:"as"`
-	// The ids of the agents that read it.
+	// Readers are the ids of the agents that read it.
 	Readers []string `json:"readers"`
 }
 

@@ -49,9 +49,9 @@ type StartProcess struct {
 // TerminalSize is in characters.
 type TerminalSize struct {
 	// Rows are the lines.
-	Rows uint16 `json:"rows" minimum:"0" maximum:"65535"`
+	Rows uint16 `json:"rows"`
 	// Cols are the characters of a line.
-	Cols uint16 `json:"cols" minimum:"0" maximum:"65535"`
+	Cols uint16 `json:"cols"`
 }
 
 // StartedProcess answers a start.

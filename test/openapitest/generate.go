@@ -6,6 +6,7 @@ import (
 	"flag"
 	"fmt"
 	"maps"
+	"math"
 	"net/http"
 	"os"
 	"reflect"
@@ -515,6 +516,9 @@ func (g *generator) schema(params jsonschema.InterceptSchemaParams) (stop bool, 
 	t := params.Value.Type()
 	for t.Kind() == reflect.Pointer {
 		t = t.Elem()
+	}
+	if params.Processed && t.Kind() == reflect.Uint16 {
+		params.Schema.WithMaximum(math.MaxUint16) // what is greater can't be decoded
 	}
 	if !params.Processed || !strings.HasPrefix(t.PkgPath(), "waymark/") {
 		return false, nil

@@ -256,7 +256,7 @@ func TestPlan(t *testing.T) {
 		expect(t, p, map[string][]op{
 			"ok": slices.Concat(ops("write", plan, "/dev/null"), ops("overwrite", plan), ops("truncate", plan), ops("read", plan, h+"/proj/main.go", h+"/proj/.env", "/etc/passwd"),
 				ops("create", tmp+"/new"), ops("list", h, h+"/proj"), []op{{"pair", strconv.Itoa(syscall.SOCK_STREAM)}, {"make", tmp + "/file"}}),
-			"no": slices.Concat(ops("write", h+"/proj/main.go", h+"/other/file", h+"/.gitconfig"), ops("truncate", h+"/proj/main.go"), ops("create", h+"/proj/new", h+"/new", "/tmp/new", "/dev/shm/new"),
+			"no": slices.Concat(ops("write", h+"/proj/main.go", h+"/other/file", h+"/.gitconfig"), ops("truncate", h+"/proj/main.go"), ops("create", h+"/proj/new", h+"/new", "/tmp/new-"+strconv.Itoa(os.Getpid()), "/dev/shm/new"),
 				ops("remove", plan, h+"/proj/main.go"), ops("read", h+"/.ssh/id_ed25519", h+"/proj/key", h+"/.local/state/waymark/key"),
 				[]op{
 					{"rename", tmp + "/x", plan}, {"rename", tmp + "/x", h + "/proj/x"}, {"rename", plan, tmp + "/plan"}, {"rename", h + "/proj/main.go", tmp + "/main.go"},

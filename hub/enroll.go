@@ -17,8 +17,7 @@ import (
 const maxAgentName = 128
 
 // newEnroll makes the one route of the API that isn't for readers: POST
-// /api/v0/enroll, for who has a code or a key in the place of a token. It is described
-// in describe.go of package consumer, with the rest. Nobody guesses a code while it is valid,
+// /api/v0/enroll, for who has a code or a key in the place of a token. Nobody guesses a code while it is valid,
 // and whoever tries gets no more than a connection without a token.
 func (h *Hub) newEnroll() http.Handler {
 	return httpapi.New(httpapi.Options{
@@ -37,7 +36,24 @@ func (h *Hub) newEnroll() http.Handler {
 			}
 			return nil
 		},
-	}, httpapi.Service{Routes: []httpapi.Route{{Method: http.MethodPost, Pattern: enrollPath, Handle: h.enroll, Failed: "the agent is not enrolled"}}})
+	}, h.enrollService())
+}
+
+func (h *Hub) enrollService() httpapi.Service {
+	return httpapi.Service{About: httpapi.About{Groups: []httpapi.Group{{Name: "agents"}}}, Routes: []httpapi.Route{{
+		Method: http.MethodPost, Pattern: enrollPath, Handle: h.enroll, Failed: "the agent is not enrolled", Operation: &httpapi.Operation{
+			ID: "enroll", Summary: "An agent of one's own, with a code or a key",
+			Text:     "Makes an agent that isn't there yet, and a token for it. Whoever enrolls makes the token (`wma_` and 32 random bytes in base64url) and sends its SHA-256 alone; to ask again with the same, when the answer was lost, is safe. A code or key opens nothing else, and a token of whatever role doesn't open this.",
+			Body:     api.Enrollment{},
+			Security: []string{"enrollment"},
+			Answers: []httpapi.Answer{
+				{Code: http.StatusCreated, Text: "It is enrolled.", Body: api.Enrolled{}},
+				httpapi.Refuse(http.StatusUnauthorized, "The code or key is wrong, used up, expired or revoked.", ""),
+				httpapi.Refuse(http.StatusForbidden, "The request comes from a page of another origin.", ""),
+				httpapi.Refuse(http.StatusConflict, "The code is for an agent that exists already.", ""),
+			},
+		},
+	}}}
 }
 
 const enrollPath = api.Root + "/enroll"

@@ -268,7 +268,7 @@ func long(n int) string { return strings.Repeat("x", n) }
 // document is the description of the API.
 func document(t *testing.T) []byte {
 	t.Helper()
-	text, err := os.ReadFile("consumer/openapi.json")
+	text, err := os.ReadFile("openapi.json")
 	if err != nil {
 		t.Fatal(err)
 	}

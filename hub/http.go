@@ -1,6 +1,7 @@
 package hub
 
 import (
+	_ "embed" // the document
 	"net/http"
 	"net/netip"
 	"strings"
@@ -64,11 +65,16 @@ func (h *Hub) Handler() http.Handler {
 	})
 }
 
-// newConsumer makes the API for readers.
+//go:generate go test -run ^TestDocument$ -count=1 . -update-openapi
+
+//go:embed openapi.json
+var document []byte
+
+// newConsumer makes the API for readers. Its document describes where agents enroll, too.
 func (h *Hub) newConsumer(limits consumer.Limits) *consumer.API {
 	return consumer.New(consumer.Options{
 		Store: h.store, Lookup: h.lookup, Session: h.lookupSession, Connected: h.connected, Services: []httpapi.Service{h.loginService(), h.newChat().Service()},
-		ClientContext: h.clientContext, Coverage: h.coverage, Pinned: h.keepManifests, Limits: limits, Logger: h.log, Now: h.now,
+		ClientContext: h.clientContext, Coverage: h.coverage, Pinned: h.keepManifests, Limits: limits, Logger: h.log, Now: h.now, Document: document,
 	})
 }
 

@@ -45,10 +45,15 @@ func (h *Hub) newPage(database string) *page.Page {
 	})
 }
 
-// loginService has the route that makes links to the page. It is described with
-// the rest of the API for readers, in describe.go of package consumer.
+// loginService has the route that makes links to the page.
 func (h *Hub) loginService() httpapi.Service {
-	return httpapi.Service{Routes: []httpapi.Route{{Method: http.MethodPost, Pattern: api.Root + "/login", Handle: h.makeLink}}}
+	return httpapi.Service{About: consumer.About("page"), Routes: []httpapi.Route{{
+		Method: http.MethodPost, Pattern: api.Root + "/login", Handle: h.makeLink, Operation: &httpapi.Operation{
+			ID: "login", Summary: "A link that opens the page in a browser",
+			Answers: []httpapi.Answer{{Code: http.StatusCreated, Text: "The link works once, and begins a session in a browser. Whoever has it can read what the token shows: it is a secret.", Body: api.Login{}}},
+			Errors:  []int{http.StatusUnauthorized, http.StatusForbidden},
+		},
+	}}}
 }
 
 // makeLink makes a one-time URL for the page: POST /api/v0/login.

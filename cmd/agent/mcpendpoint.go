@@ -38,7 +38,7 @@ func (s *services) serveMCP() httpapi.Service {
 	}
 	gone := httpapi.Answer{Code: http.StatusNotFound, Text: "There is no such session any more: begin one.", Body: httpapi.Content("text/plain")}
 	return httpapi.Service{
-		About: httpapi.About{Groups: []httpapi.Group{{Name: "chats", Text: "The workspace for clients that speak MCP."}}, Security: httpapi.AgentReads()},
+		About: httpapi.AgentAbout("chats", "The workspace for clients that speak MCP."),
 		Routes: []httpapi.Route{
 			route(http.MethodPost, &httpapi.Operation{
 				ID: "sendMCP", Summary: "Send a message of MCP", Body: map[string]any{},

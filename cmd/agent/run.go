@@ -392,7 +392,7 @@ func (d *daemon) listen(ctx context.Context) error {
 	timeout := d.app.timeout
 	opts.Backend, opts.Metrics, opts.Logger, opts.WriteTimeout = d, d.metricsHandler(), d.log, timeout
 	d.services.mount(&opts)
-	handler := api.Handler(opts)
+	handler := api.New(opts)
 	server := &httpapi.Server{Handler: handler, Logger: d.log, HeaderTimeout: timeout, ReadTimeout: timeout, WriteTimeout: timeout}
 	d.serve = d.serveInside(handler, func(ctx context.Context) error { return server.Serve(ctx, l) })
 	return nil

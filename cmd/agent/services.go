@@ -203,8 +203,15 @@ func (s *services) authenticate(r *http.Request, token string) (context.Context,
 	return access.With(ctx, grant), true
 }
 
-// mount has the local API serve all of them.
+//go:generate go test -tags openapi -run ^TestDocument$ -count=1 . -update-openapi
+
+//go:embed openapi.json
+var document []byte
+
+// mount has the local API serve all of them, and describe them: also what the configuration
+// switches off.
 func (s *services) mount(opts *api.Options) {
+	opts.Document = document
 	opts.Authenticate = s.authenticate
 	opts.Guard = access.Guard
 	always := func(*config.Services) bool { return true }
@@ -266,22 +273,10 @@ func (s *services) gated(key string, on func(*config.Services) bool, service htt
 	return service
 }
 
-//go:generate go test -run TestDocument -count=1 . -update-openapi
-
-//go:embed openapi.json
-var ownDocument []byte
-
-// Groups of operations, as those of package api.
-var (
-	ofContext = []httpapi.Group{{Name: "context", Text: "What was found, and where it is looked for."}}
-	ofAgent   = []httpapi.Group{{Name: "agent", Text: "How the agent is doing."}}
-)
-
-// own are the routes of the program itself. Their document is that of stopping and of
-// MCP, too.
+// own are the routes of the program itself.
 func (s *services) own() httpapi.Service {
 	return httpapi.Service{
-		About: httpapi.About{Title: "Waymark agent: the program", Groups: ofContext, Schemes: httpapi.AgentSchemes(), Security: httpapi.AgentReads()},
+		About: httpapi.AgentAbout("context", ""),
 		Routes: []httpapi.Route{
 			{Method: http.MethodGet, Pattern: ws.PathContextConfig, Handle: s.contextConfig, Failed: "the context configuration is not known", Operation: &httpapi.Operation{
 				ID: "contextConfig", Summary: "Where context is looked for, by CODER_AGENT_EXP_*",
@@ -290,7 +285,6 @@ func (s *services) own() httpapi.Service {
 				Errors:  []int{http.StatusUnauthorized},
 			}},
 		},
-		Document: ownDocument,
 	}
 }
 
@@ -299,7 +293,7 @@ func (s *services) own() httpapi.Service {
 const stopWait = time.Minute
 
 func (s *services) stopping() httpapi.Service {
-	return httpapi.Service{About: httpapi.About{Groups: ofAgent, Security: []string{"control"}}, Routes: []httpapi.Route{
+	return httpapi.Service{About: httpapi.AgentAbout("agent", ""), Routes: []httpapi.Route{
 		{Method: http.MethodPost, Pattern: ws.PathStop, Scope: string(access.ScopeStop), Effect: httpapi.Acts, Handle: s.stop, Failed: "the agent was not stopped", Timeout: stopWait, Operation: &httpapi.Operation{
 			ID: "stop", Summary: "End the agent and everything that it holds",
 			Text:    "Processes that chats have started are ended with it, detached ones included, which SIGTERM and a restart don't do. The answer comes when they have ended; the agent ends after it. The body is empty, or an empty object. Needs the scope `stop`.",

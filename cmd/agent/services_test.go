@@ -28,7 +28,7 @@ import (
 
 // newTestServices makes the services of a workspace as a daemon does, without the
 // engine.
-func newTestServices(t *testing.T) (*services, http.Handler) {
+func newTestServices(t *testing.T) (*services, *api.API) {
 	t.Helper()
 	home := t.TempDir()
 	root := filepath.Join(home, "ws")
@@ -76,7 +76,7 @@ func newTestServices(t *testing.T) (*services, http.Handler) {
 	})
 	opts := api.Options{Backend: apitest.New(), Token: listenToken}
 	d.services.mount(&opts)
-	return d.services, api.Handler(opts)
+	return d.services, api.New(opts)
 }
 
 const listenToken = "the token of --listen-token-file"

@@ -83,6 +83,8 @@ type Options struct {
 	// Services are served in addition to the API's own routes, under the same
 	// guard.
 	Services []httpapi.Service
+	// Document describes the API with Services, in OpenAPI 3.1.
+	Document []byte
 	// Authenticate returns the context of a request that shows a token, for
 	// Services, and whether the token is valid; nil means that Token is the only
 	// one. It is asked for Token too, and what it says of that is only its context.

@@ -28,7 +28,7 @@ func BenchmarkSnapshot(b *testing.B) {
 			Description: strings.Repeat("does something ", 20), Status: snapshot.StatusOK, Resolver: "waymark/context@1.0.0",
 		})
 	}
-	h := api.Handler(api.Options{Backend: large{apitest.New(), s}})
+	h := api.New(api.Options{Backend: large{apitest.New(), s}})
 	etag := serve(h, request("HEAD", snapshotPath, "")).Header.Get("ETag")
 	b.Run("new", func(b *testing.B) {
 		for b.Loop() {

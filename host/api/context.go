@@ -21,7 +21,7 @@ import (
 )
 
 // getSnapshot answers GET /api/v0/context/snapshot.
-func (h *handler) getSnapshot(c *httpapi.Call) error {
+func (h *API) getSnapshot(c *httpapi.Call) error {
 	wait, _, err := c.Duration("wait", h.opts.MaxWait)
 	if err != nil {
 		return err
@@ -48,7 +48,7 @@ func (h *handler) getSnapshot(c *httpapi.Call) error {
 
 // wait returns when there is a snapshot that the client doesn't have, or after that
 // time. Where it has to be complete, one whose discovery is pending doesn't do.
-func (h *handler) wait(c *httpapi.Call, d time.Duration, after uint64, complete bool) error {
+func (h *API) wait(c *httpapi.Call, d time.Duration, after uint64, complete bool) error {
 	return h.waiting(c, d, func(ctx context.Context) error {
 		for held := h.held(c, after); ; {
 			s, err := h.opts.Backend.Wait(ctx, held)
@@ -67,7 +67,7 @@ func (h *handler) wait(c *httpapi.Call, d time.Duration, after uint64, complete 
 
 // waiting lets do wait for as long as d. There are at most Options.MaxWaits such
 // requests.
-func (h *handler) waiting(c *httpapi.Call, d time.Duration, do func(context.Context) error) error {
+func (h *API) waiting(c *httpapi.Call, d time.Duration, do func(context.Context) error) error {
 	select {
 	case h.waits <- struct{}{}:
 		defer func() { <-h.waits }()
@@ -81,7 +81,7 @@ func (h *handler) waiting(c *httpapi.Call, d time.Duration, do func(context.Cont
 // held returns the version that the client has. An ETag says it better than
 // the number: it shows when the version is one of an earlier life of the agent,
 // and so does a number that hasn't been reached. Everything is newer then.
-func (h *handler) held(c *httpapi.Call, after uint64) uint64 {
+func (h *API) held(c *httpapi.Call, after uint64) uint64 {
 	current := h.opts.Backend.Current().Version
 	if tags := c.Tags(); len(tags) > 0 {
 		after = 0
@@ -102,13 +102,13 @@ func (h *handler) held(c *httpapi.Call, after uint64) uint64 {
 }
 
 // etag names one version of one life of the agent.
-func (h *handler) etag(version uint64) string {
+func (h *API) etag(version uint64) string {
 	return h.instance + "-" + strconv.FormatUint(version, 10)
 }
 
 // sendSnapshot sends a snapshot. Each version is encoded once, since all who
 // wait for one get it at the same time.
-func (h *handler) sendSnapshot(c *httpapi.Call, s *snapshot.Snapshot) error {
+func (h *API) sendSnapshot(c *httpapi.Call, s *snapshot.Snapshot) error {
 	body, err := h.encoded.get(s)
 	if err != nil {
 		return err
@@ -140,7 +140,7 @@ func (e *encoded) get(s *snapshot.Snapshot) ([]byte, error) {
 }
 
 // resync answers POST /api/v0/context/resync.
-func (h *handler) resync(c *httpapi.Call) error {
+func (h *API) resync(c *httpapi.Call) error {
 	timeout, given, err := c.Duration("timeout", h.opts.MaxWait)
 	if err != nil {
 		return err
@@ -164,7 +164,7 @@ func (h *handler) resync(c *httpapi.Call) error {
 }
 
 // getResource answers GET /api/v0/context/resources/{id}.
-func (h *handler) getResource(c *httpapi.Call) error {
+func (h *API) getResource(c *httpapi.Call) error {
 	r := h.opts.Backend.Current().Find(c.Arg("id"))
 	if r == nil {
 		return &Error{Code: http.StatusNotFound, Message: "no such resource", Detail: "the snapshot has no resource of this id", See: "GET /api/v0/context/snapshot"}
@@ -186,7 +186,7 @@ func (h *handler) getResource(c *httpapi.Call) error {
 }
 
 // unlisted reads the text of a resource that is listed without one.
-func (h *handler) unlisted(c *httpapi.Call, r *snapshot.Resource) (body []byte, err error) {
+func (h *API) unlisted(c *httpapi.Call, r *snapshot.Resource) (body []byte, err error) {
 	if r.Status == snapshot.StatusOversize || r.Status == snapshot.StatusExcluded {
 		if body, err = h.opts.Backend.Body(c.Context(), r.ID()); err != nil {
 			return nil, err
@@ -210,7 +210,7 @@ func whyNoPayload(r *snapshot.Resource) string {
 }
 
 // getWhy answers GET /api/v0/context/why, in the order of the paths.
-func (h *handler) getWhy(c *httpapi.Call) error {
+func (h *API) getWhy(c *httpapi.Call) error {
 	query, err := c.Query()
 	if err != nil {
 		return err
@@ -261,7 +261,7 @@ func clientOf(query url.Values, must bool) (*clients.Client, error) {
 }
 
 // getClient answers GET /api/v0/context/client.
-func (h *handler) getClient(c *httpapi.Call) error {
+func (h *API) getClient(c *httpapi.Call) error {
 	query, err := c.Query()
 	if err != nil {
 		return err
@@ -281,7 +281,7 @@ func (h *handler) getClient(c *httpapi.Call) error {
 }
 
 // getFor answers GET /api/v0/context/for.
-func (h *handler) getFor(c *httpapi.Call) error {
+func (h *API) getFor(c *httpapi.Call) error {
 	query, err := c.Query()
 	if err != nil {
 		return err
@@ -307,7 +307,7 @@ func (h *handler) getFor(c *httpapi.Call) error {
 }
 
 // getSkillFiles answers GET /api/v0/context/skill-files.
-func (h *handler) getSkillFiles(c *httpapi.Call) error {
+func (h *API) getSkillFiles(c *httpapi.Call) error {
 	query, err := c.Query()
 	if err != nil {
 		return err
@@ -323,7 +323,7 @@ func (h *handler) getSkillFiles(c *httpapi.Call) error {
 }
 
 // getSkillFile answers GET /api/v0/context/skill-file.
-func (h *handler) getSkillFile(c *httpapi.Call) error {
+func (h *API) getSkillFile(c *httpapi.Call) error {
 	query, err := c.Query()
 	if err != nil {
 		return err
@@ -348,7 +348,7 @@ func (h *handler) getSkillFile(c *httpapi.Call) error {
 }
 
 // getCoverage answers GET /api/v0/context/coverage.
-func (h *handler) getCoverage(c *httpapi.Call) error {
+func (h *API) getCoverage(c *httpapi.Call) error {
 	report, err := h.opts.Backend.Coverage(c.Context())
 	if err != nil {
 		return err

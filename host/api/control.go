@@ -12,12 +12,12 @@ import (
 )
 
 // getHealth answers GET /healthz.
-func (h *handler) getHealth(c *httpapi.Call) error {
+func (h *API) getHealth(c *httpapi.Call) error {
 	return c.JSON(http.StatusOK, health{"ok"})
 }
 
 // getMetrics answers GET /metrics.
-func (h *handler) getMetrics(c *httpapi.Call) error {
+func (h *API) getMetrics(c *httpapi.Call) error {
 	if h.opts.Metrics == nil {
 		return &Error{Code: http.StatusNotFound, Message: "there are no metrics"}
 	}
@@ -26,7 +26,7 @@ func (h *handler) getMetrics(c *httpapi.Call) error {
 }
 
 // getStatus answers GET /api/v0/status, with [] and {} where there is nothing.
-func (h *handler) getStatus(c *httpapi.Call) error {
+func (h *API) getStatus(c *httpapi.Call) error {
 	s := h.opts.Backend.Status()
 	if s.Roots == nil {
 		s.Roots = []string{}
@@ -41,7 +41,7 @@ func (h *handler) getStatus(c *httpapi.Call) error {
 }
 
 // getPlugins answers GET /api/v0/plugins.
-func (h *handler) getPlugins(c *httpapi.Call) error {
+func (h *API) getPlugins(c *httpapi.Call) error {
 	return c.JSON(http.StatusOK, pluginList(h.opts.Backend.Status().Plugins))
 }
 
@@ -53,12 +53,12 @@ func pluginList(list []snapshot.Plugin) []snapshot.Plugin {
 }
 
 // getWaitingPlugins answers GET /api/v0/plugins/waiting.
-func (h *handler) getWaitingPlugins(c *httpapi.Call) error {
+func (h *API) getWaitingPlugins(c *httpapi.Call) error {
 	return c.JSON(http.StatusOK, append([]approvals.Pending{}, h.opts.Backend.WaitingPlugins()...))
 }
 
 // approvePlugin answers POST /api/v0/plugins/approve.
-func (h *handler) approvePlugin(c *httpapi.Call) error {
+func (h *API) approvePlugin(c *httpapi.Call) error {
 	var body types.Approval
 	if err := c.Decode(&body); err != nil {
 		return err
@@ -74,7 +74,7 @@ func (h *handler) approvePlugin(c *httpapi.Call) error {
 }
 
 // putRoot answers PUT /api/v0/context/root.
-func (h *handler) putRoot(c *httpapi.Call) error {
+func (h *API) putRoot(c *httpapi.Call) error {
 	var body types.Root
 	if err := c.Decode(&body); err != nil {
 		return err

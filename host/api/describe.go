@@ -108,31 +108,29 @@ type health struct {
 
 // about is what the description says beside the routes.
 func about() httpapi.About {
-	return httpapi.About{
-		Title:   "Waymark agent: local API",
-		Summary: "What a workspace tells AI coding agents, and how the agent that keeps watch over it is doing.",
-		Text:    "The agent serves this API on a Unix socket (`$XDG_RUNTIME_DIR/waymark/w/ID.sock`, else `w/ID.sock` in `$XDG_STATE_HOME/waymark`, where ID is that of its workspace; `agent list` shows it, and see `agent run --listen`):\n\n    curl --unix-socket $XDG_RUNTIME_DIR/waymark/w/ID.sock http://agent/api/v0/status\n\nWho can open the socket is the user, and may read; what acts in the workspace needs a token there, too (see `docs/services.md`). A token that isn't valid is refused. Over TCP every request but `GET /healthz` needs the token of `--listen-token-file`, or one of those, and a `Host` header that names the address it came to. Requests of web pages of other origins are refused.\n\nErrors are always `{\"message\",\"detail\"}`. Codes that an operation doesn't name mean what they mean everywhere: 405 with `Allow`, 413 for a body over 64 KiB, 415 for a body that isn't `application/json`, 421 for an unknown `Host`, 503 while the agent is stopping. New members may be added to answers; unknown members in requests are refused.",
-		Servers: []httpapi.Address{
-			{URL: "http://agent", Text: "Over the Unix socket any host will do."},
-			{URL: "http://127.0.0.1:7879", Text: "With `agent run --listen tcp:127.0.0.1:7879 --listen-token-file FILE`."},
-		},
-		Groups:   []httpapi.Group{{Name: "context", Text: "What was found, and where it is looked for."}, {Name: "agent", Text: "How the agent is doing."}},
-		Schemes:  httpapi.AgentSchemes(),
-		Security: httpapi.AgentReads(),
-		Errors: map[int]string{
-			http.StatusBadRequest:         "The request can't be understood, or what it asks for isn't allowed; `detail` says why.",
-			http.StatusUnauthorized:       "Over TCP, without the right token; over the socket, with a wrong one, or without one that is needed.",
-			http.StatusNotFound:           "There is no such thing.",
-			http.StatusTooManyRequests:    "64 requests wait already.",
-			http.StatusServiceUnavailable: "The agent is stopping.",
-			http.StatusGatewayTimeout:     "It took longer than the caller waits.",
-			http.StatusConflict:           "It needs the first snapshot, which is held back: see `held` in the status, and `POST /api/v0/context/ready`.",
-		},
-		Names: map[string]any{
-			"PushStatus": push.Status{}, "WhyAnswer": why.Answer{}, "WhyReason": why.Reason(""), "ClientReason": clients.Reason(""), "CoverageReason": coverage.Reason(""), "ResourceStatus": snapshot.Status(""), "Applies": applies.Answer{}, "AppliesItem": applies.Item{}, "WaitingPlugin": approvals.Pending{},
-			"ClientContext": clients.View{}, "ClientContextItem": clients.Item{}, "ClientVerdict": clients.Verdict{}, "MCPStatus": types.MCP{}, "MCPStatusInvalid": types.MCPInvalid{}, "PluginApproval": types.Approval{}, "Coverage": coverage.Report{}, "CoverageGroup": coverage.Group{}, "CoverageFile": coverage.File{},
-		},
+	about := httpapi.AgentAbout("context", "What was found, and where it is looked for.")
+	about.Groups = append(about.Groups, httpapi.Group{Name: "agent", Text: "How the agent is doing."})
+	about.Title = "Waymark agent: local API"
+	about.Summary = "What a workspace tells AI coding agents, and how the agent that keeps watch over it is doing."
+	about.Text = "The agent serves this API on a Unix socket (`$XDG_RUNTIME_DIR/waymark/w/ID.sock`, else `w/ID.sock` in `$XDG_STATE_HOME/waymark`, where ID is that of its workspace; `agent list` shows it, and see `agent run --listen`):\n\n    curl --unix-socket $XDG_RUNTIME_DIR/waymark/w/ID.sock http://agent/api/v0/status\n\nWho can open the socket is the user, and may read; what acts in the workspace needs a token there, too (see `docs/services.md`). A token that isn't valid is refused. Over TCP every request but `GET /healthz` needs the token of `--listen-token-file`, or one of those, and a `Host` header that names the address it came to. Requests of web pages of other origins are refused.\n\nErrors are always `{\"message\",\"detail\"}`. Codes that an operation doesn't name mean what they mean everywhere: 405 with `Allow`, 413 for a body over 64 KiB, 415 for a body that isn't `application/json`, 421 for an unknown `Host`, 503 while the agent is stopping. New members may be added to answers; unknown members in requests are refused."
+	about.Servers = []httpapi.Address{
+		{URL: "http://agent", Text: "Over the Unix socket any host will do."},
+		{URL: "http://127.0.0.1:7879", Text: "With `agent run --listen tcp:127.0.0.1:7879 --listen-token-file FILE`."},
 	}
+	about.Errors = map[int]string{
+		http.StatusBadRequest:         "The request can't be understood, or what it asks for isn't allowed; `detail` says why.",
+		http.StatusUnauthorized:       "Over TCP, without the right token; over the socket, with a wrong one, or without one that is needed.",
+		http.StatusNotFound:           "There is no such thing.",
+		http.StatusTooManyRequests:    "64 requests wait already.",
+		http.StatusServiceUnavailable: "The agent is stopping.",
+		http.StatusGatewayTimeout:     "It took longer than the caller waits.",
+		http.StatusConflict:           "It needs the first snapshot, which is held back: see `held` in the status, and `POST /api/v0/context/ready`.",
+	}
+	about.Names = map[string]any{
+		"PushStatus": push.Status{}, "WhyAnswer": why.Answer{}, "WhyReason": why.Reason(""), "ClientReason": clients.Reason(""), "CoverageReason": coverage.Reason(""), "ResourceStatus": snapshot.Status(""), "Applies": applies.Answer{}, "AppliesItem": applies.Item{}, "WaitingPlugin": approvals.Pending{},
+		"ClientContext": clients.View{}, "ClientContextItem": clients.Item{}, "ClientVerdict": clients.Verdict{}, "MCPStatus": types.MCP{}, "MCPStatusInvalid": types.MCPInvalid{}, "PluginApproval": types.Approval{}, "Coverage": coverage.Report{}, "CoverageGroup": coverage.Group{}, "CoverageFile": coverage.File{},
+	}
+	return about
 }
 
 // operations are what the description says of each route.
@@ -177,7 +175,7 @@ func operations() map[string]*httpapi.Operation {
 			Errors:  []int{http.StatusUnauthorized},
 		},
 		"POST /api/v0/plugins/approve": {
-			ID: "approvePlugin", Security: []string{"control"}, Group: "agent", Summary: "Let a module run that waits for it",
+			ID: "approvePlugin", Group: "agent", Summary: "Let a module run that waits for it",
 			Text:    "Needs a token with the scope `approve`, on the socket too: `control.token` of the workspace's state directory, say. The approval is for this file, by its digest, and is remembered. The answer comes when the module is in use, or can't be: see its state.",
 			Body:    types.Approval{},
 			Answers: []httpapi.Answer{httpapi.OK("What waited.", approvals.Pending{})},

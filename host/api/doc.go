@@ -2,9 +2,10 @@
 // served. Package types has what both ends share, and
 // workspace/client is the other one.
 //
-// The API is described by openapi.json, which the agent serves as well. Answers
-// are JSON; errors are {"message","detail"}. A Backend does what is asked; this
-// package decodes, bounds and guards.
+// The API is described by an OpenAPI document that is made of its routes and those of
+// Options.Services, and served as well. Answers are JSON; errors are
+// {"message","detail"}. A Backend does what is asked; this package decodes, bounds and
+// guards.
 //
 // # Who may ask
 //

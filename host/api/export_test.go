@@ -17,8 +17,4 @@ func Routes(b Backend) map[string][]string {
 }
 
 // Service is the API's own.
-func Service(b Backend) httpapi.Service {
-	h := &handler{opts: Options{Backend: b}}
-	h.opts.setDefaults()
-	return httpapi.Service{Routes: h.routes(), About: about()}
-}
+func Service(b Backend) httpapi.Service { return New(Options{Backend: b}).Services()[0] }

@@ -63,7 +63,7 @@ func FuzzPath(f *testing.F) {
 	f.Fuzz(func(t *testing.T, path string) {
 		b := newRecorder()
 		r := request("DELETE", sourcesPath+"/"+url.PathEscape(path), "")
-		resp := serve(api.Handler(api.Options{Backend: b}), r)
+		resp := serve(api.New(api.Options{Backend: b}), r)
 		switch {
 		case path == "":
 			isError(t, resp, 404)
@@ -93,7 +93,7 @@ func FuzzTarget(f *testing.F) {
 			return // net/http answers it
 		}
 		ctx := context.WithValue(t.Context(), http.LocalAddrContextKey, &net.UnixAddr{Net: "unix"})
-		resp := serve(api.Handler(api.Options{Backend: newRecorder(), MaxWait: 1, Timeout: time.Second}), r.WithContext(ctx))
+		resp := serve(api.New(api.Options{Backend: newRecorder(), MaxWait: 1, Timeout: time.Second}), r.WithContext(ctx))
 		if resp.StatusCode >= 400 && r.Method != http.MethodHead {
 			isError(t, resp, 400, 404, 405, 413, 415, 504)
 		} else if resp.StatusCode/100 == 3 && resp.StatusCode != 304 {
@@ -113,7 +113,7 @@ func FuzzBody(f *testing.F) {
 	}
 	f.Fuzz(func(t *testing.T, data []byte) {
 		b := newRecorder()
-		h := api.Handler(api.Options{Backend: b})
+		h := api.New(api.Options{Backend: b})
 		add := serve(h, withBody(request("POST", sourcesPath, ""), data))
 		root := serve(h, withBody(request("PUT", rootPath, ""), data))
 		if add.StatusCode != 201 {
@@ -148,7 +148,7 @@ func FuzzQuery(f *testing.F) {
 		f.Add(s, "*")
 		f.Add(s, `,,"`)
 	}
-	h := api.Handler(api.Options{Backend: apitest.New(), MaxWait: time.Nanosecond, Timeout: time.Second})
+	h := api.New(api.Options{Backend: apitest.New(), MaxWait: time.Nanosecond, Timeout: time.Second})
 	f.Fuzz(func(t *testing.T, query, tag string) {
 		for path, method := range map[string]string{snapshotPath: "GET", resyncPath: "POST", whyPath: "GET", resourcePath: "GET"} {
 			r := request(method, path, "", "If-None-Match", tag)

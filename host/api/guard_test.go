@@ -14,8 +14,8 @@ import (
 // TestGuard: who gets in over TCP, and who doesn't.
 func TestGuard(t *testing.T) {
 	const token = "Bearer correct horse"
-	h := api.Handler(api.Options{Backend: apitest.New(), Token: "correct horse", AllowHosts: []string{"agent.example"}})
-	none := api.Handler(api.Options{Backend: apitest.New()})
+	h := api.New(api.Options{Backend: apitest.New(), Token: "correct horse", AllowHosts: []string{"agent.example"}})
+	none := api.New(api.Options{Backend: apitest.New()})
 	tests := []struct {
 		name        string
 		h           http.Handler
@@ -87,7 +87,7 @@ func TestGuard(t *testing.T) {
 
 // TestUnknownConnection: what is neither a socket nor a port gets nothing.
 func TestUnknownConnection(t *testing.T) {
-	h := api.Handler(api.Options{Backend: apitest.New(), Token: "x"})
+	h := api.New(api.Options{Backend: apitest.New(), Token: "x"})
 	r := request("GET", statusPath, "", "Authorization", "Bearer x")
 	if resp := serve(h, r.WithContext(t.Context())); resp.StatusCode != 421 {
 		t.Errorf("got %d", resp.StatusCode)
@@ -105,7 +105,7 @@ func TestAuthenticate(t *testing.T) {
 		}
 		return nil
 	}
-	h := api.Handler(api.Options{Backend: apitest.New(), Token: "listen", Guard: guard, Authenticate: func(r *http.Request, token string) (context.Context, bool) {
+	h := api.New(api.Options{Backend: apitest.New(), Token: "listen", Guard: guard, Authenticate: func(r *http.Request, token string) (context.Context, bool) {
 		return context.WithValue(r.Context(), key{}, token), token == "minted"
 	}})
 	for _, c := range []struct {

@@ -3,7 +3,6 @@ package api
 import (
 	"context"
 	"crypto/rand"
-	_ "embed" // the document
 	"encoding/hex"
 	"errors"
 	"fmt"
@@ -34,19 +33,12 @@ var ErrStopping = fmt.Errorf("the agent is %w", httpapi.ErrStopping)
 // back. Nobody knows for how long, so it isn't waited for.
 var ErrHeld = errors.New("the first snapshot is held back until the file of --wait-for is there; 'agent ready' makes it now")
 
-//go:generate go test -run TestDocument -count=1 . -update-openapi
-
-//go:embed openapi.json
-var document []byte
-
-// Document returns the description of the API, in OpenAPI 3.1.
-func Document() []byte { return slices.Clone(document) }
-
-// handler is the API of one Backend.
-type handler struct {
-	opts  Options
-	log   *slog.Logger
-	guard guard
+// API is the local API of one Backend.
+type API struct {
+	router *httpapi.Router
+	opts   Options
+	log    *slog.Logger
+	guard  guard
 	// instance identifies this life of the agent in ETags, since versions begin
 	// anew with each.
 	instance string
@@ -55,18 +47,27 @@ type handler struct {
 	encoded encoded
 }
 
-// Handler serves the API. See the package comment for who may use it.
-func Handler(opts Options) http.Handler {
+// New makes an API. See the package comment for who may use it.
+func New(opts Options) *API {
 	opts.setDefaults()
-	h := &handler{
+	h := &API{
 		opts: opts, log: opts.Logger, guard: newGuard(&opts),
 		instance: newInstance(), waits: make(chan struct{}, opts.MaxWaits),
 	}
-	own := httpapi.Service{Routes: h.routes(), About: about(), Document: Document()}
-	return httpapi.New(httpapi.Options{
-		Name: "agent", Admit: h.admit, Guard: opts.Guard, Classify: h.classify, Observe: h.observe, Logger: opts.Logger, WriteTimeout: opts.WriteTimeout,
-	}, slices.Concat([]httpapi.Service{own}, opts.Services)...)
+	h.router = httpapi.New(httpapi.Options{
+		Name: "agent", Admit: h.admit, Guard: opts.Guard, Classify: h.classify, Observe: h.observe, Logger: opts.Logger, WriteTimeout: opts.WriteTimeout, Document: opts.Document,
+	}, h.Services()...)
+	return h
 }
+
+// Services are the API's own routes, and those of Options.Services: what
+// Options.Document describes.
+func (h *API) Services() []httpapi.Service {
+	return slices.Concat([]httpapi.Service{{Routes: h.routes(), About: about()}}, h.opts.Services)
+}
+
+// ServeHTTP implements http.Handler.
+func (h *API) ServeHTTP(w http.ResponseWriter, r *http.Request) { h.router.ServeHTTP(w, r) }
 
 func newInstance() string {
 	var b [8]byte
@@ -74,7 +75,7 @@ func newInstance() string {
 	return hex.EncodeToString(b[:])
 }
 
-func (h *handler) routes() []httpapi.Route {
+func (h *API) routes() []httpapi.Route {
 	timeout := h.opts.Timeout // of what the Backend does; snapshot and resync say themselves how long they wait
 	approve := "approve"
 	if h.opts.Guard == nil {
@@ -141,19 +142,19 @@ func command(do func(context.Context) error) httpapi.Handler {
 }
 
 // admit decides whether a request is served.
-func (h *handler) admit(r *http.Request) (context.Context, error) {
+func (h *API) admit(r *http.Request) (context.Context, error) {
 	if errors.Is(context.Cause(r.Context()), httpapi.ErrStopping) {
 		return nil, &Error{Code: http.StatusServiceUnavailable, Message: ErrStopping.Error()}
 	}
 	return h.guard.check(r)
 }
 
-func (h *handler) observe(r *http.Request, status int, took time.Duration) {
+func (h *API) observe(r *http.Request, status int, took time.Duration) {
 	h.log.Debug("request", slog.String("method", r.Method), slog.String("path", r.URL.Path), slog.Int("status", status), slog.Duration("took", took))
 }
 
 // classify finds the answer for an error of the Backend.
-func (h *handler) classify(c *httpapi.Call, err error) *Error {
+func (h *API) classify(c *httpapi.Call, err error) *Error {
 	e := &Error{Message: c.Failed(), Detail: errtext.Of(err)}
 	is := func(targets ...error) bool {
 		return slices.ContainsFunc(targets, func(target error) bool { return errors.Is(err, target) })

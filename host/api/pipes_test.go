@@ -64,7 +64,7 @@ func run(t *testing.T, f *apitest.Backend, srv httpapi.Server) *running {
 	ctx, cancel := context.WithCancel(t.Context())
 	r := &running{pipes: newPipes(), stop: cancel, done: make(chan error, 1)}
 	if srv.Handler == nil {
-		srv.Handler = api.Handler(api.Options{Backend: f})
+		srv.Handler = api.New(api.Options{Backend: f})
 	}
 	go func() { r.done <- srv.Serve(ctx, r.pipes) }()
 	return r

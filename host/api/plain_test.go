@@ -16,7 +16,7 @@ func TestPlainErrors(t *testing.T) {
 	check := func(method, target, content string) {
 		t.Helper()
 		r := request(method, target, content, "Content-Type", "application/json")
-		text := body(t, serve(api.Handler(api.Options{Backend: apitest.New()}), r))
+		text := body(t, serve(api.New(api.Options{Backend: apitest.New()}), r))
 		var e api.Error
 		if json.Unmarshal([]byte(text), &e) != nil || e.Message == "" || e.Message == "no such route" {
 			return // it went well, or no command asks that

@@ -18,11 +18,12 @@ import (
 // TestRoutes tries every route with good and bad input, and compares every
 // answer with the document, both ways: what is documented must have been seen.
 func TestRoutes(t *testing.T) {
-	doc := openapitest.Load(t, api.Document())
+	document := openapitest.Document(t, api.Service(apitest.New()))
+	doc := openapitest.Load(t, document)
 	for _, c := range append(goodCases(), badCases()...) {
 		t.Run(c.name, func(t *testing.T) {
 			f := apitest.New()
-			opts := api.Options{Backend: f, Metrics: fakeMetrics()}
+			opts := api.Options{Backend: f, Metrics: fakeMetrics(), Document: document}
 			if c.with != nil {
 				c.with(f, &opts)
 			}
@@ -31,7 +32,7 @@ func TestRoutes(t *testing.T) {
 				target = c.path
 			}
 			r := request(c.method, target, c.body, c.headers...)
-			resp := serve(api.Handler(opts), r)
+			resp := serve(api.New(opts), r)
 			doc.Check(t, r, c.path, resp)
 			text := body(t, resp)
 			if resp.StatusCode != c.code || !strings.Contains(text, c.contains) {
@@ -45,7 +46,7 @@ func TestRoutes(t *testing.T) {
 			}
 		})
 	}
-	everywhere(t, doc)
+	everywhere(t, doc, document)
 	// That too many wait is a matter of TestWaitsAreBounded.
 	list := slices.DeleteFunc(doc.Unseen(), func(key string) bool { return strings.HasSuffix(key, " 429") })
 	if len(list) > 0 {
@@ -64,13 +65,13 @@ func fakeMetrics() http.Handler {
 }
 
 // everywhere tries what must hold for all routes.
-func everywhere(t *testing.T, doc *openapitest.Checker) {
+func everywhere(t *testing.T, doc *openapitest.Checker, document []byte) {
 	stopping, stop := context.WithCancelCause(t.Context())
 	stop(api.ErrStopping)
 	blocked := apitest.New()
 	blocked.Block = true
-	slow := api.Handler(api.Options{Backend: blocked, Timeout: time.Nanosecond})
-	full := api.Handler(api.Options{Backend: apitest.New(), Token: "secret"})
+	slow := api.New(api.Options{Backend: blocked, Timeout: time.Nanosecond, Document: document})
+	full := api.New(api.Options{Backend: apitest.New(), Token: "secret", Document: document})
 	for path, methods := range api.Routes(apitest.New()) {
 		target := strings.NewReplacer("{id}", "skill:%2Fx", "{path}", "%2Fx").Replace(path)
 		allowed := map[string]bool{}
@@ -133,7 +134,7 @@ func everywhere(t *testing.T, doc *openapitest.Checker) {
 
 // TestNoSuchRoute: whatever isn't a route is an error in JSON, and no redirect.
 func TestNoSuchRoute(t *testing.T) {
-	h := api.Handler(api.Options{Backend: apitest.New()})
+	h := api.New(api.Options{Backend: apitest.New()})
 	for _, target := range []string{
 		"/", "/api", "/api/v0/status/", "/api//v0/status", "/api/v0/../v0/status", "/api/v0/context/sources/",
 		"/api/v0/context/resources/", "/api/v1/status", "/API/v0/status", "*", "/api/v0/context/resources",
@@ -150,7 +151,7 @@ func TestNoSuchRoute(t *testing.T) {
 // TestEffects: what is asked for reaches the agent as it was meant.
 func TestEffects(t *testing.T) {
 	f := apitest.New()
-	h := api.Handler(api.Options{Backend: f})
+	h := api.New(api.Options{Backend: f})
 	for _, r := range []*http.Request{
 		request("PUT", rootPath, `{"path":"/w/../v//x/"}`),
 		request("POST", readyPath, ""),

@@ -53,7 +53,7 @@ func TestClientGoes(t *testing.T) {
 		f := apitest.New()
 		f.Block = true
 		ended := make(chan error, 1)
-		h := api.Handler(api.Options{Backend: f})
+		h := api.New(api.Options{Backend: f})
 		r := run(t, f, httpapi.Server{Handler: http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 			h.ServeHTTP(w, r)
 			ended <- r.Context().Err()
@@ -146,7 +146,7 @@ func TestBigHeader(t *testing.T) {
 func TestPanicOverTheWire(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f := apitest.New()
-		h := api.Handler(api.Options{Backend: f, Metrics: http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		h := api.New(api.Options{Backend: f, Metrics: http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
 			_, _ = w.Write([]byte(strings.Repeat("half", 1<<12)))
 			panic("oops")
 		})})
@@ -180,7 +180,7 @@ func TestServe(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	done := make(chan error, 1)
 	go func() {
-		done <- (&httpapi.Server{Handler: api.Handler(api.Options{Backend: apitest.New()})}).Serve(ctx, l)
+		done <- (&httpapi.Server{Handler: api.New(api.Options{Backend: apitest.New()})}).Serve(ctx, l)
 	}()
 	var resp *http.Response
 	for try := 0; resp == nil && try < 10; try++ { // a machine that stands still for some seconds is a slow client

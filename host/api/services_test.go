@@ -12,32 +12,38 @@ import (
 	"waymark/test/openapitest"
 )
 
+// output is what a service answers with.
+type output struct {
+	// Output is what it has written.
+	Output string `json:"output"`
+}
+
+// outputParams are its parameters.
+type outputParams struct {
+	// The process.
+	ID string `path:"id"`
+}
+
 // processes is a service as other packages contribute them.
 func processes() httpapi.Service {
 	return httpapi.Service{
+		About: httpapi.About{Groups: []httpapi.Group{{Name: "processes", Text: "Them."}}},
 		Routes: []httpapi.Route{{
 			Method: http.MethodGet, Pattern: "/api/v0/processes/{id}/output", Failed: "there is no output to show",
-			Handle: func(c *httpapi.Call) error { return c.JSON(http.StatusOK, map[string]string{"output": c.Arg("id")}) },
+			Handle:    func(c *httpapi.Call) error { return c.JSON(http.StatusOK, output{c.Arg("id")}) },
+			Operation: &httpapi.Operation{ID: "processOutput", Summary: "What a process has written", Params: outputParams{}, Answers: []httpapi.Answer{httpapi.OK("It.", output{})}},
 		}},
-		Document: []byte(`{
-			"openapi": "3.1.0", "info": {"title": "Processes", "version": "0"}, "tags": [{"name": "processes"}],
-			"paths": {"/api/v0/processes/{id}/output": {"get": {
-				"operationId": "processOutput", "tags": ["processes"], "summary": "What a process has written",
-				"parameters": [{"name": "id", "in": "path", "required": true, "schema": {"type": "string"}}],
-				"responses": {"200": {"description": "It.", "content": {"application/json": {"schema": {"$ref": "#/components/schemas/Output"}}}}}
-			}}},
-			"components": {"schemas": {"Output": {"type": "object", "required": ["output"], "properties": {"output": {"type": "string"}}}}}
-		}`),
 	}
 }
 
 // TestServices: what another package contributes is served and described as if
 // it were the API's own, and under the same guard.
 func TestServices(t *testing.T) {
-	h := api.Handler(api.Options{Backend: apitest.New(), Token: "x", Services: []httpapi.Service{processes()}})
+	opts := api.Options{Backend: apitest.New(), Token: "x", Services: []httpapi.Service{processes()}}
+	opts.Document = openapitest.Document(t, api.New(opts).Services()...)
+	h := api.New(opts)
 	document := []byte(body(t, serve(h, request("GET", documentPath, ""))))
 	doc := openapitest.Load(t, document)
-	doc.Valid(t)
 	const path = "/api/v0/processes/{id}/output"
 	r := request("GET", "/api/v0/processes/a%2Fb/output", "")
 	resp := serve(h, r)
@@ -57,7 +63,7 @@ func TestServices(t *testing.T) {
 		Paths      map[string]json.RawMessage
 		Components map[string]map[string]json.RawMessage
 	}
-	for data, into := range map[string]any{string(api.Document()): &own, string(document): &whole} {
+	for data, into := range map[string]any{string(openapitest.Document(t, api.Service(apitest.New()))): &own, string(document): &whole} {
 		if err := json.Unmarshal([]byte(data), into); err != nil {
 			t.Fatal(err)
 		}

@@ -15,7 +15,7 @@ import (
 const sourcesPath = "/api/v0/context/sources"
 
 // listSources answers GET /api/v0/context/sources.
-func (h *handler) listSources(c *httpapi.Call) error {
+func (h *API) listSources(c *httpapi.Call) error {
 	list := h.opts.Backend.Sources()
 	if list == nil {
 		list = []sources.Source{}
@@ -25,7 +25,7 @@ func (h *handler) listSources(c *httpapi.Call) error {
 
 // addSource answers POST /api/v0/context/sources: 201 also when the source was
 // there already, as the design knows 201 and 400; "added" says which.
-func (h *handler) addSource(c *httpapi.Call) error {
+func (h *API) addSource(c *httpapi.Call) error {
 	var body types.NewSource
 	if err := c.Decode(&body); err != nil {
 		return err
@@ -43,7 +43,7 @@ func (h *handler) addSource(c *httpapi.Call) error {
 }
 
 // getSource answers GET /api/v0/context/sources/{path}.
-func (h *handler) getSource(c *httpapi.Call) error {
+func (h *API) getSource(c *httpapi.Call) error {
 	path := c.Arg("path")
 	list := h.opts.Backend.Sources()
 	find := func(path string) int {
@@ -63,7 +63,7 @@ func (h *handler) getSource(c *httpapi.Call) error {
 }
 
 // removeSource answers DELETE /api/v0/context/sources/{path}.
-func (h *handler) removeSource(c *httpapi.Call) error {
+func (h *API) removeSource(c *httpapi.Call) error {
 	err := h.opts.Backend.RemoveSource(c.Context(), c.Arg("path"))
 	if errors.Is(err, sources.ErrInvalid) || errors.Is(err, sources.ErrRelative) || errors.Is(err, sources.ErrNotFound) {
 		// What can't be a source isn't one.

@@ -52,7 +52,7 @@ func (a *asked) isWaiting() bool {
 func TestWait(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f := apitest.New()
-		h := api.Handler(api.Options{Backend: f})
+		h := api.New(api.Options{Backend: f})
 		first := serve(h, request("GET", snapshotPath, ""))
 		etag := first.Header.Get("ETag")
 
@@ -84,7 +84,7 @@ func TestWait(t *testing.T) {
 // and who has none gets what there is.
 func TestWaitEnds(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		h := api.Handler(api.Options{Backend: apitest.New(), MaxWait: 2 * time.Minute})
+		h := api.New(api.Options{Backend: apitest.New(), MaxWait: 2 * time.Minute})
 		etag := serve(h, request("GET", snapshotPath, "")).Header.Get("ETag")
 		start := time.Now()
 		resp := serve(h, request("GET", snapshotPath+"?wait=30s&after=1", ""))
@@ -102,13 +102,13 @@ func TestWaitEnds(t *testing.T) {
 // TestWaitForDiscovery: who asks for what is complete isn't answered with what isn't,
 // unless the time is up; for whoever else nothing is different.
 func TestWaitForDiscovery(t *testing.T) {
-	doc := openapitest.Load(t, api.Document())
+	doc := openapitest.Load(t, openapitest.Document(t, api.Service(apitest.New())))
 	synctest.Test(t, func(t *testing.T) {
 		const complete = "?wait=1m&discovery=complete"
 		f := &apitest.Backend{Discovery: snapshot.Discovery{Phase: snapshot.PhasePending, Sources: snapshot.SourceOutcomes{
 			{ID: "mcp_server:/w/.mcp.json#a", Name: "a", Outcome: snapshot.OutcomePending},
 		}}}
-		h := api.Handler(api.Options{Backend: f})
+		h := api.New(api.Options{Backend: f})
 		early := serve(h, request("GET", snapshotPath, ""))
 		doc.Check(t, request("GET", snapshotPath, ""), snapshotPath, early)
 		if got := discoveryIn(t, early); !got.Pending() || early.Header.Get("Cache-Control") != "no-store" {
@@ -175,8 +175,8 @@ func discoveryIn(t *testing.T, resp *http.Response) snapshot.Discovery {
 // hold an answer back.
 func TestWaitKnowsLives(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		old := serve(api.Handler(api.Options{Backend: apitest.New()}), request("GET", snapshotPath, "")).Header.Get("ETag")
-		h := api.Handler(api.Options{Backend: apitest.New()})
+		old := serve(api.New(api.Options{Backend: apitest.New()}), request("GET", snapshotPath, "")).Header.Get("ETag")
+		h := api.New(api.Options{Backend: apitest.New()})
 		start := time.Now()
 		for _, r := range []*http.Request{
 			request("GET", snapshotPath+"?wait=1m", "", "If-None-Match", old), // the same version, of another life
@@ -192,7 +192,7 @@ func TestWaitKnowsLives(t *testing.T) {
 
 		// While there is no snapshot at all, the first one is waited for.
 		f := &apitest.Backend{}
-		waiting := ask(api.Handler(api.Options{Backend: f}), request("GET", snapshotPath+"?wait=1m&after=7", "", "If-None-Match", old))
+		waiting := ask(api.New(api.Options{Backend: f}), request("GET", snapshotPath+"?wait=1m&after=7", "", "If-None-Match", old))
 		if !waiting.isWaiting() {
 			t.Fatal("version 0 is taken for news")
 		}
@@ -206,10 +206,10 @@ func TestWaitKnowsLives(t *testing.T) {
 // TestWaitsAreBounded: those over the bound are refused, and the others not
 // harmed.
 func TestWaitsAreBounded(t *testing.T) {
-	doc := openapitest.Load(t, api.Document())
+	doc := openapitest.Load(t, openapitest.Document(t, api.Service(apitest.New())))
 	synctest.Test(t, func(t *testing.T) {
 		f := apitest.New()
-		h := api.Handler(api.Options{Backend: f, MaxWaits: 3})
+		h := api.New(api.Options{Backend: f, MaxWaits: 3})
 		var waiting []*asked
 		for range 3 {
 			waiting = append(waiting, ask(h, request("GET", snapshotPath+"?wait=1m&after=1", "")))
@@ -246,7 +246,7 @@ func TestDeadlines(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f := apitest.New()
 		f.Block = true
-		h := api.Handler(api.Options{Backend: f, Timeout: 20 * time.Second})
+		h := api.New(api.Options{Backend: f, Timeout: 20 * time.Second})
 		for _, c := range []struct {
 			r     *http.Request
 			after time.Duration
@@ -292,7 +292,7 @@ func TestResyncTogether(t *testing.T) {
 		defer publish.Unlock()
 		f.Publish("# " + strconv.FormatInt(text.Add(1), 10) + "\n")
 	}
-	h := api.Handler(api.Options{Backend: f})
+	h := api.New(api.Options{Backend: f})
 	var g sync.WaitGroup
 	for range 16 {
 		g.Go(func() {
@@ -323,7 +323,7 @@ func TestResyncTogether(t *testing.T) {
 // shown to the client.
 func TestPanic(t *testing.T) {
 	f := apitest.New()
-	h := api.Handler(api.Options{Backend: f})
+	h := api.New(api.Options{Backend: f})
 	for _, p := range []any{"secret", errors.New("secret"), 7} {
 		f.Panic = p
 		resp := serve(h, request("GET", statusPath, ""))
@@ -337,7 +337,7 @@ func TestPanic(t *testing.T) {
 	}
 
 	// An answer that has begun is cut.
-	half := api.Handler(api.Options{Backend: f, Metrics: http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+	half := api.New(api.Options{Backend: f, Metrics: http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
 		_, _ = w.Write([]byte("half"))
 		panic("oops")
 	})})

@@ -133,14 +133,58 @@ func New(opts Options) *Service {
 	return s
 }
 
-// Service returns the routes. They are described in describe.go of package consumer.
+// The parameters of the routes, for their description.
+type (
+	pinParams struct {
+		// The id of a pin.
+		ID string `path:"id"`
+	}
+	callParams struct {
+		pinParams
+		// What `agent token create --for-hub` has printed in the workspace: with it there are tools.
+		Capability string `header:"Waymark-Capability" maxLength:"128"`
+	}
+	listenParams struct {
+		pinParams
+		// What `agent token create --for-hub` has printed in the workspace: with it changes of tools are told, too.
+		Capability string `header:"Waymark-Capability" maxLength:"128"`
+	}
+)
+
+// Service returns the routes.
 func (s *Service) Service() httpapi.Service {
-	route := func(method string, handle httpapi.Handler) httpapi.Route {
+	route := func(method string, handle httpapi.Handler, o *httpapi.Operation) httpapi.Route {
 		return httpapi.Route{
-			Method: method, Pattern: api.Root + "/pins/{id}/mcp", Handle: handle, Failed: "the request was not served", MaxBody: maxBody,
+			Method: method, Pattern: api.Root + "/pins/{id}/mcp", Handle: handle, Failed: "the request was not served", MaxBody: maxBody, Operation: o,
 		}
 	}
-	return httpapi.Service{Routes: []httpapi.Route{route(http.MethodPost, s.serve), route(http.MethodGet, s.listen)}}
+	said := httpapi.Contents{problem.Error{}, httpapi.Content("text/plain")} // the library for MCP has texts
+	return httpapi.Service{About: consumer.About("pins"), Routes: []httpapi.Route{
+		route(http.MethodPost, s.serve, &httpapi.Operation{
+			ID: "chatOfPin", Summary: "The pin over MCP, for a chat",
+			Text:   "The streamable HTTP transport of the Model Context Protocol, without sessions, in both of its generations (chosen by `MCP-Protocol-Version`): a message in JSON-RPC 2.0. What is pinned can be read: skills (also by the skills extension, `skills/list` and `skills/get`) and instructions as resources, skills as prompts. Of a skill's other files the manifest is pinned, where the agent has told it when the pin was made; with a capability their content is read in the workspace, if it is what the manifest says. With a capability of the agent in `Waymark-Capability` there are tools, which are called in the workspace over the connection that the agent has to this hub; the hub passes the capability on, with the tool's name and its arguments, and nothing else of the request. An agent that isn't connected is waited for, for 5 seconds. Where it is connected to another hub of the database, that one is asked, if its `--advertise` says where it is.\n\nErrors of tools are results with `isError`. JSON-RPC errors of its own: -32003, a file of a skill isn't any more what is pinned; -32001, the capability is missing, unknown to the agent, expired or revoked; -32000, it can't be done now (the agent is away, too many calls are under way, it took more than 5 minutes).",
+			Params: callParams{},
+			Body:   map[string]any{},
+			Answers: []httpapi.Answer{
+				httpapi.OK("The answer, in JSON-RPC 2.0.", map[string]any{}),
+				{Code: http.StatusAccepted, Text: "It was a notification."},
+				{Code: http.StatusBadRequest, Text: "It is no message of MCP, or the headers aren't what they should be.", Body: said},
+				{Code: http.StatusRequestEntityTooLarge, Text: "The message is over 1 MiB.", Body: said},
+				{Text: "It was not served.", Body: said},
+			},
+			Errors: []int{http.StatusUnauthorized, http.StatusForbidden, http.StatusNotFound},
+		}),
+		route(http.MethodGet, s.listen, &httpapi.Operation{
+			ID: "listenToPin", Summary: "What changes of a pin, for a client of MCP",
+			Text:   "The stream of the streamable HTTP transport up to 2025-11-25: `list_changed` of resources and prompts when the pin is refreshed and, with a capability, of tools when what follows the agent changes as well. Later versions send `subscriptions/listen` in a POST instead.",
+			Params: listenParams{},
+			Answers: []httpapi.Answer{
+				httpapi.OK("Notifications of MCP, until the pin is gone.", httpapi.Content("text/event-stream")),
+				httpapi.Refuse(http.StatusMethodNotAllowed, "No stream is asked for, or the version has none of these.", ""),
+			},
+			Errors: []int{http.StatusUnauthorized, http.StatusForbidden, http.StatusNotFound},
+		}),
+	}}
 }
 
 // request is one request, with what it is about.

@@ -3,7 +3,6 @@ package consumer
 import (
 	"cmp"
 	"context"
-	_ "embed" // the document
 	"errors"
 	"fmt"
 	"log/slog"
@@ -19,11 +18,6 @@ import (
 	"waymark/internal/httpapi"
 	"waymark/internal/httpapi/problem"
 )
-
-//go:generate go test -run TestDocument -count=1 . -update-openapi
-
-//go:embed openapi.json
-var document []byte
 
 // Connection is what is known of a connected agent.
 type Connection struct {
@@ -54,8 +48,10 @@ type Options struct {
 	// nil.
 	Pinned func(ctx context.Context, pin *store.Pin)
 	// Services are served in addition to the API's own routes, to the same readers;
-	// ReaderOf says to which. Their routes are described in describe.go, too.
+	// ReaderOf says to which.
 	Services []httpapi.Service
+	// Document describes the API with Services, in OpenAPI 3.1.
+	Document []byte
 	// Limits bound what readers may cost.
 	Limits Limits
 	// Logger gets what goes wrong; nil means none.
@@ -145,16 +141,21 @@ func New(opts Options) *API {
 		opts: opts, store: opts.Store, log: opts.Logger, limits: opts.Limits,
 		guard: http.NewCrossOriginProtection(), renderings: make(chan struct{}, opts.Limits.Renderings),
 	}
-	a.ctx, a.cancel = context.WithCancel(context.Background()) //nolint:gosec // Close calls it
+	a.ctx, a.cancel = context.WithCancel(context.Background())
 	a.feed = newFeed(a.ctx, opts.Store, opts.Logger)
 	a.presence = &presence{api: a}
 	a.sessions.init(a)
-	own := httpapi.Service{Routes: a.routes(), About: about(), Document: document}
 	a.router = httpapi.New(httpapi.Options{
 		Name: "hub", Admit: a.admit, Classify: a.classify, Logger: opts.Logger, JSONType: "application/json; charset=utf-8",
-		MaxBody: maxBody, WriteTimeout: opts.Limits.Write, RetryAfter: 5,
-	}, append([]httpapi.Service{own}, opts.Services...)...)
+		MaxBody: maxBody, WriteTimeout: opts.Limits.Write, RetryAfter: 5, Document: opts.Document,
+	}, a.Services()...)
 	return a
+}
+
+// Services are the API's own routes, and those of Options.Services: what Options.Document
+// describes.
+func (a *API) Services() []httpapi.Service {
+	return append([]httpapi.Service{{Routes: a.routes(), About: about()}}, a.opts.Services...)
 }
 
 // Close ends all streams and waiting requests, and waits for what looks after

@@ -8,7 +8,6 @@ import (
 	"waymark/hub/api"
 	"waymark/internal/clientview"
 	"waymark/internal/httpapi"
-	"waymark/internal/httpapi/problem"
 	"waymark/snapshot"
 )
 
@@ -107,11 +106,6 @@ type (
 		pinParams
 		resourceParams
 	}
-	chatParams struct {
-		pinParams
-		// What `agent token create --for-hub` has printed in the workspace: with it there are tools.
-		Capability string `header:"Waymark-Capability" maxLength:"128"`
-	}
 	followParams struct {
 		// The revision that is known; what came after it is sent first. `Last-Event-ID` is used in its place when both are there.
 		After int64 `query:"after" minimum:"0"`
@@ -146,6 +140,13 @@ type (
 		Link string `header:"Link"`
 	}
 )
+
+// About is what other services of the API begin with: the errors that this one gives to
+// all, in a group of operations.
+func About(group string) httpapi.About {
+	own := about()
+	return httpapi.About{Groups: []httpapi.Group{{Name: group}}, Security: own.Security, Errors: own.Errors}
+}
 
 // about is what the description says beside the routes.
 func about() httpapi.About {
@@ -183,8 +184,7 @@ func operations() map[string]*httpapi.Operation {
 		LastPushAt: &at, DriftedPins: 1, Attention: []string{api.AttentionPins},
 	}
 	pin := api.Pin{ID: "3f6f1c1e-8e0b-4c0e-9d7e-3e5b7f5f9a10", AgentID: agent.ID, Name: "chat 42", Revision: 17, AggregateHash: hash[:], CreatedAt: at, PinnedAt: &at}
-	said := httpapi.Contents{problem.Error{}, httpapi.Content("text/plain")} // the library for MCP has texts
-	asked := func(body any) []httpapi.Answer {                               // of an agent
+	asked := func(body any) []httpapi.Answer { // of an agent
 		return []httpapi.Answer{
 			httpapi.OK("What the agent says.", body),
 			httpapi.Refuse(http.StatusConflict, "The agent is too old, is connected to another hub, or its configuration doesn't allow it.", ""),
@@ -310,30 +310,6 @@ func operations() map[string]*httpapi.Operation {
 			Answers: []httpapi.Answer{httpapi.OK("The pin: no longer drifted; empty when the agent has no snapshot, or is gone.", api.Pin{})},
 			Errors:  []int{http.StatusUnauthorized, http.StatusForbidden, http.StatusNotFound},
 		},
-		"GET /api/v0/pins/{id}/mcp": {
-			ID: "listenToPin", Group: "pins", Summary: "What changes of a pin, for a client of MCP",
-			Text:   "The stream of the streamable HTTP transport up to 2025-11-25: `list_changed` of resources and prompts when the pin is refreshed and, with a capability, of tools when what follows the agent changes as well. Later versions send `subscriptions/listen` in a POST instead.",
-			Params: chatParams{},
-			Answers: []httpapi.Answer{
-				httpapi.OK("Notifications of MCP, until the pin is gone.", httpapi.Content("text/event-stream")),
-				httpapi.Refuse(http.StatusMethodNotAllowed, "No stream is asked for, or the version has none of these.", ""),
-			},
-			Errors: []int{http.StatusUnauthorized, http.StatusForbidden, http.StatusNotFound},
-		},
-		"POST /api/v0/pins/{id}/mcp": {
-			ID: "chatOfPin", Group: "pins", Summary: "The pin over MCP, for a chat",
-			Text:   "The streamable HTTP transport of the Model Context Protocol, without sessions, in both of its generations (chosen by `MCP-Protocol-Version`): a message in JSON-RPC 2.0. What is pinned can be read: skills (also by the skills extension, `skills/list` and `skills/get`) and instructions as resources, skills as prompts. Of a skill's other files the manifest is pinned, where the agent has told it when the pin was made; with a capability their content is read in the workspace, if it is what the manifest says. With a capability of the agent in `Waymark-Capability` there are tools, which are called in the workspace over the connection that the agent has to this hub; the hub passes the capability on, with the tool's name and its arguments, and nothing else of the request. An agent that isn't connected is waited for, for 5 seconds. Where it is connected to another hub of the database, that one is asked, if its `--advertise` says where it is.\n\nErrors of tools are results with `isError`. JSON-RPC errors of its own: -32003, a file of a skill isn't any more what is pinned; -32001, the capability is missing, unknown to the agent, expired or revoked; -32000, it can't be done now (the agent is away, too many calls are under way, it took more than 5 minutes).",
-			Params: chatParams{},
-			Body:   map[string]any{},
-			Answers: []httpapi.Answer{
-				httpapi.OK("The answer, in JSON-RPC 2.0.", map[string]any{}),
-				{Code: http.StatusAccepted, Text: "It was a notification."},
-				{Code: http.StatusBadRequest, Text: "It is no message of MCP, or the headers aren't what they should be.", Body: said},
-				{Code: http.StatusRequestEntityTooLarge, Text: "The message is over 1 MiB.", Body: said},
-				{Text: "It was not served.", Body: said},
-			},
-			Errors: []int{http.StatusUnauthorized, http.StatusForbidden, http.StatusNotFound},
-		},
 		"GET /api/v0/events": {
 			ID: "follow", Group: "events", Summary: "Follow what happens",
 			Text:    "Server-sent events, as browsers' EventSource takes them. `data` is JSON:\n\n- `context` (ContextEvent): an agent's snapshot changed, or its `discovery`: then `changed` may be empty.\n- `pin` (Pin): a pin was made, hydrated, has drifted (once), its MCP resources, or what is known of more to come, followed the agent, it was refreshed, its agent was removed, or it was deleted (`\"deleted\": true`).\n- `agent` (Agent): an agent connected, to whichever hub of the database, or disconnected, or another one with its token is told that it isn't heard (`not_heard`), or goes; a stream that begins without a position begins with one for each agent. Or an agent was removed (`{\"id\",\"removed\":true}` count then).\n- `reset` (Reset): the position asked for isn't kept any more, or lies in the future. Read everything again, then go on from the id of this event.\n\nAn `id` is a revision: the stream is complete up to it. Of the events of one revision only the last has one (those of pins come first), and `agent` events of connections have none. Go on after a lost connection, with any hub of the same database, by sending the last id as `Last-Event-ID` or `after`: nothing is missed, and events that had no id may come again. An id may also come without an event, to move the position on.\n\nA reader that is more than 256 revisions behind gets the newest `context` of each agent and the newest `pin` of each pin only. Every 15 seconds of silence a comment says that the stream is alive. The stream ends when the token, or the browser's session, is revoked or expires.",
@@ -369,29 +345,12 @@ func operations() map[string]*httpapi.Operation {
 			},
 			Errors: []int{http.StatusUnauthorized, http.StatusNotFound},
 		},
-		"POST /api/v0/login": {
-			ID: "login", Group: "page", Summary: "A link that opens the page in a browser",
-			Answers: []httpapi.Answer{{Code: http.StatusCreated, Text: "The link works once, and begins a session in a browser. Whoever has it can read what the token shows: it is a secret.", Body: api.Login{}}},
-			Errors:  []int{http.StatusUnauthorized, http.StatusForbidden},
-		},
 		"GET /api/v0/search": {
 			ID: "search", Group: "agents", Summary: "Which agents have something",
 			Text:    "Looks for a text in what agents have now: in the names and sources of resources, and in the names of plugins that fail; a SHA-256 in hexadecimal finds what has that hash.",
 			Params:  searchParams{},
 			Answers: []httpapi.Answer{httpapi.OK("What was found, in byte order of the agents' ids.", api.SearchResult{})},
 			Errors:  []int{http.StatusBadRequest, http.StatusUnauthorized, http.StatusForbidden},
-		},
-		"POST /api/v0/enroll": {
-			ID: "enroll", Group: "agents", Summary: "An agent of one's own, with a code or a key",
-			Text:     "Makes an agent that isn't there yet, and a token for it. Whoever enrolls makes the token (`wma_` and 32 random bytes in base64url) and sends its SHA-256 alone; to ask again with the same, when the answer was lost, is safe. A code or key opens nothing else, and a token of whatever role doesn't open this.",
-			Body:     api.Enrollment{},
-			Security: []string{"enrollment"},
-			Answers: []httpapi.Answer{
-				{Code: http.StatusCreated, Text: "It is enrolled.", Body: api.Enrolled{}},
-				httpapi.Refuse(http.StatusUnauthorized, "The code or key is wrong, used up, expired or revoked.", ""),
-				httpapi.Refuse(http.StatusForbidden, "The request comes from a page of another origin.", ""),
-				httpapi.Refuse(http.StatusConflict, "The code is for an agent that exists already.", ""),
-			},
 		},
 	}
 }

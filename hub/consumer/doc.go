@@ -1,6 +1,6 @@
 // Package consumer is the hub's JSON API for readers: chats that build on what
-// agents push, dashboards, and people. openapi.json describes it, and is
-// served, too.
+// agents push, dashboards, and people. It serves its description, too, which is
+// openapi.json of package hub.
 //
 // Readers see agents, their snapshots, resources and history; they pin
 // snapshots, get one event when one drifts, see what differs, and refresh; and

@@ -5,7 +5,6 @@ import (
 	"strings"
 
 	"waymark/hub/store"
-	"waymark/internal/httpapi"
 	"waymark/snapshot"
 )
 
@@ -18,19 +17,6 @@ func Routes() map[string][]string {
 		slices.Sort(list[path])
 	}
 	return list
-}
-
-// Document is what is served.
-func Document() []byte { return document }
-
-// Described is the API with what is said of each route, those of package hub among them.
-func Described() httpapi.Service {
-	service := httpapi.Service{About: about()}
-	for key, operation := range operations() {
-		method, pattern, _ := strings.Cut(key, " ")
-		service.Routes = append(service.Routes, httpapi.Route{Method: method, Pattern: pattern, Operation: operation})
-	}
-	return service
 }
 
 // RenderMarkdown renders a snapshot as ?format=markdown does.

@@ -13,6 +13,7 @@ import (
 	"regexp"
 	"strconv"
 	"strings"
+	"sync"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -77,13 +78,22 @@ func newFixtureOn(t testing.TB, limits consumer.Limits, st store.Store) *fixture
 	return f
 }
 
+// described is the API's document, which takes a moment to make.
+var described struct {
+	sync.Once
+
+	document []byte
+}
+
 // newUnserved is a fixture whose API nobody serves yet.
 func newUnserved(t testing.TB, limits consumer.Limits, st store.Store) *fixture {
 	t.Helper()
 	f := &fixture{TB: t, store: st, sessions: map[string]int64{}, versions: map[string]uint64{}}
-	f.doc = openapitest.Load(t, consumer.Document())
-	f.api = consumer.New(consumer.Options{Store: f.store, Lookup: f.lookup, Connected: f.connected, ClientContext: askedAgent, Coverage: askedCoverage, Limits: limits,
-		Now: func() time.Time { return time.Now().Add(time.Duration(f.ahead.Load())) }})
+	opts := consumer.Options{Store: f.store, Lookup: f.lookup, Connected: f.connected, ClientContext: askedAgent, Coverage: askedCoverage, Limits: limits,
+		Now: func() time.Time { return time.Now().Add(time.Duration(f.ahead.Load())) }}
+	described.Do(func() { described.document = openapitest.Document(t, consumer.New(opts).Services()...) })
+	f.doc, opts.Document = openapitest.Load(t, described.document), described.document
+	f.api = consumer.New(opts)
 	f.reader = f.token(store.RoleReader, "")
 	return f
 }

@@ -9,19 +9,18 @@ import (
 
 // About is what the description of a service says beside its routes.
 type About struct {
-	// Title is required, in the words of a heading; Summary and Text, which is
-	// Markdown, may be empty.
+	// Title, Summary, Text, which is Markdown, and Servers are of the first service that a
+	// document describes.
 	Title, Summary, Text string
-	// Servers are where it is by default.
-	Servers []Address
+	Servers              []Address
 	// Groups are the groups of operations, with what they are about. Operations without
 	// one belong to the first.
 	Groups []Group
 	// Schemes are the ways to show who one is; see Operation.Security.
 	Schemes []Scheme
-	// Security are the schemes of operations that say nothing else, any of which will do: of
-	// routes with a scope, or of all where none has one.
-	Security []string
+	// Security are the schemes of operations that say nothing else, any of which will do;
+	// "" among them: or none at all. Scoped, if not nil, are those of routes with a scope.
+	Security, Scoped []string
 	// Errors says what statuses mean that operations name without a text, where it isn't
 	// what they mean everywhere.
 	Errors map[int]string
@@ -88,18 +87,18 @@ type Answer struct {
 	Example any
 }
 
-// AgentSchemes describe the tokens of an agent's API: "control" is for what acts, "token" for
-// whoever connects over TCP.
-func AgentSchemes() []Scheme {
-	return []Scheme{
-		{Name: "control", Kind: "bearer", Text: "Over the Unix socket, too: what `control.token` in the workspace's state directory holds, or a token that was minted with it."},
-		{Name: "token", Kind: "bearer", Text: "Over TCP: what `--listen-token-file` holds. Over the Unix socket none is needed."},
+// AgentAbout is what services of an agent begin with: a group of operations, and the tokens.
+// What only reads needs none over the Unix socket, and what is shown may depend on a minted one.
+func AgentAbout(group, text string) About {
+	return About{
+		Groups: []Group{{group, text}},
+		Schemes: []Scheme{
+			{Name: "control", Kind: "bearer", Text: "Over the Unix socket, too: what `control.token` in the workspace's state directory holds, or a token that was minted with it."},
+			{Name: "token", Kind: "bearer", Text: "Over TCP: what `--listen-token-file` holds. Over the Unix socket none is needed."},
+		},
+		Security: []string{"", "token", "control"}, Scoped: []string{"control"},
 	}
 }
-
-// AgentReads returns the schemes of operations that only read: over the Unix socket none is
-// needed, and what is shown may depend on a minted token.
-func AgentReads() []string { return []string{"", "token", "control"} }
 
 // OK is the answer of a success.
 func OK(text string, body any) Answer { return Answer{Code: http.StatusOK, Text: text, Body: body} }

@@ -9,7 +9,6 @@ import (
 	"net/http"
 	"runtime/debug"
 	"strconv"
-	"sync"
 	"time"
 
 	"waymark/internal/httpapi/problem"
@@ -73,9 +72,6 @@ type Service struct {
 	Routes []Route
 	// About is what the description says beside the routes.
 	About About
-	// Document describes the routes in OpenAPI 3.1, and is made of them; see
-	// [MergeDocuments]. Nil means that another service's document does.
-	Document []byte
 }
 
 // Options configure a Router. The zero value works.
@@ -97,6 +93,9 @@ type Options struct {
 	// Observe is called when a call is over; status 0 means that there was no
 	// answer.
 	Observe func(r *http.Request, status int, took time.Duration)
+	// Document describes all services in OpenAPI 3.1, and is made of them; see package
+	// openapitest.
+	Document []byte
 	// Logger gets internal errors and panics. Nil means none.
 	Logger *slog.Logger
 	// JSONType is the Content-Type of JSON. Default "application/json".
@@ -113,16 +112,14 @@ type Options struct {
 
 // Router serves an API.
 type Router struct {
-	opts     Options
-	log      *slog.Logger
-	root     node
-	document func() ([]byte, error)
+	opts Options
+	log  *slog.Logger
+	root node
 }
 
 // New mounts services. It panics where two routes are the same, or a pattern can't
 // be understood; where a Guard has to judge a route that doesn't say its Effect, and
-// where there is none for a route with a Scope. Documents are put together when somebody asks for them: it takes
-// longer than all else, and hardly anybody does.
+// where there is none for a route with a Scope.
 func New(opts Options, services ...Service) *Router {
 	opts.Name = cmp.Or(opts.Name, "server")
 	opts.JSONType = cmp.Or(opts.JSONType, "application/json")
@@ -137,7 +134,6 @@ func New(opts Options, services ...Service) *Router {
 	}
 	opts.Logger = cmp.Or(opts.Logger, slog.New(slog.DiscardHandler))
 	rt := &Router{opts: opts, log: opts.Logger}
-	var documents [][]byte
 	for _, service := range services {
 		for i := range service.Routes {
 			route := &service.Routes[i]
@@ -146,22 +142,13 @@ func New(opts Options, services ...Service) *Router {
 			}
 			rt.root.add(route)
 		}
-		if service.Document != nil {
-			documents = append(documents, service.Document)
-		}
 	}
-	rt.document = sync.OnceValues(func() ([]byte, error) { return MergeDocuments(documents...) })
 	return rt
 }
 
-// ServeDocument answers with the description of all services. Documents that
-// contradict each other are an internal error.
+// ServeDocument answers with Options.Document.
 func ServeDocument(c *Call) error {
-	document, err := c.router.document()
-	if err != nil {
-		return err
-	}
-	c.Send(http.StatusOK, c.router.opts.JSONType, document)
+	c.Send(http.StatusOK, c.router.opts.JSONType, c.router.opts.Document)
 	return nil
 }
 

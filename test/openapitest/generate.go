@@ -2,6 +2,7 @@ package openapitest
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/json"
 	"flag"
 	"fmt"
@@ -27,10 +28,12 @@ var update = flag.Bool("update-openapi", false, "write openapi.json anew")
 
 // Generate makes the description of an API from the routes and types of its services, and
 // fails the test where a route or a field says nothing of itself, the description isn't
-// valid, or openapi.json in the package's directory isn't what it has made. `make generate` writes that: the package of
-// a program has
+// valid, or openapi.json in the package's directory isn't what it has made. `make generate` writes that: a package with a
+// document has
 //
-//	//go:generate go test -run TestDocument -count=1 . -update-openapi
+//	//go:generate go test -tags openapi -run ^TestDocument$ -count=1 . -update-openapi
+//
+// and the tag where everything under test would be larger for it.
 //
 // What the document says of itself is what the first service does.
 func Generate(t *testing.T, services ...httpapi.Service) {
@@ -124,12 +127,12 @@ func (g *generator) complain(format string, args ...any) {
 func (g *generator) about(first bool) {
 	about := &g.service.About
 	spec := g.r.SpecEns()
-	if len(about.Groups) == 0 || first && about.Title == "" {
-		g.complain("About needs a group, and that of the first service a title")
+	if len(about.Groups) == 0 {
+		g.complain("About needs a group")
 	}
 	if first {
 		spec.Openapi = "3.1.0"
-		spec.Info.WithTitle(about.Title).WithVersion("0")
+		spec.Info.WithTitle(cmp.Or(about.Title, "Waymark")).WithVersion("0")
 		if about.Summary != "" {
 			spec.Info.WithSummary(about.Summary)
 		}
@@ -145,6 +148,9 @@ func (g *generator) about(first bool) {
 		}
 	}
 	for _, group := range about.Groups {
+		if slices.ContainsFunc(spec.Tags, func(tag openapi31.Tag) bool { return tag.Name == group.Name }) {
+			continue // an earlier service has it, too
+		}
 		spec.Tags = append(spec.Tags, *new(openapi31.Tag).WithName(group.Name).WithDescription(group.Text))
 	}
 	for _, scheme := range about.Schemes {
@@ -156,12 +162,6 @@ func (g *generator) about(first bool) {
 		}
 		spec.ComponentsEns().WithSecuritySchemesItem(scheme.Name, openapi31.SecuritySchemeOrReference{SecurityScheme: s})
 	}
-}
-
-// scoped reports whether the service has routes with a scope: then the others need no
-// token.
-func (g *generator) scoped() bool {
-	return slices.ContainsFunc(g.service.Routes, func(r httpapi.Route) bool { return r.Scope != "" })
 }
 
 func security(names []string) (list []map[string][]string) {
@@ -190,7 +190,7 @@ var everywhere = map[int]string{
 }
 
 // errorRef refers to what a status means, and makes that when it is asked for first.
-// Documents are merged: what a service has of its own is named after it.
+// What a service has of its own is named after the first that says so.
 func (g *generator) errorRef(code int) openapi31.ResponseOrReference {
 	name, text := strings.ReplaceAll(http.StatusText(code), " ", ""), g.service.About.Errors[code]
 	switch {
@@ -204,6 +204,11 @@ func (g *generator) errorRef(code int) openapi31.ResponseOrReference {
 		}
 	}
 	components := g.r.SpecEns().ComponentsEns()
+	for other, r := range components.Responses {
+		if strings.HasSuffix(other, strings.ReplaceAll(http.StatusText(code), " ", "")) && r.Response.Description == text {
+			name = other
+		}
+	}
 	if _, made := components.Responses[name]; !made {
 		r := new(openapi31.Response).WithDescription(text)
 		r.Content = g.content(problem.Error{}, nil)
@@ -244,11 +249,14 @@ func (g *generator) operation(route *httpapi.Route) error {
 	if o.Text != "" {
 		op.WithDescription(o.Text)
 	}
+	about := &g.service.About
 	switch {
 	case o.Security != nil:
 		op.Security = security(o.Security)
-	case route.Scope != "" || !g.scoped():
-		op.Security = security(g.service.About.Security)
+	case route.Scope != "" && about.Scoped != nil:
+		op.Security = security(about.Scoped)
+	default:
+		op.Security = security(about.Security)
 	}
 	path := strings.ReplaceAll(route.Pattern, "...}", "}")
 	parameters, err := g.parameters(o.Params)

@@ -1,7 +1,6 @@
 package access
 
 import (
-	_ "embed" // the document
 	"errors"
 	"net"
 	"net/http"
@@ -11,11 +10,6 @@ import (
 	"waymark/internal/httpapi/problem"
 	"waymark/workspace"
 )
-
-//go:embed openapi.json
-var document []byte
-
-//go:generate go test -run TestDocument -count=1 . -update-openapi
 
 // tokenParams are the parameters of a path that names a token.
 type tokenParams struct {
@@ -27,12 +21,7 @@ type tokenParams struct {
 func (t *Tokens) Service() httpapi.Service {
 	one := workspace.PathMintedTokens + "/{id}"
 	return httpapi.Service{
-		About: httpapi.About{
-			Title:    "Waymark agent: who may act",
-			Groups:   []httpapi.Group{{Name: "access", Text: "Tokens for what acts in the workspace."}},
-			Schemes:  httpapi.AgentSchemes(),
-			Security: []string{"control"},
-		},
+		About: httpapi.AgentAbout("access", "Tokens for what acts in the workspace."),
 		Routes: []httpapi.Route{
 			{Method: http.MethodPost, Pattern: workspace.PathMintedTokens, Scope: string(ScopeTokens), Effect: httpapi.Fenced, Handle: t.create, Failed: "the token was not made",
 				Operation: &httpapi.Operation{
@@ -57,7 +46,6 @@ func (t *Tokens) Service() httpapi.Service {
 					Errors:  []int{http.StatusBadRequest, http.StatusNotFound, http.StatusUnsupportedMediaType},
 				}},
 		},
-		Document: document,
 	}
 }
 

@@ -21,7 +21,7 @@ func BenchmarkStatus(b *testing.B) {
 	if err != nil {
 		b.Fatal(err)
 	}
-	defer serve(l, api.Handler(api.Options{Backend: apitest.New()})).end(b)
+	defer serve(l, api.New(api.Options{Backend: apitest.New()})).end(b)
 	c := client.New(filepath.Join(dir, "a.sock"), client.Options{})
 	for b.Loop() {
 		if _, err := c.Status(b.Context()); err != nil {

@@ -66,7 +66,7 @@ func start(t *testing.T, path string, b api.Backend) *served {
 	if err != nil {
 		t.Fatal(err)
 	}
-	return serve(l, api.Handler(api.Options{Backend: b, Metrics: http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+	return serve(l, api.New(api.Options{Backend: b, Metrics: http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
 		_, _ = io.WriteString(w, "waymark_up 1\n")
 	})}))
 }
@@ -94,7 +94,7 @@ func TestCalls(t *testing.T) {
 			t.Fatal(err)
 		}
 		addr := l.Addr().String()
-		defer serve(l, api.Handler(api.Options{Backend: b, Token: "s3cret", Metrics: http.NotFoundHandler()})).end(t)
+		defer serve(l, api.New(api.Options{Backend: b, Token: "s3cret", Metrics: http.NotFoundHandler()})).end(t)
 		calls(t, client.New("http://"+addr+"/", client.Options{Token: "s3cret"}), b)
 
 		wrong := client.New("tcp:"+addr, client.Options{Token: "guess"})

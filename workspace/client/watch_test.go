@@ -149,7 +149,7 @@ func TestWatchRetries(t *testing.T) {
 	var asked atomic.Int64
 	var etag atomic.Value // of what was answered last
 	etag.Store("")
-	h := api.Handler(api.Options{Backend: apitest.New(), MaxWait: 1})
+	h := api.New(api.Options{Backend: apitest.New(), MaxWait: 1})
 	defer serve(l, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		switch n := asked.Add(1); {
 		case n <= 3:

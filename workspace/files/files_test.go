@@ -60,7 +60,9 @@ var checker struct {
 func serve(t testing.TB, tree []string, change ...func(*files.Options)) *server {
 	t.Helper()
 	root := vfstest.Build(t, tree)
-	checker.once.Do(func() { checker.doc = openapitest.Load(t, files.New(files.Options{}).Service().Document) })
+	checker.once.Do(func() {
+		checker.doc = openapitest.Load(t, openapitest.Document(t, files.New(files.Options{}).Service()))
+	})
 	s := &server{root: root, out: filepath.Join(filepath.Dir(root), "out"), grant: acting(), doc: checker.doc}
 	opts := files.Options{
 		Root: func() string { return root }, Home: filepath.Join(s.out, "home"), Own: func() []string { return []string{filepath.Join(s.out, "agent"), filepath.Join(s.out, "later")} },
@@ -214,10 +216,6 @@ func noTemps(t testing.TB, dirs ...string) {
 			return nil
 		})
 	}
-}
-
-func TestDocument(t *testing.T) {
-	openapitest.Generate(t, files.New(files.Options{}).Service())
 }
 
 func decode(t testing.TB, body string, v any) {

@@ -1,7 +1,6 @@
 package files
 
 import (
-	_ "embed" // the document
 	"log/slog"
 	"net/http"
 	"slices"
@@ -34,11 +33,6 @@ const (
 	// lines, or somebody else has the file.
 	callTimeout = time.Minute
 )
-
-//go:embed openapi.json
-var document []byte
-
-//go:generate go test -run TestDocument -count=1 . -update-openapi
 
 // Options configure a Service. The zero value works.
 type Options struct {
@@ -129,29 +123,23 @@ type writeFileParams struct {
 // Service returns the routes. Those that write need a token with
 // access.ScopeFiles; what the others show depends on the grant, too.
 func (s *Service) Service() httpapi.Service {
+	about := httpapi.AgentAbout("files", "What chats read, write and edit. Paths, fields, codes and limits are those of Coder's agent. Paths are absolute and may lie outside of the workspace, unless the agent is configured to stay in it. A link in the workspace doesn't lead out of it; the agent's own directories and what is on the secret list are refused, as is what isn't a file, below `/proc` for one.")
+	about.Errors = map[int]string{
+		http.StatusBadRequest: "The request can't be understood, the path is relative or is no file, or an edit doesn't fit; `detail` says which and why.",
+		http.StatusForbidden:  "The system, the secret list, a fence or the configuration doesn't allow it.",
+		http.StatusNotFound:   "There is no such file.",
+		http.StatusConflict:   "Somebody else kept changing the file or the way to it.",
+	}
 	return httpapi.Service{
-		About: httpapi.About{
-			Title: "Waymark agent: files", Summary: "Files of the machine, for chats.",
-			Text:     "Paths, fields, codes and limits are those of Coder's agent. Paths are absolute and may lie outside of the workspace, unless the agent is configured to stay in it. A link in the workspace doesn't lead out of it; the agent's own directories and what is on the secret list are refused, as is what isn't a file, below `/proc` for one.",
-			Groups:   []httpapi.Group{{Name: "files", Text: "What chats read, write and edit."}},
-			Schemes:  httpapi.AgentSchemes(),
-			Security: []string{"control"},
-			Errors: map[int]string{
-				http.StatusBadRequest: "The request can't be understood, the path is relative or is no file, or an edit doesn't fit; `detail` says which and why.",
-				http.StatusForbidden:  "The system, the secret list, a fence or the configuration doesn't allow it.",
-				http.StatusNotFound:   "There is no such file.",
-				http.StatusConflict:   "Somebody else kept changing the file or the way to it.",
-			},
-		},
+		About: about,
 		Routes: []httpapi.Route{
 			{Method: http.MethodGet, Pattern: workspace.PathReadFile, Handle: bodiless(s.readFile), Failed: "the file was not read",
 				Operation: &httpapi.Operation{
 					ID: "readFile", Summary: "The bytes of a file",
-					Text:     "As they are, streamed, with the media type that the name's end says.",
-					Params:   readFileParams{},
-					Answers:  []httpapi.Answer{httpapi.OK("The bytes.", httpapi.Content("*/*"))},
-					Errors:   []int{http.StatusBadRequest, http.StatusForbidden, http.StatusNotFound},
-					Security: httpapi.AgentReads(),
+					Text:    "As they are, streamed, with the media type that the name's end says.",
+					Params:  readFileParams{},
+					Answers: []httpapi.Answer{httpapi.OK("The bytes.", httpapi.Content("*/*"))},
+					Errors:  []int{http.StatusBadRequest, http.StatusForbidden, http.StatusNotFound},
 				}},
 			{Method: http.MethodGet, Pattern: workspace.PathReadFileLines, Handle: bodiless(s.readFileLines), Failed: "the file was not read", Timeout: callTimeout,
 				Operation: &httpapi.Operation{
@@ -160,20 +148,18 @@ func (s *Service) Service() httpapi.Service {
 					Params: readFileLinesParams{},
 					Answers: []httpapi.Answer{{Code: http.StatusOK, Text: "The lines, or why there are none.", Body: workspace.FileLines{},
 						Example: workspace.FileLines{Success: true, FileSize: 12, TotalLines: 3, LinesRead: 2, Content: "1\thello\n2\tworld"}}},
-					Errors:   []int{http.StatusBadRequest},
-					Security: httpapi.AgentReads(),
+					Errors: []int{http.StatusBadRequest},
 				}},
 			{Method: http.MethodPost, Pattern: workspace.PathListDirectory, Effect: httpapi.Reads, Handle: s.listDirectory, Failed: "the directory was not listed", Timeout: callTimeout,
 				Untyped: true,
 				Operation: &httpapi.Operation{
 					ID: "listDirectory", Summary: "What is in a directory",
-					Text:     "Directories first, then by name; a link is no directory. At most 100,000 names, without those that aren't UTF-8.",
-					Params:   listDirectoryParams{},
-					Body:     workspace.ListDirectory{},
-					Example:  workspace.ListDirectory{Path: []string{"project", "src"}, Relativity: "home"},
-					Answers:  []httpapi.Answer{httpapi.OK("The entries.", workspace.Directory{})},
-					Errors:   []int{http.StatusForbidden, http.StatusNotFound},
-					Security: httpapi.AgentReads(),
+					Text:    "Directories first, then by name; a link is no directory. At most 100,000 names, without those that aren't UTF-8.",
+					Params:  listDirectoryParams{},
+					Body:    workspace.ListDirectory{},
+					Example: workspace.ListDirectory{Path: []string{"project", "src"}, Relativity: "home"},
+					Answers: []httpapi.Answer{httpapi.OK("The entries.", workspace.Directory{})},
+					Errors:  []int{http.StatusForbidden, http.StatusNotFound},
 				}},
 			{Method: http.MethodPost, Pattern: workspace.PathWriteFile, Scope: string(access.ScopeFiles), Effect: httpapi.Fenced, Handle: s.writeFile, Failed: "the file was not written",
 				MaxBody: s.opts.MaxWrite, BodyTimeout: bodyTimeout, Timeout: bodyTimeout + callTimeout,
@@ -197,7 +183,6 @@ func (s *Service) Service() httpapi.Service {
 					Errors:  []int{http.StatusNotFound, http.StatusConflict},
 				}},
 		},
-		Document: document,
 	}
 }
 

@@ -2,7 +2,6 @@ package git
 
 import (
 	"context"
-	_ "embed" // the document
 	"encoding/json"
 	"net/http"
 	"path/filepath"
@@ -29,11 +28,6 @@ const (
 	lastWords = time.Second
 )
 
-//go:embed openapi.json
-var document []byte
-
-//go:generate go test -run TestDocument -count=1 . -update-openapi
-
 // watchParams are the parameters of the watch.
 type watchParams struct {
 	// The chat whose repositories are watched.
@@ -42,12 +36,10 @@ type watchParams struct {
 
 // Service is the git watch, with the diff for one call, as a part of an API.
 func (s *Service) Service() httpapi.Service {
+	about := httpapi.AgentAbout("git", "What isn't committed.")
+	about.Messages = []any{workspace.GitMessage{}}
 	return httpapi.Service{
-		About: httpapi.About{
-			Title:    "Waymark agent: git",
-			Groups:   []httpapi.Group{{Name: "git", Text: "What isn't committed."}},
-			Messages: []any{workspace.GitMessage{}},
-		},
+		About: about,
 		Routes: []httpapi.Route{{
 			Method: http.MethodGet, Pattern: workspace.PathGitWatch, Handle: s.serve,
 			Failed: "the repositories can't be watched", MaxBody: maxMessage,
@@ -76,7 +68,6 @@ func (s *Service) Service() httpapi.Service {
 				Errors: []int{http.StatusUnauthorized},
 			},
 		}},
-		Document: document,
 	}
 }
 

@@ -19,7 +19,6 @@ import (
 
 	"waymark/abi"
 	"waymark/snapshot"
-	"waymark/test/openapitest"
 	"waymark/wire/convert"
 	"waymark/workspace"
 	"waymark/workspace/access"
@@ -27,11 +26,6 @@ import (
 	"waymark/workspace/mcp/catalog"
 	"waymark/workspace/mcp/session"
 )
-
-// TestDocument: openapi.json is what the routes and types say.
-func TestDocument(t *testing.T) {
-	bubble(t, settings, func(w *world) { openapitest.Generate(t, w.service.Service()) })
-}
 
 // TestContract is what SERVICES.md says of MCP servers, case by case: a request, and
 // what must come of it.

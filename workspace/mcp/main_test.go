@@ -419,8 +419,8 @@ func (w *world) begin() {
 		}
 	})
 	service := w.service.Service()
-	w.doc = openapitest.Load(w.t, service.Document)
-	own := api.Handler(api.Options{Backend: apitest.New(), Guard: access.Guard, Services: []httpapi.Service{service}})
+	w.doc = openapitest.Load(w.t, openapitest.Document(w.t, service))
+	own := api.New(api.Options{Backend: apitest.New(), Guard: access.Guard, Services: []httpapi.Service{service}})
 	w.handler = http.HandlerFunc(func(rw http.ResponseWriter, r *http.Request) {
 		if grant := cmp.Or(w.grant, grants[r.Header.Get("X-Grant")]); grant != nil {
 			r = r.WithContext(access.With(r.Context(), grant))

@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"context"
 	"crypto/sha256"
-	_ "embed" // the document
 	"encoding/hex"
 	"encoding/json"
 	"errors"
@@ -39,11 +38,6 @@ const (
 	// maxFound bounds what a search finds.
 	maxFound = 1000
 )
-
-//go:embed openapi.json
-var document []byte
-
-//go:generate go test -run TestDocument -count=1 . -update-openapi
 
 // The parameters of the routes, for their description.
 type (
@@ -218,17 +212,13 @@ func (s *Service) Service() httpapi.Service {
 	for i := range list {
 		list[i].Handle = bodiless(list[i].Handle)
 	}
-	return httpapi.Service{Routes: list, Document: slices.Clone(document), About: httpapi.About{
-		Title:    "Waymark agent: MCP servers",
-		Groups:   []httpapi.Group{{Name: "mcp", Text: "MCP servers that the workspace configures, their tools, and what may run. Paths, fields and codes of `tools` and `call-tool` are those of Coder's agent; what only Waymark has says so. No answer has a value of a server's variables or headers."}},
-		Schemes:  httpapi.AgentSchemes(),
-		Security: []string{"control"},
-		Errors: map[int]string{
-			http.StatusNotFound:        "No configuration file has a server of this name.",
-			http.StatusTooManyRequests: "Too many calls wait already.",
-		},
-		Messages: []any{workspace.MCPProgress{}, workspace.MCPCallError{}},
-	}}
+	about := httpapi.AgentAbout("mcp", "MCP servers that the workspace configures, their tools, and what may run. Paths, fields and codes of `tools` and `call-tool` are those of Coder's agent; what only Waymark has says so. No answer has a value of a server's variables or headers.")
+	about.Errors = map[int]string{
+		http.StatusNotFound:        "No configuration file has a server of this name.",
+		http.StatusTooManyRequests: "Too many calls wait already.",
+	}
+	about.Messages = []any{workspace.MCPProgress{}, workspace.MCPCallError{}}
+	return httpapi.Service{Routes: list, About: about}
 }
 
 // bodiless refuses bodies that nobody would read: unread they would keep net/http

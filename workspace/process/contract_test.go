@@ -13,10 +13,8 @@ import (
 
 	"github.com/google/uuid"
 
-	"waymark/test/openapitest"
 	"waymark/workspace"
 	"waymark/workspace/launch"
-	"waymark/workspace/process"
 	"waymark/workspace/supervisor"
 )
 
@@ -24,11 +22,6 @@ const (
 	chatA = "aaaaaaaa-0000-4000-8000-000000000000"
 	chatB = "bbbbbbbb-0000-4000-8000-000000000000"
 )
-
-// TestDocument: openapi.json is what the routes and types say.
-func TestDocument(t *testing.T) {
-	openapitest.Generate(t, process.New(process.Options{}).Service())
-}
 
 // TestContract is what SERVICES.md says of processes, case by case: a request,
 // and what must come of it.

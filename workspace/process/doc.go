@@ -3,8 +3,8 @@
 //
 // What runs is held by a [supervisor.Client]; the service itself remembers
 // nothing that an agent which takes its place would miss. Paths, fields, codes
-// and limits are those of Coder's agent where it has them; openapi.json says
-// which aren't.
+// and limits are those of Coder's agent where it has them; the description of the
+// agent's API says which aren't.
 //
 // # What runs where
 //

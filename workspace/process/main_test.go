@@ -112,8 +112,8 @@ func newWorld(t testing.TB, held supervisor.Client) *world {
 	})
 	t.Cleanup(func() { _ = w.service.Close() })
 	service := w.service.Service()
-	w.doc = openapitest.Load(t, service.Document)
-	own := api.Handler(api.Options{Backend: apitest.New(), Guard: access.Guard, Services: []httpapi.Service{service}})
+	w.doc = openapitest.Load(t, openapitest.Document(t, service))
+	own := api.New(api.Options{Backend: apitest.New(), Guard: access.Guard, Services: []httpapi.Service{service}})
 	w.handler = http.HandlerFunc(func(rw http.ResponseWriter, r *http.Request) {
 		ctx := r.Context()
 		name := r.Header.Get("X-Grant")

@@ -1,18 +1,12 @@
 package process
 
 import (
-	_ "embed" // the document
 	"net/http"
 
 	"waymark/internal/httpapi"
 	"waymark/workspace"
 	"waymark/workspace/access"
 )
-
-//go:embed openapi.json
-var document []byte
-
-//go:generate go test -run TestDocument -count=1 . -update-openapi
 
 // listParams are the parameters of GET /api/v0/processes/list.
 type listParams struct {
@@ -98,7 +92,7 @@ func (s *Service) routes() []httpapi.Route {
 					Example: workspace.ProcessList{AgentInstanceID: exampleInstance, Processes: []workspace.Process{{
 						ID: exampleID, Command: "make test", WorkDir: "/home/me/project", Background: true, ExitCode: new(0), StartedAtUnix: 1795350000, ExitedAtUnix: new(int64(1795350042)),
 						Usage: &workspace.ProcessUsage{UserMS: 31000, SystemMS: 2400, MaxRSS: 104857600, WallMS: 42000, OutputLen: 123456}}}}}},
-				Errors: []int{http.StatusBadRequest}, Security: httpapi.AgentReads(),
+				Errors: []int{http.StatusBadRequest},
 			}},
 		{Method: http.MethodGet, Pattern: workspace.PathTokens + "/{token}", Handle: s.token, Failed: "the token is not known", Timeout: actWithin,
 			Operation: &httpapi.Operation{
@@ -106,7 +100,7 @@ func (s *Service) routes() []httpapi.Route {
 				Params: tokenParams{},
 				Answers: []httpapi.Answer{{Code: http.StatusOK, Text: "Also where nothing is known of it.", Body: workspace.TokenStatus{},
 					Example: workspace.TokenStatus{Found: true, ProcessID: exampleID, TokenIndexAgeMS: 86400000}}},
-				Errors: []int{http.StatusBadRequest}, Security: httpapi.AgentReads(),
+				Errors: []int{http.StatusBadRequest},
 			}},
 		{Method: http.MethodPost, Pattern: workspace.PathCancelTracked, Scope: scope, Effect: httpapi.Fenced, Handle: s.cancelTracked, Failed: "the process was not canceled",
 			Operation: &httpapi.Operation{
@@ -132,7 +126,7 @@ func (s *Service) routes() []httpapi.Route {
 						Headers: outputHeaders{}, Example: workspace.ProcessOutput{Output: "ok\n", ExitCode: new(0)}},
 					{Code: http.StatusConflict, Text: "Another instance holds the processes."},
 				},
-				Errors: []int{http.StatusBadRequest, http.StatusNotFound, http.StatusTooManyRequests}, Security: httpapi.AgentReads(),
+				Errors: []int{http.StatusBadRequest, http.StatusNotFound, http.StatusTooManyRequests},
 			}},
 		{Method: http.MethodPost, Pattern: one + "/signal", Scope: scope, Effect: httpapi.Fenced, Handle: s.signal, Failed: "no signal was sent", Timeout: actWithin,
 			Operation: &httpapi.Operation{

@@ -131,21 +131,15 @@ func (s *Service) Service() httpapi.Service {
 		routes[i].Untyped = true
 		routes[i].Handle = answered(routes[i].Handle)
 	}
+	about := httpapi.AgentAbout("processes", "What chats run in the workspace. It outlives the agent: something of its own holds it. Paths, fields and codes are those of Coder's agent; what only Waymark has says so. `Coder-Chat-Id` says for which chat a request is made, which is information and no authority: what acts needs a token, on the socket too.")
+	about.Errors = map[int]string{
+		http.StatusBadRequest:      "The request can't be understood, or what it asks for can't be; `detail` says why.",
+		http.StatusNotFound:        "There is no such process, or it belongs to another chat.",
+		http.StatusTooManyRequests: "No more processes can be held, or 160 requests wait already; come again after `Retry-After`.",
+	}
 	return httpapi.Service{
-		About: httpapi.About{
-			Title: "Waymark agent: processes", Summary: "Processes that chats run in a workspace.",
-			Text:     "Paths, fields and codes are those of Coder's agent; what only Waymark has says so. `Coder-Chat-Id` says for which chat a request is made, which is information and no authority: what acts needs a token, on the socket too.",
-			Groups:   []httpapi.Group{{Name: "processes", Text: "What chats run in the workspace. It outlives the agent: something of its own holds it."}},
-			Schemes:  httpapi.AgentSchemes(),
-			Security: []string{"control"},
-			Errors: map[int]string{
-				http.StatusBadRequest:      "The request can't be understood, or what it asks for can't be; `detail` says why.",
-				http.StatusNotFound:        "There is no such process, or it belongs to another chat.",
-				http.StatusTooManyRequests: "No more processes can be held, or 160 requests wait already; come again after `Retry-After`.",
-			},
-		},
-		Routes:   routes,
-		Document: document,
+		About:  about,
+		Routes: routes,
 	}
 }
 

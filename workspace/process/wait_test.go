@@ -141,7 +141,7 @@ func serve(t *testing.T, d *double) *served {
 	service := process.New(process.Options{Supervisor: d})
 	ctx, cancel := context.WithCancel(context.Background())
 	s := &served{t: t, l: &memory{conns: make(chan net.Conn), closed: make(chan struct{})}, stop: cancel, done: make(chan error, 1)}
-	handler := api.Handler(api.Options{Backend: apitest.New(), Guard: access.Guard, Services: []httpapi.Service{service.Service()}})
+	handler := api.New(api.Options{Backend: apitest.New(), Guard: access.Guard, Services: []httpapi.Service{service.Service()}})
 	go func() { s.done <- (&httpapi.Server{Handler: handler}).Serve(ctx, s.l) }()
 	return s
 }

@@ -1,0 +1,15 @@
+package hub
+
+import (
+	"testing"
+
+	"waymark/hub/consumer"
+	"waymark/test/openapitest"
+)
+
+// TestDocument: openapi.json is what the routes and types of everything say that readers, and
+// who enrolls, are served.
+func TestDocument(t *testing.T) {
+	h := new(Hub)
+	openapitest.Generate(t, append(h.newConsumer(consumer.Limits{}).Services(), h.enrollService())...)
+}

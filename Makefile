@@ -66,7 +66,7 @@ GUEST_FILES := $(shell find abi sdk-guest plugins -name '*.go' ! -name '*_test.g
 
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
-NATIVE_FILES := $(shell find host/sandbox internal/sealed internal/tools/aot -name '*.go' ! -name '*_test.go' 2>/dev/null)
+NATIVE_FILES := $(shell find host/sandbox internal/sealedstore internal/tools/aot -name '*.go' ! -name '*_test.go' 2>/dev/null)
 .PHONY: help run build guest native test test-all test-programs race stress check fmt vet cross lint generate generated clean-tree bench bench-hub bench-latency bench-mcp fuzz soak hostile cover metrics contracts install-user uninstall-user dist clean
 
 help: ## Say what the targets are.

@@ -8,8 +8,8 @@ import (
 	"strings"
 
 	"waymark/abi"
-	"waymark/host/applies"
-	"waymark/host/clients"
+	"waymark/host/applicability"
+	"waymark/host/codingagents"
 	"waymark/snapshot"
 )
 
@@ -20,8 +20,8 @@ import (
 //
 // # Errors
 //
-// applies.ErrPath, applies.ErrOutside and applies.ErrSecret, and the context's.
-func (h *Host) ClientContext(ctx context.Context, client *clients.Client, dir string) (*clients.View, error) {
+// applicability.ErrPath, applicability.ErrOutside and applicability.ErrSecret, and the context's.
+func (h *Host) ClientContext(ctx context.Context, client *codingagents.Client, dir string) (*codingagents.View, error) {
 	opts, at, err := h.clientStart(ctx, dir)
 	if err != nil {
 		return nil, err
@@ -42,8 +42,8 @@ func (h *Host) ClientContext(ctx context.Context, client *clients.Client, dir st
 // # Errors
 //
 // Those of For.
-func (h *Host) ForClient(ctx context.Context, client *clients.Client, path string) (*applies.Answer, error) {
-	if err := applies.CheckPath(path); err != nil {
+func (h *Host) ForClient(ctx context.Context, client *codingagents.Client, path string) (*applicability.Answer, error) {
+	if err := applicability.CheckPath(path); err != nil {
 		return nil, err
 	}
 	opts, root, at, err := h.clientPlace(ctx, path)
@@ -66,7 +66,7 @@ func (h *Host) ForClient(ctx context.Context, client *clients.Client, path strin
 }
 
 // fileView looks at what a client has for a file. below are relative to its start.
-func fileView(ctx context.Context, opts Options, client *clients.Client, start string, below []string, file string) (*clients.FileView, error) {
+func fileView(ctx context.Context, opts Options, client *codingagents.Client, start string, below []string, file string) (*codingagents.FileView, error) {
 	dirs := make([]string, len(below))
 	for i, dir := range below {
 		dirs[i] = filepath.Join(start, dir)
@@ -75,7 +75,7 @@ func fileView(ctx context.Context, opts Options, client *clients.Client, start s
 	if err != nil {
 		return nil, err
 	}
-	view := clients.For(*in, file)
+	view := codingagents.For(*in, file)
 	for _, dir := range dirs {
 		if !slices.Contains(in.Below, dir) {
 			view.NotLookedAt = append(view.NotLookedAt, dir)
@@ -89,8 +89,8 @@ func fileView(ctx context.Context, opts Options, client *clients.Client, start s
 //
 // # Errors
 //
-// The context's, and applies.ErrOutside where there is no working directory.
-func (h *Host) WhyClient(ctx context.Context, client *clients.Client, paths ...string) ([]clients.Verdict, error) {
+// The context's, and applicability.ErrOutside where there is no working directory.
+func (h *Host) WhyClient(ctx context.Context, client *codingagents.Client, paths ...string) ([]codingagents.Verdict, error) {
 	opts, start, err := h.clientStart(ctx, "")
 	if err != nil {
 		return nil, err
@@ -100,8 +100,8 @@ func (h *Host) WhyClient(ctx context.Context, client *clients.Client, paths ...s
 		return nil, err
 	}
 	defer leave()
-	views := map[string]*clients.FileView{} // by the directory that a place is in; of the start for all on its walk
-	verdicts := make([]clients.Verdict, len(paths))
+	views := map[string]*codingagents.FileView{} // by the directory that a place is in; of the start for all on its walk
+	verdicts := make([]codingagents.Verdict, len(paths))
 	for i, path := range paths {
 		path = realPath(path)
 		at := client.Place(path)
@@ -110,7 +110,7 @@ func (h *Host) WhyClient(ctx context.Context, client *clients.Client, paths ...s
 		if at.Row == nil && client.Imports > 0 { // what lies on the way to it may import it
 			dir = filepath.Dir(path)
 		}
-		if rel, ok := applies.Below(start, dir); ok && rel != "." {
+		if rel, ok := applicability.Below(start, dir); ok && rel != "." {
 			if below, _ = forDirectories(rel); len(below) > 0 {
 				from = dir
 			}
@@ -140,12 +140,12 @@ func realPath(path string) string {
 // working directory where none is named.
 func (h *Host) clientStart(ctx context.Context, dir string) (opts Options, start string, err error) {
 	if dir != "" {
-		if err := applies.CheckPath(dir); err != nil {
+		if err := applicability.CheckPath(dir); err != nil {
 			return opts, "", err
 		}
 		opts, root, at, err := h.clientPlace(ctx, strings.TrimSuffix(dir, "/")+"/")
 		if err == nil && at.dir != at.path {
-			err = fmt.Errorf("%w: it is not a directory: name one that a client can be started in", applies.ErrPath)
+			err = fmt.Errorf("%w: it is not a directory: name one that a client can be started in", applicability.ErrPath)
 		}
 		return opts, filepath.Join(root, at.path), err
 	}
@@ -160,7 +160,7 @@ func (h *Host) clientStart(ctx context.Context, dir string) (opts Options, start
 			return opts, u.root.FS.Path(), nil
 		}
 	}
-	return opts, "", fmt.Errorf("%w: there is no working directory that a client could be started in: name a directory", applies.ErrOutside)
+	return opts, "", fmt.Errorf("%w: there is no working directory that a client could be started in: name a directory", applicability.ErrOutside)
 }
 
 // isWorking reports whether a root is the working directory.

@@ -11,14 +11,14 @@ import (
 	"testing"
 
 	"waymark/host"
-	"waymark/host/applies"
-	"waymark/host/clients"
+	"waymark/host/applicability"
+	"waymark/host/codingagents"
 	"waymark/test/contracts/vfstest"
 )
 
-func client(t testing.TB, id string) *clients.Client {
+func client(t testing.TB, id string) *codingagents.Client {
 	t.Helper()
-	c := clients.Lookup(id)
+	c := codingagents.Lookup(id)
 	if c == nil {
 		t.Fatal("no client", id)
 	}
@@ -43,7 +43,7 @@ func clientTree(t testing.TB) (h *host.Host, dir, w string) {
 }
 
 // had spells what a client has for a file, and when.
-func had(a *applies.Answer, dir string) string {
+func had(a *applicability.Answer, dir string) string {
 	var out strings.Builder
 	for _, it := range a.Items {
 		name := it.When
@@ -107,7 +107,7 @@ start .agents/skills/top/SKILL.md
 			t.Errorf("%s: %+v", id, a)
 		}
 	}
-	for path, want := range map[string]error{w + "/.env": applies.ErrSecret, dir + "/x": applies.ErrOutside, "x": applies.ErrPath} {
+	for path, want := range map[string]error{w + "/.env": applicability.ErrSecret, dir + "/x": applicability.ErrOutside, "x": applicability.ErrPath} {
 		if _, err := h.ForClient(t.Context(), client(t, "codex"), path); !errors.Is(err, want) {
 			t.Errorf("%s: %v", path, err)
 		}
@@ -206,7 +206,7 @@ func TestClientContextOfHost(t *testing.T) {
 	if err != nil || v.Root != w+"/web" || len(v.Items) != 5 {
 		t.Errorf("%+v, %v", v, err)
 	}
-	for path, want := range map[string]error{dir: applies.ErrOutside, w + "/.git": applies.ErrSecret, "web": applies.ErrPath, w + "/README.md": applies.ErrPath, w + "/none": applies.ErrPath} {
+	for path, want := range map[string]error{dir: applicability.ErrOutside, w + "/.git": applicability.ErrSecret, "web": applicability.ErrPath, w + "/README.md": applicability.ErrPath, w + "/none": applicability.ErrPath} {
 		if _, err := h.ClientContext(t.Context(), client(t, "codex"), path); !errors.Is(err, want) {
 			t.Errorf("%s: %v", path, err)
 		}

@@ -6,8 +6,8 @@ import (
 	"errors"
 	"path/filepath"
 
-	"waymark/host/applies"
-	"waymark/host/clients"
+	"waymark/host/applicability"
+	"waymark/host/codingagents"
 	"waymark/host/vfs"
 	"waymark/snapshot"
 )
@@ -16,14 +16,14 @@ import (
 // the project, and for what is the user's own all there is. Links are followed inside of
 // these. What is protected is said to be so, whether it is there or not. dirs are those that
 // Options.Exclude is relative to.
-func importer(ctx context.Context, opts *Options, in *clients.Input, dirs []string) func(f *clients.Find, user bool) bool {
+func importer(ctx context.Context, opts *Options, in *codingagents.Input, dirs []string) func(f *codingagents.Find, user bool) bool {
 	patterns, own := opts.Exclude, opts.own()
-	return func(f *clients.Find, user bool) bool {
+	return func(f *codingagents.Find, user bool) bool {
 		top, exclude := cmp.Or(in.Project, in.Start), patterns
 		if user {
 			top, exclude = "/", excludeBelow(patterns, "/", dirs)
 		}
-		rel, ok := applies.Below(top, f.Path)
+		rel, ok := applicability.Below(top, f.Path)
 		if !ok || ctx.Err() != nil {
 			return false
 		}

@@ -9,8 +9,8 @@ import (
 	"slices"
 
 	"waymark/abi"
-	"waymark/host/applies"
-	"waymark/host/clients"
+	"waymark/host/applicability"
+	"waymark/host/codingagents"
 	"waymark/host/plugin"
 	"waymark/plugins/conventions"
 	"waymark/plugins/installed"
@@ -21,7 +21,7 @@ import (
 // switched on. A home directory is looked at as for a snapshot, which finds them, or the
 // directory above the one that an environment variable names in the place of the client's;
 // but of all that is there only they are.
-func lookAtPlugins(ctx context.Context, opts Options, in *clients.Input) (err error) {
+func lookAtPlugins(ctx context.Context, opts Options, in *codingagents.Input) (err error) {
 	if !in.User || in.Client.User.Plugins == nil {
 		return nil
 	}
@@ -51,7 +51,7 @@ func lookAtPlugins(ctx context.Context, opts Options, in *clients.Input) (err er
 		for i := range slot.installs.list {
 			if p := &slot.installs.list[i]; p.Reader == in.Client.Reader && p.State == installed.On {
 				dir := filepath.Join(slot.open.Path(), p.Dir)
-				in.Plugins, in.Looked = append(in.Plugins, clients.Plugin{Name: p.Name, Dir: dir}), append(in.Looked, dir)
+				in.Plugins, in.Looked = append(in.Plugins, codingagents.Plugin{Name: p.Name, Dir: dir}), append(in.Looked, dir)
 			}
 		}
 	}
@@ -90,14 +90,14 @@ func besidesPlugins() (ids []string) {
 
 // pluginFind returns a candidate as a find of the plugin that it is of. ok is false for what
 // is of none, or what the client doesn't load.
-func pluginFind(in *clients.Input, c *snapshot.Candidate) (f clients.Find, ok bool) {
-	f = clients.Find{Path: cmp.Or(c.Path, c.Source), Resource: c.Resource}
+func pluginFind(in *codingagents.Input, c *snapshot.Candidate) (f codingagents.Find, ok bool) {
+	f = codingagents.Find{Path: cmp.Or(c.Path, c.Source), Resource: c.Resource}
 	own := slices.ContainsFunc(in.Client.User.Plugins.Own, func(o conventions.Convention) bool { return o.ID == c.Convention })
 	if !own && (c.Attributes["plugin"].Text == "" || !slices.Contains(c.Readers, in.Client.Reader)) {
 		return f, false
 	}
 	for _, p := range in.Plugins {
-		rel, ok := applies.Below(p.Dir, f.Path)
+		rel, ok := applicability.Below(p.Dir, f.Path)
 		if !ok || !own && c.Attributes["plugin"].Text != p.Name {
 			continue
 		}
@@ -105,7 +105,7 @@ func pluginFind(in *clients.Input, c *snapshot.Candidate) (f clients.Find, ok bo
 		// The usual place of skills, or the one that the manifest names.
 		f.Place = filepath.Dir(f.Path)
 		if usual := filepath.Join(p.Dir, "skills"); path.Dir(rel) != "." {
-			if _, ok := applies.Below(usual, f.Path); ok {
+			if _, ok := applicability.Below(usual, f.Path); ok {
 				f.Place = usual
 			}
 		}
@@ -118,9 +118,9 @@ func pluginFind(in *clients.Input, c *snapshot.Candidate) (f clients.Find, ok bo
 }
 
 // pluginFinds are the finds of installed plugins.
-func pluginFinds(in *clients.Input) (list []clients.Find) {
+func pluginFinds(in *codingagents.Input) (list []codingagents.Find) {
 	for i := range in.Finds {
-		if f := &in.Finds[i]; slices.ContainsFunc(in.Plugins, func(p clients.Plugin) bool { return p.Dir == f.Directory }) {
+		if f := &in.Finds[i]; slices.ContainsFunc(in.Plugins, func(p codingagents.Plugin) bool { return p.Dir == f.Directory }) {
 			list = append(list, *f)
 		}
 	}

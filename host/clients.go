@@ -12,8 +12,8 @@ import (
 	"strings"
 
 	"waymark/abi"
-	"waymark/host/applies"
-	"waymark/host/clients"
+	"waymark/host/applicability"
+	"waymark/host/codingagents"
 	"waymark/host/plugin"
 	"waymark/host/vfs"
 	"waymark/plugins/conventions"
@@ -25,12 +25,12 @@ import (
 // has the built-in resolvers alone and the conventions of that client, whatever the
 // operator has switched off: the client doesn't ask the operator. Of the options the
 // roots, push, plugins, providers and memos don't count.
-func ClientContext(ctx context.Context, opts Options, client *clients.Client, dir string) (*clients.View, error) {
+func ClientContext(ctx context.Context, opts Options, client *codingagents.Client, dir string) (*codingagents.View, error) {
 	in, err := clientInput(ctx, opts, client, dir, nil)
 	if err != nil {
 		return nil, err
 	}
-	return clients.Of(*in), context.Cause(ctx)
+	return codingagents.Of(*in), context.Cause(ctx)
 }
 
 // clientInput looks at the directories of a client's walk, and at those of below, which
@@ -39,7 +39,7 @@ func ClientContext(ctx context.Context, opts Options, client *clients.Client, di
 // Links are followed inside of a root. Where one leads out, as between the directories of
 // a walk without a project, or to skills that a user keeps elsewhere, all is looked at once
 // more in one root that has what it leads to, since clients follow it.
-func clientInput(ctx context.Context, opts Options, client *clients.Client, dir string, below []string) (input *clients.Input, err error) {
+func clientInput(ctx context.Context, opts Options, client *codingagents.Client, dir string, below []string) (input *codingagents.Input, err error) {
 	start, err := filepath.Abs(dir)
 	if err == nil {
 		start, err = filepath.EvalSymlinks(start)
@@ -50,7 +50,7 @@ func clientInput(ctx context.Context, opts Options, client *clients.Client, dir 
 	if info, err := os.Stat(start); err != nil || !info.IsDir() {
 		return nil, fmt.Errorf("look where %s is started: %s is not a directory", client.Name, start)
 	}
-	in := &clients.Input{Client: client, Start: start, Project: projectOf(start), Home: opts.Home}
+	in := &codingagents.Input{Client: client, Start: start, Project: projectOf(start), Home: opts.Home}
 	walk := walkOf(in, &opts, below, "")
 	in.Read = importer(ctx, &opts, in, walk.roots)
 	walk.in.Read = in.Read
@@ -92,7 +92,7 @@ func commonTop(paths []string) string {
 	top := paths[0]
 	for _, path := range paths[1:] {
 		for {
-			if _, ok := applies.Below(top, path); ok {
+			if _, ok := applicability.Below(top, path); ok {
 				break
 			}
 			top = filepath.Dir(top)
@@ -105,7 +105,7 @@ func commonTop(paths []string) string {
 // these lie in.
 func excludeBelow(patterns []string, top string, dirs []string) (all []string) {
 	for _, dir := range dirs {
-		rel, _ := applies.Below(top, dir)
+		rel, _ := applicability.Below(top, dir)
 		for _, pattern := range patterns {
 			all = append(all, path.Join(vfs.LiteralPattern(rel), pattern))
 		}
@@ -117,7 +117,7 @@ func excludeBelow(patterns []string, top string, dirs []string) (all []string) {
 // in one root, so that a link from one to another is followed as the client does, and each
 // one above it in its own.
 type clientWalk struct {
-	in       *clients.Input
+	in       *codingagents.Input
 	roots    []string
 	looked   map[string]string // directories, and the root of each
 	rows     []conventions.Convention
@@ -133,7 +133,7 @@ type clientWalk struct {
 type placed struct{ convention, root, dir, moved string }
 
 // walkOf plans a walk. wide is the one root for all; empty for those of the walk.
-func walkOf(of *clients.Input, opts *Options, below []string, wide string) *clientWalk {
+func walkOf(of *codingagents.Input, opts *Options, below []string, wide string) *clientWalk {
 	in := *of
 	w := &clientWalk{in: &in, looked: map[string]string{}, at: map[string]placed{}, places: map[string]string{}}
 	top := cmp.Or(wide, in.Project, in.Start)
@@ -146,8 +146,8 @@ func walkOf(of *clients.Input, opts *Options, below []string, wide string) *clie
 		w.rows, w.disabled = slices.Clone(in.Client.Own), foreign(in.Client)
 	}
 	rows := in.Client.Rows()
-	for _, dir := range clients.Directories(in.Client, in.Start, in.Project) {
-		switch rel, ok := applies.Below(top, dir); {
+	for _, dir := range codingagents.Directories(in.Client, in.Start, in.Project) {
+		switch rel, ok := applicability.Below(top, dir); {
 		case wide == "" && (!ok || rel == "."):
 			w.roots, w.looked[dir] = append(w.roots, dir), dir
 		default:
@@ -157,7 +157,7 @@ func walkOf(of *clients.Input, opts *Options, below []string, wide string) *clie
 	w.user(opts, wide)
 	rows = in.Client.NestedRows()
 	for _, dir := range below {
-		if rel, ok := applies.Below(top, dir); ok && w.place(top, rel, rows) {
+		if rel, ok := applicability.Below(top, dir); ok && w.place(top, rel, rows) {
 			in.Below = append(in.Below, dir)
 		} else {
 			w.incomplete = true
@@ -202,7 +202,7 @@ func (w *clientWalk) look(ctx context.Context, opts Options) (targets []string, 
 
 // lookOnce has a host of its own look at the roots of opts, by some conventions. The caller
 // closes it.
-func lookOnce(ctx context.Context, opts Options, client *clients.Client, by plugin.Conventions) (h *Host, report *Report, err error) {
+func lookOnce(ctx context.Context, opts Options, client *codingagents.Client, by plugin.Conventions) (h *Host, report *Report, err error) {
 	opts.PluginDirs, opts.Plugins, opts.Providers, opts.Push, opts.Only = nil, nil, nil, nil, nil
 	opts.MemoDir, opts.NoMemo, opts.Hold = "", true, false
 	opts.Observe, opts.Amended, opts.ObserveWatch, opts.Settled = nil, nil, nil, nil
@@ -261,7 +261,7 @@ func (w *clientWalk) user(opts *Options, wide string) {
 		w.roots, w.looked[home] = append(w.roots, home), home
 	default:
 		top = cmp.Or(wide, top)
-		rel, ok := applies.Below(top, home)
+		rel, ok := applicability.Below(top, home)
 		w.incomplete = !ok || !w.place(top, rel, in.Client.UserRows(w.looked[home] != "")) || w.incomplete
 	}
 	in.Moved = map[string]string{}
@@ -278,7 +278,7 @@ func (w *clientWalk) user(opts *Options, wide string) {
 // at from the one above it: in a root of its own its files would be those of a project.
 func (w *clientWalk) moved(dir, stands, wide string) bool {
 	top := cmp.Or(wide, filepath.Dir(dir))
-	rel, ok := applies.Below(top, dir)
+	rel, ok := applicability.Below(top, dir)
 	if !ok || strings.ContainsAny(rel, `*?[]{}\`) {
 		return false
 	}
@@ -309,8 +309,8 @@ const maxClientRows = 160
 
 // find returns a candidate as a find of the directory that it is of. ok is false for one
 // of a row that is for another root.
-func (w *clientWalk) find(root string, c *snapshot.Candidate) (f clients.Find, ok bool) {
-	f = clients.Find{Directory: root, Path: cmp.Or(c.Path, c.Source), Resource: c.Resource}
+func (w *clientWalk) find(root string, c *snapshot.Candidate) (f codingagents.Find, ok bool) {
+	f = codingagents.Find{Directory: root, Path: cmp.Or(c.Path, c.Source), Resource: c.Resource}
 	p, placed := w.at[c.Convention]
 	if placed {
 		if p.root != root {
@@ -319,16 +319,16 @@ func (w *clientWalk) find(root string, c *snapshot.Candidate) (f clients.Find, o
 		f.Convention, f.Directory = p.convention, p.dir
 	}
 	f.Linked = isLinked(&f)
-	f.Place = clients.PlaceOf(f.Directory, f.Path)
-	if rel, ok := applies.Below(p.dir, f.Path); ok && p.moved != "" { // the place has its names without those that are moved
-		f.Place = filepath.Join(p.dir, strings.TrimPrefix(clients.PlaceOf("/", path.Join("/", p.moved, rel)), "/"+p.moved))
+	f.Place = codingagents.PlaceOf(f.Directory, f.Path)
+	if rel, ok := applicability.Below(p.dir, f.Path); ok && p.moved != "" { // the place has its names without those that are moved
+		f.Place = filepath.Join(p.dir, strings.TrimPrefix(codingagents.PlaceOf("/", path.Join("/", p.moved, rel)), "/"+p.moved))
 	}
 	f.RealPlace = w.leadsTo(f.Place)
 	return f, true
 }
 
 // isLinked reports whether the file of a find is a link.
-func isLinked(f *clients.Find) bool {
+func isLinked(f *codingagents.Find) bool {
 	file := f.Path
 	if f.Kind == abi.KindSkill {
 		file = filepath.Join(file, "SKILL.md")
@@ -352,7 +352,7 @@ func (w *clientWalk) leadsTo(dir string) string {
 
 // foreign lists the conventions of which a client reads nothing: they needn't be looked
 // for.
-func foreign(client *clients.Client) (ids []string) {
+func foreign(client *codingagents.Client) (ids []string) {
 	wanted := client.Conventions()
 	if user := client.User; user != nil { // of the table's rows some are read in the home alone
 		wanted = slices.Concat(append(slices.Clone(user.Skills), wanted, user.Instructions, user.Rules)...)

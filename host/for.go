@@ -14,7 +14,7 @@ import (
 	"sync"
 
 	"waymark/abi"
-	"waymark/host/applies"
+	"waymark/host/applicability"
 	"waymark/host/resolve"
 	"waymark/host/vfs"
 	"waymark/internal/text"
@@ -47,9 +47,9 @@ const (
 //
 // # Errors
 //
-// applies.ErrPath, applies.ErrOutside and applies.ErrSecret, and the context's.
-func (h *Host) For(ctx context.Context, path string) (*applies.Answer, error) {
-	if err := applies.CheckPath(path); err != nil {
+// applicability.ErrPath, applicability.ErrOutside and applicability.ErrSecret, and the context's.
+func (h *Host) For(ctx context.Context, path string) (*applicability.Answer, error) {
+	if err := applicability.CheckPath(path); err != nil {
 		return nil, err
 	}
 	if err := h.haveReport(ctx); err != nil {
@@ -59,7 +59,7 @@ func (h *Host) For(ctx context.Context, path string) (*applies.Answer, error) {
 	if err != nil {
 		return nil, err
 	}
-	answer, err := applies.Of(ctx, *in)
+	answer, err := applicability.Of(ctx, *in)
 	if err != nil {
 		return nil, err
 	}
@@ -68,7 +68,7 @@ func (h *Host) For(ctx context.Context, path string) (*applies.Answer, error) {
 }
 
 // forInput gathers what For goes by.
-func (h *Host) forInput(ctx context.Context, asked string) (*applies.Input, []string, error) {
+func (h *Host) forInput(ctx context.Context, asked string) (*applicability.Input, []string, error) {
 	_, leave, err := h.turn.Take(ctx) // no root is closed meanwhile
 	if err != nil {
 		return nil, nil, err
@@ -83,7 +83,7 @@ func (h *Host) forInput(ctx context.Context, asked string) (*applies.Input, []st
 	if err != nil {
 		return nil, nil, err
 	}
-	in := &applies.Input{Root: u.root.FS.Path()}
+	in := &applicability.Input{Root: u.root.FS.Path()}
 	in.Path = filepath.Join(in.Root, at.path)
 	in.Finds = h.forTop(used)
 	dirs, warnings := forDirectories(at.dir)
@@ -99,7 +99,7 @@ func (h *Host) forInput(ctx context.Context, asked string) (*applies.Input, []st
 
 // outside is the error for a path that no root has.
 func (h *Host) outside(used []usedRoot, asked string) error {
-	return fmt.Errorf("%w: %s lies in no directory that is looked at: %s", applies.ErrOutside, quoted([]string{asked}), quoted(h.rootsNow(used).paths))
+	return fmt.Errorf("%w: %s lies in no directory that is looked at: %s", applicability.ErrOutside, quoted([]string{asked}), quoted(h.rootsNow(used).paths))
 }
 
 // quoted names paths for an error.
@@ -139,7 +139,7 @@ func rootSpelled(used []usedRoot, asked string) (u *usedRoot, rel string, ok boo
 			continue
 		}
 		for _, dir := range []string{next.root.FS.Path(), filepath.Clean(absolute(next.slot.spec.Path))} {
-			if r, in := applies.Below(dir, asked); in {
+			if r, in := applicability.Below(dir, asked); in {
 				u, rel, ok = next, r, true
 				break
 			}
@@ -165,7 +165,7 @@ func locate(root *vfs.Root, rel string, isDir bool) (located, error) {
 		return located{}, err
 	}
 	if root.Judge(filter, rel).Reason == vfs.ReasonSecret {
-		return located{}, fmt.Errorf("%w: no agent is shown what is there: ask for another file of its directory", applies.ErrSecret)
+		return located{}, fmt.Errorf("%w: no agent is shown what is there: ask for another file of its directory", applicability.ErrSecret)
 	}
 	run := root.Begin(filter, vfs.Limits{})
 	defer func() { _ = run.Close() }()
@@ -198,7 +198,7 @@ func locate(root *vfs.Root, rel string, isDir bool) (located, error) {
 	at.path = path.Join(append([]string{at.dir}, names[known:]...)...)
 	// Where links lead may be on the list although what was asked for isn't.
 	if root.Judge(filter, at.path).Reason == vfs.ReasonSecret {
-		return located{}, fmt.Errorf("%w, by way of a link", applies.ErrSecret)
+		return located{}, fmt.Errorf("%w, by way of a link", applicability.ErrSecret)
 	}
 	return at, run.Err()
 }
@@ -210,9 +210,9 @@ func lost(run *vfs.Run, dir string) error {
 	switch e, _ := errors.AsType[*vfs.Error](err); {
 	case e == nil:
 	case errors.Is(e, vfs.ErrEscape):
-		return fmt.Errorf("%w: a link on the way leads out of the root", applies.ErrOutside)
+		return fmt.Errorf("%w: a link on the way leads out of the root", applicability.ErrOutside)
 	case e.Reason == vfs.ReasonSecret:
-		return fmt.Errorf("%w, by way of a link", applies.ErrSecret)
+		return fmt.Errorf("%w, by way of a link", applicability.ErrSecret)
 	}
 	return nil
 }
@@ -235,7 +235,7 @@ func forDirectories(dir string) (dirs, warnings []string) {
 }
 
 // forTop lists what the snapshot has, with where it was found. The caller has the turn.
-func (h *Host) forTop(used []usedRoot) []applies.Find {
+func (h *Host) forTop(used []usedRoot) []applicability.Find {
 	type place struct{ path, root string }
 	places := map[string]place{}
 	for _, u := range used {
@@ -251,10 +251,10 @@ func (h *Host) forTop(used []usedRoot) []applies.Find {
 		}
 	}
 	resources := h.report.Load().Snapshot.Resources
-	finds := make([]applies.Find, 0, len(resources))
+	finds := make([]applicability.Find, 0, len(resources))
 	for i := range resources {
 		if p, ok := places[resources[i].ID()]; ok {
-			finds = append(finds, applies.Find{Resource: &resources[i], Path: p.path, Base: p.root})
+			finds = append(finds, applicability.Find{Resource: &resources[i], Path: p.path, Base: p.root})
 		}
 	}
 	return finds
@@ -262,7 +262,7 @@ func (h *Host) forTop(used []usedRoot) []applies.Find {
 
 // forNested looks into directories below a root. What a resolver fails of is a warning: the
 // rest of the answer stands. The caller has the turn.
-func (h *Host) forNested(ctx context.Context, root resolve.Root, dirs []string) (finds []applies.Find, warnings []string, err error) {
+func (h *Host) forNested(ctx context.Context, root resolve.Root, dirs []string) (finds []applicability.Find, warnings []string, err error) {
 	var resolvers []resolve.Resolver
 	for _, r := range h.resolvers() {
 		if r.DropIn {
@@ -298,7 +298,7 @@ func (h *Host) forNested(ctx context.Context, root resolve.Root, dirs []string) 
 		}
 		for c := range o.Candidates {
 			found := &o.Candidates[c]
-			finds = append(finds, applies.Find{
+			finds = append(finds, applicability.Find{
 				Resource: &found.Resource, Path: found.Path, Base: filepath.Join(root.FS.Path(), nestedBase(root.FS.Path(), found, dirs)),
 			})
 		}
@@ -360,10 +360,10 @@ func (h *Host) nestedResolver(r resolve.Resolver, dirs []string) (nested resolve
 // nestedBase is the directory in whose places something was found: the nearest to it of
 // which the row has a place that begins like what follows.
 func nestedBase(root string, found *snapshot.Candidate, dirs []string) string {
-	rel, _ := applies.Below(root, found.Path)
+	rel, _ := applicability.Below(root, found.Path)
 	row := nestedRows()[found.Convention]
 	for _, dir := range dirs {
-		rest, ok := applies.Below(dir, rel)
+		rest, ok := applicability.Below(dir, rel)
 		if !ok || row == nil {
 			continue
 		}

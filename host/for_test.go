@@ -14,7 +14,7 @@ import (
 
 	"waymark/abi"
 	"waymark/host"
-	"waymark/host/applies"
+	"waymark/host/applicability"
 	"waymark/test/contracts/vfstest"
 	"waymark/test/randtest"
 )
@@ -30,7 +30,7 @@ func forHost(t testing.TB, dir string, opts host.Options, others ...host.RootSpe
 }
 
 // applied spells an answer: a line for each item, with a minus where it doesn't apply.
-func applied(a *applies.Answer, dir string) string {
+func applied(a *applicability.Answer, dir string) string {
 	var out strings.Builder
 	for _, i := range a.Items {
 		sign := "+"
@@ -45,7 +45,7 @@ func applied(a *applies.Answer, dir string) string {
 	return out.String()
 }
 
-func mustFor(t testing.TB, h *host.Host, path string) *applies.Answer {
+func mustFor(t testing.TB, h *host.Host, path string) *applicability.Answer {
 	t.Helper()
 	a, err := h.For(t.Context(), path)
 	if err != nil {
@@ -169,12 +169,12 @@ func TestForRefused(t *testing.T) {
 		path string
 		want error
 	}{
-		{"relative", applies.ErrPath}, {"", applies.ErrPath}, {w + "/a\x00b", applies.ErrPath}, {w + "/a\xffb", applies.ErrPath},
-		{w + strings.Repeat("/x", 3000), applies.ErrPath},
-		{dir + "/away/x", applies.ErrOutside}, {"/", applies.ErrOutside}, {w + "/../away/x", applies.ErrOutside}, {w + "/out/x", applies.ErrOutside},
-		{w + "/out/deep/none/x", applies.ErrOutside}, {w + "/gone/x", applies.ErrOutside}, {w + "2/x", applies.ErrOutside},
-		{w + "/.git/config", applies.ErrSecret}, {w + "/.git", applies.ErrSecret}, {w + "/.git/none/x", applies.ErrSecret}, {w + "/.env", applies.ErrSecret},
-		{w + "/none/.env", applies.ErrSecret}, {w + "/src/.ssh/id", applies.ErrSecret}, {w + "/git/config", applies.ErrSecret}, {w + "/git/none", applies.ErrSecret},
+		{"relative", applicability.ErrPath}, {"", applicability.ErrPath}, {w + "/a\x00b", applicability.ErrPath}, {w + "/a\xffb", applicability.ErrPath},
+		{w + strings.Repeat("/x", 3000), applicability.ErrPath},
+		{dir + "/away/x", applicability.ErrOutside}, {"/", applicability.ErrOutside}, {w + "/../away/x", applicability.ErrOutside}, {w + "/out/x", applicability.ErrOutside},
+		{w + "/out/deep/none/x", applicability.ErrOutside}, {w + "/gone/x", applicability.ErrOutside}, {w + "2/x", applicability.ErrOutside},
+		{w + "/.git/config", applicability.ErrSecret}, {w + "/.git", applicability.ErrSecret}, {w + "/.git/none/x", applicability.ErrSecret}, {w + "/.env", applicability.ErrSecret},
+		{w + "/none/.env", applicability.ErrSecret}, {w + "/src/.ssh/id", applicability.ErrSecret}, {w + "/git/config", applicability.ErrSecret}, {w + "/git/none", applicability.ErrSecret},
 		{w + "/loop/x", nil}, {w + "/secret.txt", nil}, {w + "/out", nil}, {w + "/.vscode/mcp.json", nil},
 	}
 	for _, tt := range tests {

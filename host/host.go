@@ -12,7 +12,7 @@ import (
 	"waymark/host/resolve"
 	"waymark/host/watch"
 	"waymark/internal/notify"
-	"waymark/internal/turn"
+	"waymark/internal/priolock"
 	"waymark/snapshot"
 )
 
@@ -42,7 +42,7 @@ type Host struct {
 	report    atomic.Pointer[Report]      // of the last refresh; nil before the first
 	looked    atomic.Pointer[lookedAt]    // which roots the last refresh looked at
 
-	turn    *turn.Turn
+	turn    *priolock.Turn
 	config  engineConfig
 	engine  *resolve.Engine
 	plugins *plugin.List // whose resolvers the outcomes of slots are of
@@ -54,7 +54,7 @@ type Host struct {
 
 	// asking is had by who looks at what a client sees: each such look has resolvers of
 	// its own.
-	asking *turn.Turn
+	asking *priolock.Turn
 }
 
 // New makes a Host and opens its roots. It fails when a root that must exist
@@ -84,7 +84,7 @@ func New(opts Options) (*Host, error) {
 	h.unchecked.wake = notify.NewWake()
 	h.postponed.wake = notify.NewWake()
 	h.life, h.end = context.WithCancelCause(context.Background())
-	h.turn, h.asking = turn.New(h.life), turn.New(h.life)
+	h.turn, h.asking = priolock.New(h.life), priolock.New(h.life)
 	h.flights.work, h.flights.life = h.fly, h.life
 	h.memos = openMemos(opts.MemoDir, opts.KeyDir, opts.Logger)
 	h.engine = h.newEngine()

@@ -10,7 +10,7 @@ import (
 
 	"waymark/abi"
 	"waymark/host"
-	"waymark/host/clients"
+	"waymark/host/codingagents"
 	"waymark/host/why"
 	"waymark/snapshot"
 	"waymark/test/randtest"
@@ -232,7 +232,7 @@ func TestInstalledForClients(t *testing.T) {
 	dir, _ := buildInstalled(t)
 	brought := func(id string, noUser bool) (list []string) {
 		opts := testOptions(host.Options{Builtin: module(builtin(t)), Home: filepath.Join(dir, "home"), NoUser: noUser})
-		v, err := host.ClientContext(t.Context(), opts, clients.Lookup(id), filepath.Join(dir, "work"))
+		v, err := host.ClientContext(t.Context(), opts, codingagents.Lookup(id), filepath.Join(dir, "work"))
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -6,7 +6,7 @@ import (
 	"log/slog"
 	"os"
 
-	"waymark/internal/sealed"
+	"waymark/internal/sealedstore"
 )
 
 const (
@@ -20,7 +20,7 @@ const (
 // memoStore keeps memos, and what modules say of themselves, between processes,
 // sealed with the user's key. It implements resolve.Store.
 type memoStore struct {
-	store *sealed.Store
+	store *sealedstore.Store
 	salt  string
 }
 
@@ -30,7 +30,7 @@ func openMemos(dir, keyDir string, log *slog.Logger) *memoStore {
 	if dir == "" {
 		return nil
 	}
-	store, err := sealed.Open(dir, sealed.Options{KeyDir: keyDir, MaxBytes: maxMemos, MaxBlob: maxMemo, Logger: log})
+	store, err := sealedstore.Open(dir, sealedstore.Options{KeyDir: keyDir, MaxBytes: maxMemos, MaxBlob: maxMemo, Logger: log})
 	if err != nil {
 		log.Warn("memos are not kept", slog.Any("error", err))
 		return nil

@@ -10,7 +10,7 @@ import (
 	"strings"
 
 	"waymark/abi"
-	"waymark/host/applies"
+	"waymark/host/applicability"
 	"waymark/host/vfs"
 	"waymark/snapshot"
 )
@@ -101,7 +101,7 @@ func (h *Host) skillRun(ctx context.Context, id string) (run *vfs.Run, dir strin
 	}
 	defer leave()
 	for _, u := range h.used() {
-		dir, ok := applies.Below(u.root.FS.Path(), r.Source)
+		dir, ok := applicability.Below(u.root.FS.Path(), r.Source)
 		if !ok || u.root.FS.File() != "" {
 			continue
 		}
@@ -171,7 +171,7 @@ func (w *skillWalk) file(name string) {
 		return
 	}
 	w.bytes += c.Size
-	rel, _ := applies.Below(w.dir, name)
+	rel, _ := applicability.Below(w.dir, name)
 	if w.dir == "." {
 		rel = name
 	}
@@ -184,6 +184,6 @@ func (w *skillWalk) content(name string) (vfs.Content, bool) {
 	if err != nil || c.Class != vfs.ContentOK || c.Settings {
 		return c, false
 	}
-	_, inside := applies.Below(w.dir, c.Path)
+	_, inside := applicability.Below(w.dir, c.Path)
 	return c, inside || w.dir == "."
 }

@@ -5,7 +5,7 @@ import (
 	"slices"
 	"strings"
 
-	"waymark/host/clients"
+	"waymark/host/codingagents"
 	"waymark/host/push"
 	"waymark/host/watch"
 	"waymark/host/why"
@@ -103,8 +103,8 @@ func (h *Host) explain(ctx context.Context, path string) (why.Answer, error) {
 // imported says of a file that nobody looks for which client has it all the same, since what
 // it looks for imports that: a table that has it found would give it to the model twice.
 func (h *Host) imported(ctx context.Context, a *why.Answer) error {
-	for i := range clients.Clients {
-		c := &clients.Clients[i]
+	for i := range codingagents.Clients {
+		c := &codingagents.Clients[i]
 		if a.Convention == "" || c.Imports == 0 {
 			continue
 		}

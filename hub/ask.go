@@ -8,7 +8,7 @@ import (
 
 	"google.golang.org/protobuf/proto"
 
-	"waymark/hub/chat"
+	"waymark/hub/mcpserver"
 	"waymark/internal/backoff"
 	"waymark/wire"
 	"waymark/wire/reverse"
@@ -30,7 +30,7 @@ const (
 // the most: looking at files, and starting servers to list their tools. Nothing else is
 // asked for another hub.
 var asked = map[string]time.Duration{
-	reverse.KindClientContext: 20 * time.Second, reverse.KindContextCoverage: 20 * time.Second, reverse.KindSkillFiles: manifestsTimeout, reverse.KindSkillFile: time.Minute, reverse.KindToolsList: 30 * time.Second, reverse.KindToolsCall: chat.MaxCall,
+	reverse.KindClientContext: 20 * time.Second, reverse.KindContextCoverage: 20 * time.Second, reverse.KindSkillFiles: manifestsTimeout, reverse.KindSkillFile: time.Minute, reverse.KindToolsList: 30 * time.Second, reverse.KindToolsCall: mcpserver.MaxCall,
 }
 
 // Why there is no answer. Those of an agent are *reverse.Error.

@@ -7,7 +7,7 @@ import (
 	"sync"
 	"time"
 
-	"waymark/hub/consumer"
+	"waymark/hub/server"
 	"waymark/hub/store"
 	"waymark/hub/transport"
 	"waymark/internal/credential"
@@ -16,7 +16,7 @@ import (
 // errUnauthorized says that a token is missing, unknown, revoked or expired;
 // which of them is nobody's business. Readers get it; agents get
 // transport.ErrUnauthorized.
-var errUnauthorized = consumer.ErrUnauthorized
+var errUnauthorized = server.ErrUnauthorized
 
 // lookup finds the valid token with the text, whatever its role. All tokens are
 // looked up here, so that the transport learns of each whether it was valid.

@@ -13,7 +13,7 @@ import (
 	"time"
 
 	"waymark/hub"
-	"waymark/hub/consumer"
+	"waymark/hub/server"
 	"waymark/hub/store"
 	"waymark/hub/store/sqlite"
 	"waymark/hub/transport"
@@ -85,7 +85,7 @@ func TestSessionEndsWithToken(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		f := newFixture(t, hub.Options{Store: st, Limits: transport.Limits{Recheck: 10 * time.Millisecond}, Consumer: consumer.Limits{Recheck: 10 * time.Millisecond, MaxWait: timeout}})
+		f := newFixture(t, hub.Options{Store: st, Limits: transport.Limits{Recheck: 10 * time.Millisecond}, Consumer: server.Limits{Recheck: 10 * time.Millisecond, MaxWait: timeout}})
 		replicas, bases = append(replicas, f), append(bases, strings.TrimSuffix(f.web(), "/api/v2/workspaceagents/me/rpc"))
 	}
 	one := replicas[0]
@@ -164,7 +164,7 @@ func TestSessionEndsInTime(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	f := newFixture(t, hub.Options{Store: st, Now: now, Consumer: consumer.Limits{Recheck: 10 * time.Millisecond, MaxWait: timeout}})
+	f := newFixture(t, hub.Options{Store: st, Now: now, Consumer: server.Limits{Recheck: 10 * time.Millisecond, MaxWait: timeout}})
 	base := strings.TrimSuffix(f.web(), "/api/v2/workspaceagents/me/rpc")
 	reader := func(expires time.Time) string {
 		t.Helper()
@@ -205,7 +205,7 @@ func TestSessionEndsInTime(t *testing.T) {
 	if st, err = sqlite.Open(t.Context(), filepath.Join(t.TempDir(), "lazy.db"), sqlite.Options{Now: now}); err != nil {
 		t.Fatal(err)
 	}
-	lazy := newFixture(t, hub.Options{Store: st, Now: now, Consumer: consumer.Limits{Recheck: time.Hour, MaxWait: timeout}})
+	lazy := newFixture(t, hub.Options{Store: st, Now: now, Consumer: server.Limits{Recheck: time.Hour, MaxWait: timeout}})
 	base = strings.TrimSuffix(lazy.web(), "/api/v2/workspaceagents/me/rpc")
 	lazy.token(store.RoleAgent, "a")
 	text, _, err := hub.CreateToken(t.Context(), lazy.store, store.NewToken{Role: store.RoleReader, ExpiresAt: now().Add(time.Hour)})

@@ -3,7 +3,7 @@ package hub
 import (
 	"testing"
 
-	"waymark/hub/consumer"
+	"waymark/hub/server"
 	"waymark/test/openapitest"
 )
 
@@ -11,5 +11,5 @@ import (
 // who enrolls, are served.
 func TestDocument(t *testing.T) {
 	h := new(Hub)
-	openapitest.Generate(t, append(h.newConsumer(consumer.Limits{}).Services(), h.enrollService())...)
+	openapitest.Generate(t, append(h.newConsumer(server.Limits{}).Services(), h.enrollService())...)
 }

@@ -7,8 +7,8 @@ import (
 	"strings"
 
 	"waymark/hub/api"
-	"waymark/hub/consumer"
 	"waymark/hub/page"
+	"waymark/hub/server"
 	"waymark/internal/httpapi"
 	"waymark/internal/httpapi/problem"
 	"waymark/wire"
@@ -18,7 +18,7 @@ import (
 //
 //	GET /healthz                        open: 200 "ok"
 //	GET /api/v2/workspaceagents/me/rpc  where agents connect
-//	/api/v0/…                           for readers: see package consumer
+//	/api/v0/…                           for readers: see package server
 //	/internal/v0/…                      for other hubs: see Options.Advertise
 //	/, /login, /logout, /assets/        the page: see package page
 //
@@ -71,8 +71,8 @@ func (h *Hub) Handler() http.Handler {
 var document []byte
 
 // newConsumer makes the API for readers. Its document describes where agents enroll, too.
-func (h *Hub) newConsumer(limits consumer.Limits) *consumer.API {
-	return consumer.New(consumer.Options{
+func (h *Hub) newConsumer(limits server.Limits) *server.API {
+	return server.New(server.Options{
 		Store: h.store, Lookup: h.lookup, Session: h.lookupSession, Connected: h.connected, Services: []httpapi.Service{h.loginService(), h.newChat().Service()},
 		ClientContext: h.clientContext, Coverage: h.coverage, Pinned: h.keepManifests, Limits: limits, Logger: h.log, Now: h.now, Document: document,
 	})

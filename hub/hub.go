@@ -10,8 +10,8 @@ import (
 
 	"storj.io/drpc/drpcmux"
 
-	"waymark/hub/consumer"
 	"waymark/hub/page"
+	"waymark/hub/server"
 	"waymark/hub/store"
 	"waymark/hub/transport"
 	"waymark/internal/httpapi"
@@ -30,7 +30,7 @@ type Options struct {
 	AllowHosts []string
 	// Limits bound what agents may cost, Consumer what readers may.
 	Limits   transport.Limits
-	Consumer consumer.Limits
+	Consumer server.Limits
 	// Advertise is where other hubs over the same store reach the HTTP API of this one,
 	// such as http://10.0.0.7:7878: they have agents asked that are connected here. Empty
 	// means that they don't.
@@ -58,7 +58,7 @@ type Hub struct {
 	mux       *drpcmux.Mux
 	transport *transport.Transport
 	page      *page.Page
-	consumer  *consumer.API
+	consumer  *server.API
 	observe   func(PushObserved)
 	uses      uses
 	replicas  replicas

@@ -8,7 +8,7 @@ import (
 	"time"
 
 	"waymark/abi"
-	"waymark/hub/chat"
+	"waymark/hub/mcpserver"
 	"waymark/hub/store"
 	"waymark/internal/errtext"
 	"waymark/internal/text"
@@ -46,7 +46,7 @@ func (h *Hub) keepManifests(ctx context.Context, pin *store.Pin) {
 }
 
 // manifests asks for them. One counts only if it is that of the skill as it is pinned.
-func (h *Hub) manifests(ctx context.Context, pin *store.Pin) (chat.Manifests, error) {
+func (h *Hub) manifests(ctx context.Context, pin *store.Pin) (mcpserver.Manifests, error) {
 	_, stored, err := h.store.PinSnapshot(ctx, pin.ID, true)
 	if err != nil {
 		return nil, err
@@ -60,7 +60,7 @@ func (h *Hub) manifests(ctx context.Context, pin *store.Pin) (chat.Manifests, er
 			pinned[r.ID()] = fmt.Sprintf("sha256:%x", []byte(r.ContentHash))
 		}
 	}
-	kept := chat.Manifests{}
+	kept := mcpserver.Manifests{}
 	for len(ids) > 0 {
 		some := ids[:min(len(ids), reverse.MaxSkillIDs)]
 		body, err := json.Marshal(reverse.SkillFilesRequest{IDs: some})
@@ -76,7 +76,7 @@ func (h *Hub) manifests(ctx context.Context, pin *store.Pin) (chat.Manifests, er
 		}
 		for _, one := range list {
 			for _, f := range one.Files {
-				if f.Path == chat.SkillManifest && f.Digest == pinned[one.ID] {
+				if f.Path == mcpserver.SkillManifest && f.Digest == pinned[one.ID] {
 					kept[one.ID] = one.Files
 				}
 			}

@@ -10,8 +10,8 @@ import (
 	"time"
 
 	"waymark/hub/api"
-	"waymark/hub/consumer"
 	"waymark/hub/page"
+	"waymark/hub/server"
 	"waymark/hub/store"
 	"waymark/internal/credential"
 	"waymark/internal/httpapi"
@@ -28,7 +28,7 @@ func (h *Hub) newPage(database string) *page.Page {
 	return page.New(page.Options{
 		Authenticate: func(r *http.Request) error {
 			_, err := h.consumer.Authenticate(r)
-			if errors.Is(err, errUnauthorized) || errors.Is(err, consumer.ErrForbidden) {
+			if errors.Is(err, errUnauthorized) || errors.Is(err, server.ErrForbidden) {
 				err = page.ErrUnauthorized
 			}
 			return err
@@ -47,7 +47,7 @@ func (h *Hub) newPage(database string) *page.Page {
 
 // loginService has the route that makes links to the page.
 func (h *Hub) loginService() httpapi.Service {
-	return httpapi.Service{About: consumer.About("page"), Routes: []httpapi.Route{{
+	return httpapi.Service{About: server.About("page"), Routes: []httpapi.Route{{
 		Method: http.MethodPost, Pattern: api.Root + "/login", Handle: h.makeLink, Operation: &httpapi.Operation{
 			ID: "login", Summary: "A link that opens the page in a browser",
 			Answers: []httpapi.Answer{{Code: http.StatusCreated, Text: "The link works once, and begins a session in a browser. Whoever has it can read what the token shows: it is a secret.", Body: api.Login{}}},
@@ -58,7 +58,7 @@ func (h *Hub) loginService() httpapi.Service {
 
 // makeLink makes a one-time URL for the page: POST /api/v0/login.
 func (h *Hub) makeLink(c *httpapi.Call) error {
-	reader := consumer.ReaderOf(c.Context())
+	reader := server.ReaderOf(c.Context())
 	if reader.SessionID != "" {
 		return &problem.Error{Code: http.StatusForbidden, Message: "forbidden",
 			Detail: "a browser that is signed in makes no further links; whoever has the token does, with hub login"}

@@ -8,7 +8,7 @@ import (
 	"sync"
 	"time"
 
-	"waymark/hub/consumer"
+	"waymark/hub/server"
 	"waymark/hub/store"
 )
 
@@ -107,13 +107,13 @@ func (p *presence) exchange(shared store.Presence) {
 
 // connected returns the agents that are connected, to this hub or, a moment ago,
 // to another one over the same database.
-func (h *Hub) connected() map[string]consumer.Connection {
-	list := make(map[string]consumer.Connection)
+func (h *Hub) connected() map[string]server.Connection {
+	list := make(map[string]server.Connection)
 	for id, notHeard := range h.writers.others() {
-		list[id] = consumer.Connection{NotHeard: notHeard}
+		list[id] = server.Connection{NotHeard: notHeard}
 	}
 	for _, p := range h.writers.present(h.transport.Agents()) {
-		list[p.ID] = consumer.Connection{NotHeard: list[p.ID].NotHeard + p.NotHeard}
+		list[p.ID] = server.Connection{NotHeard: list[p.ID].NotHeard + p.NotHeard}
 	}
 	return list
 }

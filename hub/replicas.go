@@ -16,7 +16,7 @@ import (
 
 	"github.com/google/uuid"
 
-	"waymark/hub/chat"
+	"waymark/hub/mcpserver"
 	"waymark/hub/store"
 	"waymark/hub/transport"
 	"waymark/internal/credential"
@@ -164,7 +164,7 @@ func (r *replicas) handler() http.Handler {
 			return nil
 		},
 	}, httpapi.Service{Routes: []httpapi.Route{{
-		Method: http.MethodPost, Pattern: replicaRoot + "agents/{id}/ask/{kind}", Handle: r.serve, Failed: "the agent was not asked", Timeout: chat.MaxCall + replicaGrace,
+		Method: http.MethodPost, Pattern: replicaRoot + "agents/{id}/ask/{kind}", Handle: r.serve, Failed: "the agent was not asked", Timeout: mcpserver.MaxCall + replicaGrace,
 	}}})
 }
 

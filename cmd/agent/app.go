@@ -10,8 +10,8 @@ import (
 
 	"waymark/abi"
 	"waymark/cmd/internal/cli"
+	"waymark/host/crashlog"
 	"waymark/host/plugin"
-	"waymark/host/running"
 	"waymark/internal/reexec"
 )
 
@@ -42,8 +42,8 @@ type app struct {
 
 	// record is of the modules that run; nil until recordRuns. wrapRecord, if
 	// set, returns what the engine records in instead.
-	record     *running.Record
-	wrapRecord func(*running.Record) plugin.Running
+	record     *crashlog.Record
+	wrapRecord func(*crashlog.Record) plugin.Running
 
 	log cli.LogFlags
 }

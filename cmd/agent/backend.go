@@ -13,8 +13,8 @@ import (
 	"waymark/host"
 	"waymark/host/api"
 	"waymark/host/api/types"
-	"waymark/host/applies"
-	"waymark/host/clients"
+	"waymark/host/applicability"
+	"waymark/host/codingagents"
 	"waymark/host/coverage"
 	"waymark/host/plugin"
 	"waymark/host/plugin/approvals"
@@ -110,25 +110,25 @@ func (d *daemon) Why(ctx context.Context, path string) (why.Answer, error) {
 }
 
 // For tells what applies to a file.
-func (d *daemon) For(ctx context.Context, path string) (*applies.Answer, error) {
+func (d *daemon) For(ctx context.Context, path string) (*applicability.Answer, error) {
 	answer, err := d.host.For(ctx, path)
 	return answer, d.ending(err)
 }
 
 // ClientContext tells what a client sees when it is started.
-func (d *daemon) ClientContext(ctx context.Context, client *clients.Client, dir string) (*clients.View, error) {
+func (d *daemon) ClientContext(ctx context.Context, client *codingagents.Client, dir string) (*codingagents.View, error) {
 	view, err := d.host.ClientContext(ctx, client, dir)
 	return view, d.ending(err)
 }
 
 // ForClient tells what a client has for a file.
-func (d *daemon) ForClient(ctx context.Context, client *clients.Client, path string) (*applies.Answer, error) {
+func (d *daemon) ForClient(ctx context.Context, client *codingagents.Client, path string) (*applicability.Answer, error) {
 	answer, err := d.host.ForClient(ctx, client, path)
 	return answer, d.ending(err)
 }
 
 // WhyClient tells what a client makes of files.
-func (d *daemon) WhyClient(ctx context.Context, client *clients.Client, paths ...string) ([]clients.Verdict, error) {
+func (d *daemon) WhyClient(ctx context.Context, client *codingagents.Client, paths ...string) ([]codingagents.Verdict, error) {
 	verdicts, err := d.host.WhyClient(ctx, client, paths...)
 	return verdicts, d.ending(err)
 }

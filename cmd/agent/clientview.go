@@ -8,8 +8,8 @@ import (
 	"time"
 
 	"waymark/host/api"
-	"waymark/host/applies"
-	"waymark/host/clients"
+	"waymark/host/applicability"
+	"waymark/host/codingagents"
 	"waymark/host/coverage"
 	"waymark/host/push"
 	"waymark/internal/clientview"
@@ -30,7 +30,7 @@ func (d *daemon) looking(kind string, answer func(ctx context.Context, body []by
 		}
 		encoded, on, err := answer(ctx, body)
 		switch {
-		case errors.Is(err, api.ErrHeld), errors.Is(err, api.ErrStopping), errors.Is(err, applies.ErrOutside):
+		case errors.Is(err, api.ErrHeld), errors.Is(err, api.ErrStopping), errors.Is(err, applicability.ErrOutside):
 			return nil, &reverse.Error{Code: reverse.CodeUnavailable, Text: text.Line(err.Error(), 300)}
 		case err != nil:
 			return nil, err // and observeReverse has a line of it
@@ -52,9 +52,9 @@ func (d *daemon) clientContext(hold func(*snapshot.Resource) push.Reason) revers
 		if err != nil {
 			return nil, nil, errUnreadable
 		}
-		client := clients.Lookup(request.Client)
+		client := codingagents.Lookup(request.Client)
 		if client == nil {
-			return nil, nil, &reverse.Error{Code: reverse.CodeInvalid, Text: "the rules of this client aren't known, only those of " + strings.Join(clients.IDs(), ", ")}
+			return nil, nil, &reverse.Error{Code: reverse.CodeInvalid, Text: "the rules of this client aren't known, only those of " + strings.Join(codingagents.IDs(), ", ")}
 		}
 		view, err := d.ClientContext(ctx, client, "")
 		if err != nil {
@@ -99,7 +99,7 @@ func coverageForHub(report *coverage.Report, own bool) clientview.Coverage {
 
 // forHub is what a hub is told of a view. One that is the user's own, on this machine,
 // is told all; another one what the snapshot that is pushed to it has, too.
-func forHub(v *clients.View, pushed *snapshot.Snapshot, own bool, hold func(*snapshot.Resource) push.Reason) clientview.Answer {
+func forHub(v *codingagents.View, pushed *snapshot.Snapshot, own bool, hold func(*snapshot.Resource) push.Reason) clientview.Answer {
 	a := clientview.Answer{
 		Client: v.Client, Name: v.Name, Version: v.Version, Judged: v.Judged, Root: v.Root, Project: v.Project,
 		Items: make([]clientview.Item, 0, len(v.Items)), Budget: clientview.Budget{
@@ -108,8 +108,8 @@ func forHub(v *clients.View, pushed *snapshot.Snapshot, own bool, hold func(*sna
 			Builtin: v.Budget.Builtin, Shortened: v.Budget.Shortened, Dropped: v.Budget.Dropped,
 		},
 	}
-	for i := range clients.Clients {
-		a.Known = append(a.Known, clientview.Known{Client: clients.Clients[i].ID, Name: clients.Clients[i].Name})
+	for i := range codingagents.Clients {
+		a.Known = append(a.Known, clientview.Known{Client: codingagents.Clients[i].ID, Name: codingagents.Clients[i].Name})
 	}
 	told := map[string]bool{}
 	for i := range pushed.Resources {
@@ -127,7 +127,7 @@ func forHub(v *clients.View, pushed *snapshot.Snapshot, own bool, hold func(*sna
 			continue
 		}
 		detail := it.Detail
-		if !own && (it.Reason == clients.Duplicate || it.ImportedBy != "") {
+		if !own && (it.Reason == codingagents.Duplicate || it.ImportedBy != "") {
 			detail = "" // it names another file
 		}
 		a.Items = append(a.Items, clientview.Item{

@@ -9,7 +9,7 @@ import (
 	"testing"
 
 	"waymark/abi"
-	"waymark/host/clients"
+	"waymark/host/codingagents"
 	"waymark/host/coverage"
 	"waymark/host/push"
 	"waymark/internal/clientview"
@@ -22,13 +22,13 @@ import (
 // user's own of all.
 func TestToldToAHub(t *testing.T) {
 	t.Parallel()
-	item := func(path string, reason clients.Reason) clients.Item {
-		return clients.Item{ID: "instruction_file:" + path, Kind: abi.KindInstructionFile, Path: path, Included: reason == "", Reason: reason, Detail: "it is the same as /home/me/secret.md"}
+	item := func(path string, reason codingagents.Reason) codingagents.Item {
+		return codingagents.Item{ID: "instruction_file:" + path, Kind: abi.KindInstructionFile, Path: path, Included: reason == "", Reason: reason, Detail: "it is the same as /home/me/secret.md"}
 	}
-	view := &clients.View{
+	view := &codingagents.View{
 		Client: "claude", Name: "Claude Code", Version: "1", Root: "/home/me/w/sub", Project: "/home/me/w",
-		Items:  []clients.Item{item("/home/me/CLAUDE.md", ""), item("/home/me/w/sub/CLAUDE.md", ""), item("/home/me/.claude/CLAUDE.md", ""), item("/home/me/w/sub/x.md", clients.Duplicate)},
-		Budget: clients.Usage{UsedBytes: 7},
+		Items:  []codingagents.Item{item("/home/me/CLAUDE.md", ""), item("/home/me/w/sub/CLAUDE.md", ""), item("/home/me/.claude/CLAUDE.md", ""), item("/home/me/w/sub/x.md", codingagents.Duplicate)},
+		Budget: codingagents.Usage{UsedBytes: 7},
 	}
 	resource := func(path string, scope snapshot.Scope) snapshot.Resource {
 		return snapshot.Resource{Kind: abi.KindInstructionFile, Source: path, Scope: scope, Status: snapshot.StatusOK}
@@ -53,7 +53,7 @@ func TestToldToAHub(t *testing.T) {
 		"elsewhere, entitled": {false, nil, "w/sub/CLAUDE.md .claude/CLAUDE.md w/sub/x.md", 1},
 	} {
 		a := forHub(view, pushed, c.own, c.hold)
-		if got := strings.Join(paths(a), " "); got != c.want || a.Withheld != c.withheld || a.Budget.UsedBytes != 7 || len(a.Known) != len(clients.Clients) {
+		if got := strings.Join(paths(a), " "); got != c.want || a.Withheld != c.withheld || a.Budget.UsedBytes != 7 || len(a.Known) != len(codingagents.Clients) {
 			t.Errorf("%s: %s, %d withheld: %+v", what, got, a.Withheld, a)
 		}
 		if last := a.Items[len(a.Items)-1]; (last.Detail != "") != c.own || (a.Project != a.Root) != c.own {

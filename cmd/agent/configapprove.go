@@ -20,7 +20,7 @@ import (
 	"waymark/host/config"
 	"waymark/host/places"
 	"waymark/internal/atomicfile"
-	"waymark/internal/unified"
+	"waymark/internal/udiff"
 )
 
 // exposedConfig is a configuration file where chats work: they can write it, so what
@@ -202,7 +202,7 @@ func (a *app) approveConfig(file, root string, yes bool) error {
 		_, err := fmt.Fprintf(a.stdout, "%s is as it was approved\n", term.Visible(file))
 		return err
 	}
-	if _, err := fmt.Fprint(a.stdout, unified.Diff("approved", file, before, text)); err != nil {
+	if _, err := fmt.Fprint(a.stdout, udiff.Diff("approved", file, before, text)); err != nil {
 		return err
 	}
 	if !yes && !confirmed(a.stderr, os.Stdin, "take this over?") {

@@ -17,7 +17,7 @@ import (
 	"waymark/cmd/internal/cli"
 	"waymark/cmd/internal/term"
 	"waymark/host/config"
-	"waymark/internal/unified"
+	"waymark/internal/udiff"
 )
 
 // connectFlags are those of connect.
@@ -226,7 +226,7 @@ func diffOf(ch *connect.Change) string {
 	if ch.Gone {
 		to = os.DevNull
 	}
-	return unified.Diff(from, to, string(ch.Before), string(ch.After))
+	return udiff.Diff(from, to, string(ch.Before), string(ch.After))
 }
 
 // tellChanges says what was done, or would be.

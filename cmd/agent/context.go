@@ -11,7 +11,7 @@ import (
 	"waymark/cmd/internal/cli"
 	"waymark/cmd/internal/term"
 	"waymark/host"
-	"waymark/host/clients"
+	"waymark/host/codingagents"
 	"waymark/host/config"
 	"waymark/internal/text"
 )
@@ -42,7 +42,7 @@ Tokens are estimated, as four bytes each.`,
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if client == "" {
-				return cli.Usage("say which client with --client: one of %s", strings.Join(clients.IDs(), ", "))
+				return cli.Usage("say which client with --client: one of %s", strings.Join(codingagents.IDs(), ", "))
 			}
 			c, err := clientNamed(client)
 			if err != nil {
@@ -59,36 +59,36 @@ Tokens are estimated, as four bytes each.`,
 
 // addClient adds the flag that names a client.
 func addClient(cmd *cobra.Command, name *string, usage string) {
-	cmd.Flags().StringVar(name, "client", "", usage+": "+strings.Join(clients.IDs(), ", "))
+	cmd.Flags().StringVar(name, "client", "", usage+": "+strings.Join(codingagents.IDs(), ", "))
 	_ = cmd.RegisterFlagCompletionFunc("client", clientNames)
 }
 
 // clientNames offers the clients whose rules are known.
 func clientNames(*cobra.Command, []string, string) ([]cobra.Completion, cobra.ShellCompDirective) {
 	var offered []cobra.Completion
-	for i := range clients.Clients {
-		offered = append(offered, cobra.CompletionWithDesc(clients.Clients[i].ID, clients.Clients[i].Name))
+	for i := range codingagents.Clients {
+		offered = append(offered, cobra.CompletionWithDesc(codingagents.Clients[i].ID, codingagents.Clients[i].Name))
 	}
 	return offered, cobra.ShellCompDirectiveNoFileComp
 }
 
 // clientNamed is the client of a flag; nil where that names none.
-func clientNamed(name string) (*clients.Client, error) {
+func clientNamed(name string) (*codingagents.Client, error) {
 	if name == "" {
 		return nil, nil //nolint:nilnil // none is asked for
 	}
-	c := clients.Lookup(name)
+	c := codingagents.Lookup(name)
 	if c == nil {
 		hint := ""
-		if near := text.Nearest(name, clients.IDs()); near != "" {
+		if near := text.Nearest(name, codingagents.IDs()); near != "" {
 			hint = fmt.Sprintf("; did you mean %s?", near)
 		}
-		return nil, cli.Usage("--client %s: the rules of this client aren't known, only those of %s%s", term.Visible(name), strings.Join(clients.IDs(), ", "), hint)
+		return nil, cli.Usage("--client %s: the rules of this client aren't known, only those of %s%s", term.Visible(name), strings.Join(codingagents.IDs(), ", "), hint)
 	}
 	return c, nil
 }
 
-func (a *app) context(ctx context.Context, s *settings, c *clients.Client, root string, asJSON bool) error {
+func (a *app) context(ctx context.Context, s *settings, c *codingagents.Client, root string, asJSON bool) error {
 	log, err := a.logger()
 	if err != nil {
 		return err
@@ -112,7 +112,7 @@ func (a *app) context(ctx context.Context, s *settings, c *clients.Client, root 
 	return a.printView(view)
 }
 
-func (a *app) printView(v *clients.View) error {
+func (a *app) printView(v *codingagents.View) error {
 	judged := "its rules follow its documentation"
 	if v.Judged {
 		judged = "its rules are compared with the program"

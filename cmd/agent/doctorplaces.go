@@ -18,8 +18,8 @@ import (
 	"waymark/host/plugin"
 	"waymark/host/sandbox"
 	"waymark/hub/client"
-	"waymark/hub/local"
-	"waymark/internal/sealed"
+	"waymark/hub/shared"
+	"waymark/internal/sealedstore"
 	"waymark/snapshot"
 )
 
@@ -134,7 +134,7 @@ func (p *patient) cache(context.Context) finding {
 
 // closedTo says why a directory isn't used for sealed files.
 func closedTo(path string) error {
-	d, err := sealed.OpenDir(path)
+	d, err := sealedstore.OpenDir(path)
 	if err != nil {
 		return err
 	}
@@ -283,7 +283,7 @@ func (p *patient) tokens(ctx context.Context) finding {
 	if p.status == nil || p.status.Hub == "" {
 		return fine("%s", text)
 	}
-	reader := local.ReaderFile(p.paths.State.Path())
+	reader := shared.ReaderFile(p.paths.State.Path())
 	token, err := tokenIn(p.paths, reader)
 	if err != nil {
 		return failure("restart the agent: it makes it", "%v", err)

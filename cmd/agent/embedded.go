@@ -17,7 +17,7 @@ import (
 	"waymark/host/places"
 	"waymark/host/push"
 	"waymark/hub/client"
-	"waymark/hub/local"
+	"waymark/hub/shared"
 	"waymark/hub/store"
 	"waymark/internal/text"
 )
@@ -26,7 +26,7 @@ import (
 // another, so that the whole path works on a machine where nothing is set up.
 // This agent may be the one that holds it; it pushes in the same way either way.
 type embeddedHub struct {
-	*local.Hub
+	*shared.Hub
 	state   places.Place
 	agentID string
 	token   string
@@ -49,7 +49,7 @@ func openHub(ctx context.Context, paths *config.Paths, w *config.Workspace, log 
 	if err != nil {
 		return nil, err
 	}
-	h := &embeddedHub{state: paths.State, Hub: local.New(local.Options{
+	h := &embeddedHub{state: paths.State, Hub: shared.New(shared.Options{
 		State: paths.State.Path(), Socket: socket, DrainTimeout: embeddedDrain, Logger: log,
 	})}
 	if err := h.Open(ctx); err != nil {
@@ -96,7 +96,7 @@ func (h *embeddedHub) peer(log *slog.Logger) *push.Options {
 // printStored says where to look at what was stored. It names the file that holds
 // the token, not the token; the link works once, and not for long.
 func (h *embeddedHub) printStored(ctx context.Context, w io.Writer, version uint64) error {
-	url, reader := h.URL(), local.ReaderFile(h.state.Path())
+	url, reader := h.URL(), shared.ReaderFile(h.state.Path())
 	_, err := fmt.Fprintf(w, `stored: the hub at %s has version %d
 look at it with
   curl -H "Authorization: Bearer $(cat %s)" %s/api/v0/agents/%s/context

@@ -18,8 +18,8 @@ import (
 	"waymark/cmd/internal/term"
 	"waymark/host"
 	"waymark/host/api"
-	"waymark/host/applies"
-	"waymark/host/clients"
+	"waymark/host/applicability"
+	"waymark/host/codingagents"
 	"waymark/host/config"
 	"waymark/workspace/client"
 )
@@ -78,7 +78,7 @@ The exit code is 3 when the file lies outside of the workspace.`,
 			}
 			answer, err := a.forFile(cmd.Context(), &conn, &s, own, paths, c, path)
 			switch {
-			case errors.Is(err, applies.ErrOutside):
+			case errors.Is(err, applicability.ErrOutside):
 				return &cli.Error{Code: cli.CodeNo, Err: fmt.Errorf("%w; --root names another workspace", err)}
 			case err != nil:
 				return err
@@ -108,14 +108,14 @@ func onePath(arg string, paths *config.Paths) (path string, err error) {
 	if strings.HasSuffix(arg, "/") && path != "/" {
 		path += "/"
 	}
-	if err := applies.CheckPath(path); err != nil {
+	if err := applicability.CheckPath(path); err != nil {
 		return "", cli.Usage("%w", err)
 	}
 	return path, nil
 }
 
 // forFile asks the running agent, or finds out by itself. of is nil for no client.
-func (a *app) forFile(ctx context.Context, conn *connection, s *runSettings, own bool, paths *config.Paths, of *clients.Client, path string) (answer *applies.Answer, err error) {
+func (a *app) forFile(ctx context.Context, conn *connection, s *runSettings, own bool, paths *config.Paths, of *codingagents.Client, path string) (answer *applicability.Answer, err error) {
 	if !own {
 		c, err := conn.reader()
 		switch {
@@ -165,7 +165,7 @@ func workspaceOf(path string) string {
 }
 
 // printApplies prints an answer for a person.
-func (a *app) printApplies(answer *applies.Answer) error {
+func (a *app) printApplies(answer *applicability.Answer) error {
 	for _, w := range answer.Warnings {
 		a.progress(w)
 	}
@@ -176,7 +176,7 @@ func (a *app) printApplies(answer *applies.Answer) error {
 	return printAppliesTable(a.stdout, answer)
 }
 
-func printAppliesTable(w io.Writer, answer *applies.Answer) error {
+func printAppliesTable(w io.Writer, answer *applicability.Answer) error {
 	columns := []string{"APPLIES", "PATH", "KIND", "NAME", "TOKENS", "REASON"}
 	if answer.Client != "" {
 		columns = slices.Insert(columns, 1, "WHEN")
@@ -202,7 +202,7 @@ func printAppliesTable(w io.Writer, answer *applies.Answer) error {
 		return err
 	}
 	who := ""
-	if c := clients.Lookup(answer.Client); c != nil {
+	if c := codingagents.Lookup(answer.Client); c != nil {
 		who = " for " + c.Name + " " + answer.Version
 	}
 	_, err := fmt.Fprintf(w, "\n%s from %s%s, about %s tokens\n", term.Count(texts, "instruction file"), term.Visible(answer.Root), term.Visible(who), term.Number(tokens))

@@ -14,10 +14,10 @@ import (
 
 	"waymark/cmd/internal/stop"
 	"waymark/host"
-	"waymark/host/clients"
+	"waymark/host/codingagents"
 	"waymark/host/config"
+	"waymark/host/crashlog"
 	"waymark/host/places"
-	"waymark/host/running"
 )
 
 // settings are the flags that run and resolve share.
@@ -66,7 +66,7 @@ func (a *app) recordRuns(ctx context.Context, paths *config.Paths, log *slog.Log
 	dir := paths.State.In("running").Path()
 	err := config.MakePrivate(dir)
 	if err == nil {
-		a.record, err = running.Open(dir)
+		a.record, err = crashlog.Open(dir)
 	}
 	if err != nil {
 		log.Warn("a module that ends the agent will be run again", slog.Any("error", err))
@@ -90,7 +90,7 @@ func (a *app) hostOptions(s *settings, c *config.Config, paths *config.Paths, en
 		Approvals: paths.State.In("approvals.json").Path(),
 		Progress:  a.progress, Logger: log, Home: paths.Home, ClientVariables: map[string]string{},
 	}
-	for _, name := range clients.Variables() {
+	for _, name := range codingagents.Variables() {
 		if value := os.Getenv(name); value != "" {
 			opts.ClientVariables[name] = value
 		}

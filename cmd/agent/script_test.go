@@ -16,8 +16,8 @@ import (
 
 	"waymark/cmd/internal/cli"
 	"waymark/cmd/internal/stop"
+	"waymark/host/crashlog"
 	"waymark/host/plugin"
-	"waymark/host/running"
 	"waymark/internal/reexec"
 	"waymark/test/built"
 	"waymark/test/mcpserver"
@@ -74,7 +74,7 @@ func agentMain() {
 		}}
 		if digest := os.Getenv(envStuck); digest != "" {
 			stop.Allow(ctx, 2*time.Second) // a processor is busy until it is killed
-			a.wrapRecord = func(r *running.Record) plugin.Running { return stuck{r, digest} }
+			a.wrapRecord = func(r *crashlog.Record) plugin.Running { return stuck{r, digest} }
 		}
 		return a.run(ctx, os.Args[1:])
 	})
@@ -86,7 +86,7 @@ func agentMain() {
 const envStuck = "WAYMARK_TEST_STUCK"
 
 type stuck struct {
-	*running.Record
+	*crashlog.Record
 	digest string
 }
 

@@ -16,7 +16,7 @@ import (
 	"waymark/cmd/internal/cli"
 	"waymark/cmd/internal/term"
 	"waymark/host"
-	"waymark/host/clients"
+	"waymark/host/codingagents"
 	"waymark/host/config"
 	"waymark/host/why"
 	ws "waymark/workspace"
@@ -134,7 +134,7 @@ func whichPaths(args []string, paths *config.Paths) (asked []string, wrong error
 }
 
 // why asks the running agent, or finds out by itself. of is nil for no client.
-func (a *app) why(ctx context.Context, conn *connection, s *runSettings, own bool, paths *config.Paths, of *clients.Client, asked []string) ([]why.Answer, error) {
+func (a *app) why(ctx context.Context, conn *connection, s *runSettings, own bool, paths *config.Paths, of *codingagents.Client, asked []string) ([]why.Answer, error) {
 	if own {
 		return a.whyHere(ctx, s, paths, of, asked)
 	}
@@ -234,7 +234,7 @@ func printAnswerTable(w io.Writer, answers []why.Answer, base string) error {
 }
 
 // verdictWord says in a word what a client makes of a file.
-func verdictWord(d *clients.Verdict) string {
+func verdictWord(d *codingagents.Verdict) string {
 	switch {
 	case d.Included && d.Reason == "":
 		return "yes"
@@ -256,7 +256,7 @@ func countIs(n int, what string) string {
 
 // whyHere answers without an agent: it looks at what `agent run` with the same
 // flags would look at, once.
-func (a *app) whyHere(ctx context.Context, s *runSettings, paths *config.Paths, of *clients.Client, asked []string) ([]why.Answer, error) {
+func (a *app) whyHere(ctx context.Context, s *runSettings, paths *config.Paths, of *codingagents.Client, asked []string) ([]why.Answer, error) {
 	answers := make([]why.Answer, len(asked))
 	err := a.lookOnce(ctx, s, paths, func(h *host.Host) (err error) {
 		for i, path := range asked {

@@ -14,7 +14,7 @@ import (
 	"waymark/cmd/internal/cli"
 	"waymark/cmd/internal/term"
 	"waymark/hub"
-	"waymark/hub/local"
+	"waymark/hub/shared"
 	"waymark/hub/store"
 	"waymark/hub/store/drivers"
 	"waymark/internal/text"
@@ -67,12 +67,12 @@ func theDatabase(ctx context.Context, db string) (string, error) {
 }
 
 // runningHubs are those of this user on this machine.
-func runningHubs(ctx context.Context) ([]*local.Place, error) {
+func runningHubs(ctx context.Context) ([]*shared.Place, error) {
 	dir, err := hub.StateDir()
 	if err != nil {
 		return nil, err
 	}
-	return local.Running(ctx, dir)
+	return shared.Running(ctx, dir)
 }
 
 // answerWithin is how long a hub on this machine may take to say that it is there.

@@ -19,7 +19,7 @@ import (
 	"waymark/cmd/internal/cli"
 	"waymark/cmd/internal/term"
 	"waymark/hub"
-	"waymark/hub/local"
+	"waymark/hub/shared"
 	"waymark/hub/store"
 	"waymark/internal/atomicfile"
 	"waymark/internal/credential"
@@ -104,8 +104,8 @@ func localHub(ctx context.Context) profile {
 	if err != nil {
 		return p
 	}
-	p.Tokens[store.RoleReader] = local.ReaderFile(dir)
-	if place, err := local.Find(ctx, dir); err == nil {
+	p.Tokens[store.RoleReader] = shared.ReaderFile(dir)
+	if place, err := shared.Find(ctx, dir); err == nil {
 		p.URL = place.URL
 	}
 	return p

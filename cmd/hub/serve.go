@@ -19,8 +19,8 @@ import (
 	"waymark/cmd/internal/cli"
 	"waymark/cmd/internal/stop"
 	"waymark/hub"
-	"waymark/hub/local"
 	"waymark/hub/metrics"
+	"waymark/hub/shared"
 	"waymark/hub/store"
 	"waymark/hub/store/drivers"
 	"waymark/internal/text"
@@ -202,7 +202,7 @@ func (f *serveFlags) announce(server *hub.Server, logger *slog.Logger) (stop fun
 	dir, err := hub.StateDir()
 	var release func() error
 	if err == nil {
-		release, err = local.Announce(dir, &local.Place{URL: server.HTTPURL(), PID: os.Getpid(), DB: hub.DatabaseName(f.listen.DB)})
+		release, err = shared.Announce(dir, &shared.Place{URL: server.HTTPURL(), PID: os.Getpid(), DB: hub.DatabaseName(f.listen.DB)})
 	}
 	if err != nil { // as where the home is read-only
 		logger.Info("commands on this machine aren't told of this hub", slog.Any("error", err))

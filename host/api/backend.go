@@ -8,8 +8,8 @@ import (
 	"time"
 
 	"waymark/host/api/types"
-	"waymark/host/applies"
-	"waymark/host/clients"
+	"waymark/host/applicability"
+	"waymark/host/codingagents"
 	"waymark/host/coverage"
 	"waymark/host/plugin/approvals"
 	"waymark/host/sources"
@@ -23,7 +23,7 @@ import (
 //
 // # Errors
 //
-// Those of host/sources and host/applies, contexts', ErrStopping and ErrHeld are known here. An *Error
+// Those of host/sources and host/applicability, contexts', ErrStopping and ErrHeld are known here. An *Error
 // with a Code is answered as it is. Anything else is an internal error, whose
 // text is shown to the user whose agent it is.
 type Backend interface {
@@ -43,14 +43,14 @@ type Backend interface {
 	Why(ctx context.Context, path string) (why.Answer, error)
 	// For returns what applies to the file with the absolute path. The errors of package
 	// applies are known here, too.
-	For(ctx context.Context, path string) (*applies.Answer, error)
+	For(ctx context.Context, path string) (*applicability.Answer, error)
 	// ClientContext returns what a client sees when it is started in a directory of the
 	// workspace, an absolute path; in the working directory where that is empty. ForClient
 	// returns what it has for a file, WhyClient what it makes of files, in their order. The
 	// errors are those of For.
-	ClientContext(ctx context.Context, client *clients.Client, dir string) (*clients.View, error)
-	ForClient(ctx context.Context, client *clients.Client, path string) (*applies.Answer, error)
-	WhyClient(ctx context.Context, client *clients.Client, paths ...string) ([]clients.Verdict, error)
+	ClientContext(ctx context.Context, client *codingagents.Client, dir string) (*codingagents.View, error)
+	ForClient(ctx context.Context, client *codingagents.Client, path string) (*applicability.Answer, error)
+	WhyClient(ctx context.Context, client *codingagents.Client, paths ...string) ([]codingagents.Verdict, error)
 	// SkillFiles lists the files of a skill, by the id of its resource; SkillFile reads
 	// one of them. The error of what isn't there is an *Error of code 404.
 	SkillFiles(ctx context.Context, id string) (*types.SkillFiles, error)

@@ -10,7 +10,7 @@ import (
 	"waymark/host/api"
 	"waymark/host/api/apitest"
 	"waymark/host/api/types"
-	"waymark/host/applies"
+	"waymark/host/applicability"
 	"waymark/host/sources"
 )
 
@@ -175,8 +175,8 @@ func badCases() []routeCase {
 		{name: "for a relative path", method: "GET", path: forPath, target: forPath + "?path=a", code: 400, contains: "absolute"},
 		{name: "for a NUL", method: "GET", path: forPath, target: forPath + "?path=/a%00", code: 400},
 		{name: "for what isn't UTF-8", method: "GET", path: forPath, target: forPath + "?path=/a%FF", code: 400},
-		{name: "for what is outside", method: "GET", path: forPath, target: forPath + "?path=/a", code: 404, with: failing(applies.ErrOutside)},
-		{name: "for a secret", method: "GET", path: forPath, target: forPath + "?path=/a", code: 403, with: failing(applies.ErrSecret)},
+		{name: "for what is outside", method: "GET", path: forPath, target: forPath + "?path=/a", code: 404, with: failing(applicability.ErrOutside)},
+		{name: "for a secret", method: "GET", path: forPath, target: forPath + "?path=/a", code: 403, with: failing(applicability.ErrSecret)},
 		{name: "for is held", method: "GET", path: forPath, target: forPath + "?path=/a", code: 409, with: failing(api.ErrHeld)},
 		{name: "for fails", method: "GET", path: forPath, target: forPath + "?path=/a", code: 500, with: failing(errors.New("broken"))},
 		{name: "why for an unknown client", method: "GET", path: whyPath, target: whyPath + "?path=/b&client=codec", code: 400, contains: "claude, codex, copilot, opencode"},
@@ -186,8 +186,8 @@ func badCases() []routeCase {
 		{name: "client in two directories", method: "GET", path: clientPath, target: clientPath + "?client=codex&dir=/a&dir=/b", code: 400, contains: "once"},
 		{name: "client in a relative directory", method: "GET", path: clientPath, target: clientPath + "?client=codex&dir=a", code: 400, contains: "relative"},
 		{name: "client is held", method: "GET", path: clientPath, target: clientPath + "?client=codex", code: 409, with: failing(api.ErrHeld)},
-		{name: "client outside", method: "GET", path: clientPath, target: clientPath + "?client=codex&dir=/x", code: 404, with: failing(applies.ErrOutside)},
-		{name: "client in a secret directory", method: "GET", path: clientPath, target: clientPath + "?client=codex&dir=/x", code: 403, with: failing(applies.ErrSecret)},
+		{name: "client outside", method: "GET", path: clientPath, target: clientPath + "?client=codex&dir=/x", code: 404, with: failing(applicability.ErrOutside)},
+		{name: "client in a secret directory", method: "GET", path: clientPath, target: clientPath + "?client=codex&dir=/x", code: 403, with: failing(applicability.ErrSecret)},
 		{name: "why nothing", method: "GET", path: whyPath, code: 400},
 		{name: "why is held", method: "GET", path: whyPath, target: whyPath + "?path=/b", code: 409, with: failing(api.ErrHeld)},
 		{name: "why relative", method: "GET", path: whyPath, target: whyPath + "?path=/a&path=b", code: 400, contains: "absolute"},

@@ -13,8 +13,8 @@ import (
 	"time"
 
 	"waymark/host/api/types"
-	"waymark/host/applies"
-	"waymark/host/clients"
+	"waymark/host/applicability"
+	"waymark/host/codingagents"
 	"waymark/host/why"
 	"waymark/internal/httpapi"
 	"waymark/snapshot"
@@ -247,17 +247,17 @@ func (h *API) getWhy(c *httpapi.Call) error {
 }
 
 // clientOf returns the client that a query names; nil where it names none and needn't.
-func clientOf(query url.Values, must bool) (*clients.Client, error) {
+func clientOf(query url.Values, must bool) (*codingagents.Client, error) {
 	names := query["client"]
 	switch {
 	case len(names) == 0 && !must:
 		return nil, nil //nolint:nilnil // none is asked for
 	case len(names) == 1:
-		if client := clients.Lookup(names[0]); client != nil {
+		if client := codingagents.Lookup(names[0]); client != nil {
 			return client, nil
 		}
 	}
-	return nil, httpapi.BadQuery("say ?client= once, with one of " + strings.Join(clients.IDs(), ", "))
+	return nil, httpapi.BadQuery("say ?client= once, with one of " + strings.Join(codingagents.IDs(), ", "))
 }
 
 // getClient answers GET /api/v0/context/client.
@@ -294,7 +294,7 @@ func (h *API) getFor(c *httpapi.Call) error {
 	if err != nil {
 		return err
 	}
-	var answer *applies.Answer
+	var answer *applicability.Answer
 	if client == nil {
 		answer, err = h.opts.Backend.For(c.Context(), paths[0])
 	} else {

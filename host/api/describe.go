@@ -5,8 +5,8 @@ import (
 	"net/http"
 
 	"waymark/host/api/types"
-	"waymark/host/applies"
-	"waymark/host/clients"
+	"waymark/host/applicability"
+	"waymark/host/codingagents"
 	"waymark/host/coverage"
 	"waymark/host/plugin/approvals"
 	"waymark/host/push"
@@ -127,8 +127,8 @@ func about() httpapi.About {
 		http.StatusConflict:           "It needs the first snapshot, which is held back: see `held` in the status, and `POST /api/v0/context/ready`.",
 	}
 	about.Names = map[string]any{
-		"PushStatus": push.Status{}, "WhyAnswer": why.Answer{}, "WhyReason": why.Reason(""), "ClientReason": clients.Reason(""), "CoverageReason": coverage.Reason(""), "ResourceStatus": snapshot.Status(""), "Applies": applies.Answer{}, "AppliesItem": applies.Item{}, "WaitingPlugin": approvals.Pending{},
-		"ClientContext": clients.View{}, "ClientContextItem": clients.Item{}, "ClientVerdict": clients.Verdict{}, "MCPStatus": types.MCP{}, "MCPStatusInvalid": types.MCPInvalid{}, "PluginApproval": types.Approval{}, "Coverage": coverage.Report{}, "CoverageGroup": coverage.Group{}, "CoverageFile": coverage.File{},
+		"PushStatus": push.Status{}, "WhyAnswer": why.Answer{}, "WhyReason": why.Reason(""), "ClientReason": codingagents.Reason(""), "CoverageReason": coverage.Reason(""), "ResourceStatus": snapshot.Status(""), "Applies": applicability.Answer{}, "AppliesItem": applicability.Item{}, "WaitingPlugin": approvals.Pending{},
+		"ClientContext": codingagents.View{}, "ClientContextItem": codingagents.Item{}, "ClientVerdict": codingagents.Verdict{}, "MCPStatus": types.MCP{}, "MCPStatusInvalid": types.MCPInvalid{}, "PluginApproval": types.Approval{}, "Coverage": coverage.Report{}, "CoverageGroup": coverage.Group{}, "CoverageFile": coverage.File{},
 	}
 	return about
 }
@@ -220,7 +220,7 @@ func operations() map[string]*httpapi.Operation {
 			Text:   "Which instructions, rules, skills, subagents and commands apply to a file, nearest first, with the reason; then those that don't, and why. What lies at the top of what the agent looks at is as in the newest snapshot. In each directory between that and the file the places that are read there, too, are looked up now; nothing else is looked at. The file need not be there. Of directories more than 64 names below the root, or with a path of more than 960 bytes, a warning says that they weren't looked into.",
 			Params: forParams{},
 			Answers: []httpapi.Answer{
-				{Code: http.StatusOK, Text: "What applies, and what doesn't.", Body: applies.Answer{}, Example: json.RawMessage(`{"path": "/home/me/project/src/api/main.go", "root": "/home/me/project", "items": [{"id": "instruction_file:/home/me/project/src/AGENTS.md", "kind": "instruction_file", "path": "src/AGENTS.md", "name": "", "mode": "always", "applies": true, "reason": "always, for files below src", "bytes": 812, "tokens": 203}, {"id": "instruction_file:/home/me/project/.cursor/rules/web.mdc", "kind": "instruction_file", "path": ".cursor/rules/web.mdc", "name": "web", "mode": "glob", "applies": false, "reason": "its glob doesn't match: web/**/*.ts", "bytes": 90, "tokens": 23}]}`)},
+				{Code: http.StatusOK, Text: "What applies, and what doesn't.", Body: applicability.Answer{}, Example: json.RawMessage(`{"path": "/home/me/project/src/api/main.go", "root": "/home/me/project", "items": [{"id": "instruction_file:/home/me/project/src/AGENTS.md", "kind": "instruction_file", "path": "src/AGENTS.md", "name": "", "mode": "always", "applies": true, "reason": "always, for files below src", "bytes": 812, "tokens": 203}, {"id": "instruction_file:/home/me/project/.cursor/rules/web.mdc", "kind": "instruction_file", "path": ".cursor/rules/web.mdc", "name": "web", "mode": "glob", "applies": false, "reason": "its glob doesn't match: web/**/*.ts", "bytes": 90, "tokens": 23}]}`)},
 				httpapi.Refuse(http.StatusForbidden, "The path is on the secret list, or a page of another origin asks.", ""),
 			},
 			Errors: []int{http.StatusBadRequest, http.StatusUnauthorized, http.StatusNotFound, http.StatusConflict, http.StatusServiceUnavailable, http.StatusGatewayTimeout},
@@ -248,7 +248,7 @@ func operations() map[string]*httpapi.Operation {
 			Text:   "Which files a coding agent would begin with, in its order, and what it would cut or leave out, and why. It is looked where that one looks, in the directories above as well and nowhere else, at the files as they are now; the coding agent needn't be installed, and isn't started. One such question is answered at a time.",
 			Params: clientContextParams{},
 			Answers: []httpapi.Answer{
-				{Code: http.StatusOK, Text: "What it sees, and what it doesn't.", Body: clients.View{}, Example: json.RawMessage(`{"client": "codex", "name": "Codex", "version": "0.169.0", "judged": true, "root": "/home/me/project", "project": "/home/me/project", "items": [{"id": "instruction_file:/home/me/project/AGENTS.md", "kind": "instruction_file", "convention": "agents-md", "path": "/home/me/project/AGENTS.md", "name": "", "bytes": 40000, "tokens": 8192, "included": true, "cut_bytes": 7232, "reason": "cut", "detail": "there was room for 32768 bytes of it"}], "budget": {"instruction_bytes": 32768, "used_bytes": 32768, "skill_tokens": 5440, "window_tokens": 272000, "used_tokens": 432, "builtin_skills": 4, "shortened_skills": 0, "dropped_skills": 0}, "not_looked_at": []}`)},
+				{Code: http.StatusOK, Text: "What it sees, and what it doesn't.", Body: codingagents.View{}, Example: json.RawMessage(`{"client": "codex", "name": "Codex", "version": "0.169.0", "judged": true, "root": "/home/me/project", "project": "/home/me/project", "items": [{"id": "instruction_file:/home/me/project/AGENTS.md", "kind": "instruction_file", "convention": "agents-md", "path": "/home/me/project/AGENTS.md", "name": "", "bytes": 40000, "tokens": 8192, "included": true, "cut_bytes": 7232, "reason": "cut", "detail": "there was room for 32768 bytes of it"}], "budget": {"instruction_bytes": 32768, "used_bytes": 32768, "skill_tokens": 5440, "window_tokens": 272000, "used_tokens": 432, "builtin_skills": 4, "shortened_skills": 0, "dropped_skills": 0}, "not_looked_at": []}`)},
 				httpapi.Refuse(http.StatusForbidden, "The directory is on the secret list, or a page of another origin asks.", ""),
 			},
 			Errors: []int{http.StatusBadRequest, http.StatusUnauthorized, http.StatusNotFound, http.StatusConflict, http.StatusServiceUnavailable, http.StatusGatewayTimeout},

@@ -14,7 +14,7 @@ import (
 	"syscall"
 	"time"
 
-	"waymark/host/applies"
+	"waymark/host/applicability"
 	"waymark/host/sources"
 	"waymark/internal/errtext"
 	"waymark/internal/httpapi"
@@ -171,11 +171,11 @@ func (h *API) classify(c *httpapi.Call, err error) *Error {
 		e.Code, e.Detail = http.StatusGatewayTimeout, "it took longer than the caller waits"
 	case is(context.Canceled): // by whom, if not by the client
 		e.Code, e.Detail = http.StatusServiceUnavailable, ErrStopping.Error()
-	case is(sources.ErrNotFound, applies.ErrOutside):
+	case is(sources.ErrNotFound, applicability.ErrOutside):
 		e.Code = http.StatusNotFound
-	case is(applies.ErrSecret):
+	case is(applicability.ErrSecret):
 		e.Code = http.StatusForbidden
-	case is(sources.ErrInvalid, sources.ErrRelative, sources.ErrNotAllowed, sources.ErrTooMany, applies.ErrPath):
+	case is(sources.ErrInvalid, sources.ErrRelative, sources.ErrNotAllowed, sources.ErrTooMany, applicability.ErrPath):
 		e.Code = http.StatusBadRequest
 	case namesPath(c.Request) && is(fs.ErrNotExist, fs.ErrPermission, syscall.ENOTDIR, syscall.ELOOP, syscall.ENAMETOOLONG):
 		e.Code = http.StatusBadRequest

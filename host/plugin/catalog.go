@@ -10,7 +10,7 @@ import (
 	"waymark/host/plugin/approvals"
 	"waymark/host/sandbox"
 	"waymark/internal/notify"
-	"waymark/internal/turn"
+	"waymark/internal/priolock"
 )
 
 // Catalog finds, judges, loads and follows resolver modules. Make one with New;
@@ -26,7 +26,7 @@ type Catalog struct {
 
 	// Whoever changes the modules takes the turn and owns the fields up to mu.
 	// It may be held for as long as modules are compiled.
-	turn          *turn.Turn
+	turn          *priolock.Turn
 	config        Config
 	store         store
 	builtin       *row             // of the built-in module; nil when there is none
@@ -53,7 +53,7 @@ func New(life context.Context, opts Options, config Config) *Catalog {
 			Running: opts.Running.Begin, Output: opts.GuestOutput,
 		}),
 		approvals: approvals.Open(opts.Approvals, opts.Logger),
-		check:     notify.NewWake(), turn: turn.New(life),
+		check:     notify.NewWake(), turn: priolock.New(life),
 		held: map[*handle]bool{}, handles: map[*handle]int{},
 	}
 	c.current = &List{catalog: c, users: 1}

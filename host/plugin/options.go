@@ -6,8 +6,8 @@ import (
 	"log/slog"
 	"time"
 
+	"waymark/host/crashlog"
 	"waymark/host/resolve"
-	"waymark/host/running"
 	"waymark/host/sandbox"
 	"waymark/host/vfs"
 	"waymark/internal/reexec"
@@ -54,7 +54,7 @@ type Options struct {
 	Logger   *slog.Logger
 }
 
-// Running is what a running.Record does for a Catalog.
+// Running is what a crashlog.Record does for a Catalog.
 type Running interface {
 	// Begin records that a module is called; end, that the call is over.
 	Begin(digest string, limit time.Duration) (end func())
@@ -126,7 +126,7 @@ func (o *Options) setDefaults() {
 	o.Settle = cmp.Or(max(o.Settle, 0), DefaultSettle)
 	o.ReloadWithin = cmp.Or(max(o.ReloadWithin, 0), DefaultReloadWithin)
 	if o.Running == nil {
-		o.Running = (*running.Record)(nil)
+		o.Running = (*crashlog.Record)(nil)
 	}
 	if o.Progress == nil {
 		o.Progress = func(string) {}

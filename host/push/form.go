@@ -10,8 +10,8 @@ import (
 	"waymark/abi"
 	"waymark/snapshot"
 	"waymark/wire"
-	"waymark/wire/claim"
 	"waymark/wire/convert"
+	"waymark/wire/fingerprint"
 	"waymark/wire/rules"
 )
 
@@ -61,7 +61,7 @@ func (waymarkForm) adapt(w *row) Reason {
 
 func (waymarkForm) identity(r *snapshot.Resource) string { return r.ID() }
 
-func (waymarkForm) size(r *snapshot.Resource) (int, error) { return claim.Size(r), nil }
+func (waymarkForm) size(r *snapshot.Resource) (int, error) { return fingerprint.Size(r), nil }
 
 func (waymarkForm) room(head int) int {
 	return min(wire.MaxRows, wire.MaxMessage-slack-wire.MaxInline-head)

@@ -11,8 +11,8 @@ import (
 	"waymark/abi"
 	"waymark/snapshot"
 	"waymark/wire"
-	"waymark/wire/claim"
 	"waymark/wire/convert"
+	"waymark/wire/fingerprint"
 	"waymark/wire/rules"
 	"waymark/wire/waymark"
 )
@@ -50,8 +50,8 @@ type prepared struct {
 	report report // what had to be changed or left out
 
 	projected snapshot.Projected
-	made      []made     // of each resource of that
-	named     claim.Name // see name; zero until that is called
+	made      []made           // of each resource of that
+	named     fingerprint.Name // see name; zero until that is called
 }
 
 // prepare makes of s what can be sent, without what hold, unless nil, has a reason for.
@@ -344,16 +344,16 @@ func (w *row) named() (body *convert.Body, digest [sha256.Size]byte) {
 		} else {
 			payload = sha256.Sum256(nil)
 		}
-		w.digest = claim.Row(&w.r, w.body != nil, payload)
+		w.digest = fingerprint.Row(&w.r, w.body != nil, payload)
 	}
 	return w.body, w.digest
 }
 
 // name is that of all of the push.
-func (p *prepared) name() claim.Name {
-	if p.named == (claim.Name{}) {
+func (p *prepared) name() fingerprint.Name {
+	if p.named == (fingerprint.Name{}) {
 		// What a hub has of a head is what comes out of it on the other side.
-		head, err := claim.HeadOf(convert.HeadFromWaymark(convert.HeadToWaymark(p.head)))
+		head, err := fingerprint.HeadOf(convert.HeadFromWaymark(convert.HeadToWaymark(p.head)))
 		if err != nil { // texts and numbers always have JSON
 			panic(err)
 		}
@@ -361,7 +361,7 @@ func (p *prepared) name() claim.Name {
 		for i, w := range p.rows {
 			_, rows[i] = w.named()
 		}
-		p.named = claim.Of(&head, rows)
+		p.named = fingerprint.Of(&head, rows)
 	}
 	return p.named
 }

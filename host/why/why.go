@@ -2,7 +2,7 @@ package why
 
 import (
 	"waymark/abi"
-	"waymark/host/clients"
+	"waymark/host/codingagents"
 	"waymark/host/vfs"
 	"waymark/internal/text"
 	"waymark/snapshot"
@@ -57,7 +57,7 @@ type Answer struct {
 	// looks for it.
 	Convention string `json:"convention,omitempty"`
 	// Client is what one client makes of it, where that was asked, too.
-	Client *clients.Verdict `json:"client,omitempty"`
+	Client *codingagents.Verdict `json:"client,omitempty"`
 }
 
 // Root is an open root.

@@ -1,5 +1,5 @@
 // Package api has what both ends of the hub's API for readers share: the JSON
-// types. Package consumer is the end that serves and describes it, package client the one
+// types. Package server is the end that serves and describes it, package client the one
 // that calls it.
 package api
 

@@ -17,7 +17,7 @@ import (
 
 	"waymark/hub"
 	"waymark/hub/client"
-	"waymark/hub/consumer"
+	"waymark/hub/server"
 	"waymark/hub/store"
 	"waymark/hub/store/sqlite"
 	"waymark/hub/transport"
@@ -72,7 +72,7 @@ func newReplicas(t *testing.T) (_ *replicas, reader string) {
 func (r *replicas) start() *hub.Hub {
 	r.t.Helper()
 	h, err := hub.New(hub.Options{ // no machine is too slow for it
-		Store: r.store, Limits: transport.Limits{Handshake: timeout, Read: timeout, Write: timeout}, Consumer: consumer.Limits{Write: timeout},
+		Store: r.store, Limits: transport.Limits{Handshake: timeout, Read: timeout, Write: timeout}, Consumer: server.Limits{Write: timeout},
 	})
 	if err != nil {
 		r.t.Fatal(err)

@@ -5,7 +5,7 @@ import (
 	"fmt"
 
 	"waymark/snapshot"
-	"waymark/wire/claim"
+	"waymark/wire/fingerprint"
 )
 
 // Digest is SHA-256.
@@ -20,14 +20,14 @@ type Digest [sha256.Size]byte
 // an agent says of its content's hash is no more than what it says.
 func Digests(r *snapshot.Resource) (row, payload Digest) {
 	payload = sha256.Sum256(r.Payload)
-	return claim.Content(r, r.Payload != nil, payload), payload
+	return fingerprint.Content(r, r.Payload != nil, payload), payload
 }
 
 // BodyDigests returns the same of a resource whose payload has a name that the
 // push says. A payload that is there must have that name; ErrInvalid.
 func BodyDigests(r *snapshot.Resource, body Body) (row, payload Digest, err error) {
 	if r.Payload == nil {
-		return claim.Content(r, true, body.Digest), body.Digest, nil
+		return fingerprint.Content(r, true, body.Digest), body.Digest, nil
 	}
 	row, payload = Digests(r)
 	if payload != body.Digest {

@@ -4,7 +4,7 @@ import (
 	"time"
 
 	"waymark/snapshot"
-	"waymark/wire/claim"
+	"waymark/wire/fingerprint"
 )
 
 // Push is what an agent sends.
@@ -24,7 +24,7 @@ type Push struct {
 	Bodies map[int]Body
 
 	// MaxResources, MaxPayload, the sum of the lengths of all payloads, and MaxRows, that
-	// of claim.Size, bound the whole snapshot after the push; 0 means no bound.
+	// of fingerprint.Size, bound the whole snapshot after the push; 0 means no bound.
 	MaxResources        int
 	MaxPayload, MaxRows int64
 }
@@ -33,9 +33,9 @@ type Push struct {
 type Update struct {
 	// Base is the name of what has to be stored; the zero Name: it doesn't matter, and the
 	// push is everything.
-	Base claim.Name
+	Base fingerprint.Name
 	// Name is that of what the agent has then.
-	Name claim.Name
+	Name fingerprint.Name
 	// Head says that the snapshot's head is another one, too; else that of the base stays.
 	Head bool
 	// Removed are the ids of resources of the base that are gone.
@@ -43,7 +43,7 @@ type Update struct {
 }
 
 // Partial reports whether the push says only what has changed.
-func (p *Push) Partial() bool { return p.Update != nil && p.Update.Base != claim.Name{} }
+func (p *Push) Partial() bool { return p.Update != nil && p.Update.Base != fingerprint.Name{} }
 
 // Body names a payload.
 type Body struct {

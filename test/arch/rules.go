@@ -18,8 +18,8 @@ func layers() []Layer {
 		{"parts of the engine", []string{
 			"waymark/host/sandbox/...", "waymark/host/resolve/...", "waymark/host/watch/...", "waymark/host/push/...",
 			"waymark/host/api/...", "waymark/host/config/...", "waymark/host/builtin/...", "waymark/host/plugin/...",
-			"waymark/host/why/...", "waymark/host/sources/...", "waymark/host/metrics/...", "waymark/host/running/...",
-			"waymark/host/coverage/...", "waymark/host/applies/...", "waymark/host/clients/...",
+			"waymark/host/why/...", "waymark/host/sources/...", "waymark/host/metrics/...", "waymark/host/crashlog/...",
+			"waymark/host/coverage/...", "waymark/host/applicability/...", "waymark/host/codingagents/...",
 		}},
 		{"what the services share", []string{"waymark/workspace", "waymark/workspace/access", "waymark/workspace/launch/...", "waymark/workspace/output"}},
 		{"supervisor", []string{"waymark/workspace/supervisor/..."}},
@@ -87,7 +87,7 @@ func rules() []Rule {
 			Reason: "the engine keeps no database: agents without an embedded hub stay small",
 		},
 		{
-			From: []string{"waymark/host/api/...", "waymark/workspace/client/...", "waymark/host/why/...", "waymark/host/coverage/...", "waymark/host/applies/...", "waymark/host/clients/...", "waymark/host/sources/..."},
+			From: []string{"waymark/host/api/...", "waymark/workspace/client/...", "waymark/host/why/...", "waymark/host/coverage/...", "waymark/host/applicability/...", "waymark/host/codingagents/...", "waymark/host/sources/..."},
 			To:   append([]string{"waymark/host/resolve/...", "waymark/host/watch/..."}, sandboxes...), Deep: true,
 			Reason: "a client of the local API needs neither a sandbox nor a watcher",
 		},
@@ -124,12 +124,12 @@ func rules() []Rule {
 			Reason: "what programs are held to is applied in one place, the shim",
 		},
 		{
-			From: all, Except: []string{"waymark/workspace/mcp/session", "waymark/workspace/mcpserver", "waymark/hub/chat", "waymark/internal/mcpskills", "waymark/test/..."}, To: []string{"github.com/modelcontextprotocol/..."}, Tests: true,
+			From: all, Except: []string{"waymark/workspace/mcp/session", "waymark/workspace/mcpserver", "waymark/hub/mcpserver", "waymark/internal/mcpskills", "waymark/test/..."}, To: []string{"github.com/modelcontextprotocol/..."}, Tests: true,
 			Reason: "what a server of MCP sends is bounded in one place, the session, and what we offer ourselves is decided in two, the agent's server and the hub's, which share the messages of an extension",
 		},
 		{
 			From: []string{"waymark/host/why/..."}, To: []string{"waymark/host/..."},
-			Allow:  []string{"waymark/host/vfs", "waymark/host/clients"}, // whose verdict an answer carries
+			Allow:  []string{"waymark/host/vfs", "waymark/host/codingagents"}, // whose verdict an answer carries
 			Reason: "why tells of what was observed and finds nothing by itself",
 		},
 		{

@@ -18,9 +18,9 @@ import (
 const timeout = 2 * time.Minute
 
 // common is what the tests of this binary share.
-var common shared
+var common setup
 
-type shared struct {
+type setup struct {
 	dir  string
 	once sync.Once // builds
 
@@ -43,7 +43,7 @@ func TestMain(m *testing.M) {
 }
 
 // built builds the programs, once.
-func built(t *testing.T) *shared {
+func built(t *testing.T) *setup {
 	t.Helper()
 	common.once.Do(func() { common.err = common.build() })
 	if common.err != nil {
@@ -52,7 +52,7 @@ func built(t *testing.T) *shared {
 	return &common
 }
 
-func (s *shared) build() (err error) {
+func (s *setup) build() (err error) {
 	ctx, cancel := context.WithTimeout(context.Background(), 10*timeout)
 	defer cancel()
 	if s.programs, err = e2e.Build(ctx, s.dir, testenv.Race && randtest.Long()); err != nil {

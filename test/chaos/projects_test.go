@@ -20,7 +20,7 @@ import (
 
 	"waymark/hub/api"
 	"waymark/hub/client"
-	"waymark/hub/local"
+	"waymark/hub/shared"
 	"waymark/test/e2e"
 	"waymark/test/process"
 	"waymark/test/randtest"
@@ -157,11 +157,11 @@ func (u *user) edit(p *project) {
 
 // hub is a client of the user's hub; nil while there is none.
 func (u *user) hub() client.Client {
-	place, err := local.Find(u.ctx, u.home.State())
+	place, err := shared.Find(u.ctx, u.home.State())
 	if err != nil {
 		return nil
 	}
-	token, err := os.ReadFile(local.ReaderFile(u.home.State()))
+	token, err := os.ReadFile(shared.ReaderFile(u.home.State()))
 	if err != nil {
 		return nil
 	}
@@ -170,7 +170,7 @@ func (u *user) hub() client.Client {
 
 // holder is the project whose agent runs the hub, as far as one can say.
 func (u *user) holder() *project {
-	place, err := local.Find(u.ctx, u.home.State())
+	place, err := shared.Find(u.ctx, u.home.State())
 	for _, p := range u.running() {
 		if err == nil && p.agent.PID() == place.PID {
 			return p
@@ -411,7 +411,7 @@ func TestProjects(t *testing.T) {
 				u.stop(p)
 			}
 		}
-		if _, err := local.Find(u.ctx, u.home.State()); !errors.Is(err, local.ErrNone) {
+		if _, err := shared.Find(u.ctx, u.home.State()); !errors.Is(err, shared.ErrNone) {
 			t.Errorf("after the last one has ended: %v", err)
 		}
 	}

@@ -20,7 +20,7 @@ const agentID = "chaos"
 
 // world is a workspace, and a home for an agent and a hub.
 type world struct {
-	*shared
+	*setup
 	t    *testing.T
 	ctx  context.Context
 	home e2e.Home
@@ -57,7 +57,7 @@ func newWorld(t *testing.T) *world {
 	// More than any test takes, and less than go test waits.
 	ctx, cancel := context.WithTimeout(t.Context(), 5*timeout)
 	t.Cleanup(cancel)
-	w := &world{shared: s, t: t, ctx: ctx, home: home, root: filepath.Join(dir, "w")}
+	w := &world{setup: s, t: t, ctx: ctx, home: home, root: filepath.Join(dir, "w")}
 	if err := os.Mkdir(w.root, 0o700); err != nil {
 		t.Fatal(err)
 	}

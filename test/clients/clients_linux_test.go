@@ -17,7 +17,7 @@ import (
 	"time"
 
 	"waymark/abi"
-	"waymark/host/clients"
+	"waymark/host/codingagents"
 	"waymark/test/built"
 	"waymark/test/e2e"
 )
@@ -76,7 +76,7 @@ func TestVersions(t *testing.T) {
 		t.Fatal(err)
 	}
 	for id, name := range map[string]string{"codex": "@openai/codex", "opencode": "opencode-linux-x64"} {
-		if c := clients.Lookup(id); c == nil || !c.Judged || c.Version != pinned.Dependencies[name] {
+		if c := codingagents.Lookup(id); c == nil || !c.Judged || c.Version != pinned.Dependencies[name] {
 			t.Errorf("the rules of %s are not those of %s, which is pinned", id, pinned.Dependencies[name])
 		}
 	}
@@ -148,7 +148,7 @@ func run(t *testing.T, home user, mode, dir string, args ...string) []byte {
 }
 
 // said is what `agent context` says.
-func (p programs) said(t *testing.T, home user, client, start string) (*clients.View, seen) {
+func (p programs) said(t *testing.T, home user, client, start string) (*codingagents.View, seen) {
 	t.Helper()
 	cmd := exec.CommandContext(t.Context(), p.agent, "context", "--client", client, "--root", start, "--json")
 	cache, err := os.UserCacheDir()
@@ -163,7 +163,7 @@ func (p programs) said(t *testing.T, home user, client, start string) (*clients.
 	if err != nil {
 		t.Fatalf("agent context: %v\n%s", err, stderr.Bytes())
 	}
-	var v clients.View
+	var v codingagents.View
 	if err := json.Unmarshal(out, &v); err != nil {
 		t.Fatal(err)
 	}
@@ -316,7 +316,7 @@ func (p programs) judgeOpencode(t *testing.T, tr *tree, start string) {
 }
 
 // compareConfig compares the subagents and commands, where there are any.
-func (p programs) compareConfig(t *testing.T, view *clients.View, home user, start string) {
+func (p programs) compareConfig(t *testing.T, view *codingagents.View, home user, start string) {
 	t.Helper()
 	want := map[abi.Kind][]string{}
 	for i := range view.Items {
@@ -368,14 +368,14 @@ func promptOf(t *testing.T, prompt string) (s seen) {
 // alike takes away what may differ: the path of a skill that links lead to more than
 // once, and which one of several of one name is listed, with its description, as long as it
 // is one of those that are said to be in question.
-func alike(v *clients.View, list []listed) []listed {
+func alike(v *codingagents.View, list []listed) []listed {
 	list = slices.Clone(list)
 	for i := range list {
 		s := &list[i]
 		s.path, s.description = realPath(s.path), strings.TrimSpace(s.description)
 		several, known := false, false
 		for j := range v.Items {
-			if it := &v.Items[j]; it.Kind == abi.KindSkill && it.Name == s.name && (it.Included || it.Reason == clients.Duplicate) {
+			if it := &v.Items[j]; it.Kind == abi.KindSkill && it.Name == s.name && (it.Included || it.Reason == codingagents.Duplicate) {
 				several = several || strings.Contains(it.Detail, "from start to start")
 				known = known || realPath(it.Path) == s.path
 			}

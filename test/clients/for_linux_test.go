@@ -10,7 +10,7 @@ import (
 	"testing"
 
 	"waymark/abi"
-	"waymark/host/applies"
+	"waymark/host/applicability"
 )
 
 // TestForCodex: what is said to be there for a file where Codex is started in the file's
@@ -33,7 +33,7 @@ func TestForCodex(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	var answer applies.Answer
+	var answer applicability.Answer
 	if err := json.Unmarshal(out, &answer); err != nil {
 		t.Fatal(err)
 	}

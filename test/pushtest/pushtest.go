@@ -10,7 +10,7 @@ import (
 	"fmt"
 
 	"waymark/wire"
-	"waymark/wire/claim"
+	"waymark/wire/fingerprint"
 	"waymark/wire/rules"
 	"waymark/wire/waymark"
 )
@@ -116,14 +116,14 @@ func (p *Push) request() *waymark.PushRequest {
 
 // NameOf is the name of what a push brings that is everything. It isn't one where it breaks
 // a rule.
-func NameOf(request *waymark.PushRequest) (claim.Name, error) {
+func NameOf(request *waymark.PushRequest) (fingerprint.Name, error) {
 	p, err := rules.Waymark(request)
 	if err != nil {
-		return claim.Name{}, err
+		return fingerprint.Name{}, err
 	}
-	head, err := claim.HeadOf(p.Snapshot)
+	head, err := fingerprint.HeadOf(p.Snapshot)
 	if err != nil {
-		return claim.Name{}, err
+		return fingerprint.Name{}, err
 	}
 	rows := make([][sha256.Size]byte, len(p.Snapshot.Resources))
 	for i := range p.Snapshot.Resources {
@@ -131,9 +131,9 @@ func NameOf(request *waymark.PushRequest) (claim.Name, error) {
 		if !has {
 			body.SHA256 = sha256.Sum256(nil)
 		}
-		rows[i] = claim.Row(&p.Snapshot.Resources[i], has, body.SHA256)
+		rows[i] = fingerprint.Row(&p.Snapshot.Resources[i], has, body.SHA256)
 	}
-	return claim.Of(&head, rows), nil
+	return fingerprint.Of(&head, rows), nil
 }
 
 // Client is who sends it: a waymark.DRPCContextClient, for one.

@@ -17,7 +17,7 @@ import (
 	"storj.io/drpc"
 	"storj.io/drpc/drpcerr"
 
-	"waymark/internal/turn"
+	"waymark/internal/priolock"
 	"waymark/wire"
 	"waymark/wire/waymark"
 )
@@ -121,8 +121,8 @@ type Channel struct {
 	stream  drpc.Stream
 	opts    Options
 	frames  *rate.Limiter
-	sending *turn.Turn    // had by who sends a frame
-	calls   chan struct{} // an element for each request of ours
+	sending *priolock.Turn // had by who sends a frame
+	calls   chan struct{}  // an element for each request of ours
 
 	ctx    context.Context //nolint:containedctx // ends with the channel
 	cancel context.CancelCauseFunc
@@ -150,7 +150,7 @@ func New(stream drpc.Stream, opts Options) *Channel {
 		waiting: make(map[uint64]chan *waymark.ReverseResponse), serving: make(map[uint64]context.CancelFunc),
 	}
 	c.ctx, c.cancel = context.WithCancelCause(stream.Context())
-	c.sending = turn.New(c.ctx)
+	c.sending = priolock.New(c.ctx)
 	return c
 }
 

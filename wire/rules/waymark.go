@@ -8,8 +8,8 @@ import (
 	"waymark/internal/text"
 	"waymark/snapshot"
 	"waymark/wire"
-	"waymark/wire/claim"
 	"waymark/wire/convert"
+	"waymark/wire/fingerprint"
 	"waymark/wire/waymark"
 )
 
@@ -40,7 +40,7 @@ type Push struct {
 	Snapshot *snapshot.Snapshot
 	Head     bool
 	// Base and Name are those of what the agent had and has; a zero Base is nothing.
-	Base, Name claim.Name
+	Base, Name fingerprint.Name
 	// Removed are the ids that are gone.
 	Removed []string
 	// Bodies name the payloads, by the index of the resource, and Payloads are those that

@@ -19,7 +19,7 @@ import (
 	"waymark/host/vfs"
 	"waymark/internal/atomicfile"
 	"waymark/internal/credential"
-	"waymark/internal/turn"
+	"waymark/internal/priolock"
 	"waymark/workspace"
 )
 
@@ -66,7 +66,7 @@ type Options struct {
 // minted.
 type Tokens struct {
 	opts   Options
-	turn   *turn.Turn // to change what follows
+	turn   *priolock.Turn // to change what follows
 	minted atomic.Pointer[[]minted]
 	lent   lent
 }
@@ -81,7 +81,7 @@ type minted struct {
 // logger, and then none is valid but the control token.
 func Open(opts Options) *Tokens {
 	opts.Logger = cmp.Or(opts.Logger, slog.New(slog.DiscardHandler))
-	t := &Tokens{opts: opts, turn: turn.New(context.Background())}
+	t := &Tokens{opts: opts, turn: priolock.New(context.Background())}
 	list, err := readTokens(t.file())
 	if err != nil {
 		opts.Logger.Warn("the tokens that were minted are not valid any more", slog.Any("error", err))

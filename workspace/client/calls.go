@@ -8,8 +8,8 @@ import (
 	"time"
 
 	"waymark/host/api/types"
-	"waymark/host/applies"
-	"waymark/host/clients"
+	"waymark/host/applicability"
+	"waymark/host/codingagents"
 	"waymark/host/coverage"
 	"waymark/host/plugin/approvals"
 	"waymark/host/sources"
@@ -108,24 +108,24 @@ func (a *agent) why(ctx context.Context, client, paths []string) ([]why.Answer, 
 	return answers, nil
 }
 
-func (a *agent) Applies(ctx context.Context, path string) (*applies.Answer, error) {
-	return apiclient.Fetch[applies.Answer](ctx, a.api, apiclient.Request{
+func (a *agent) Applies(ctx context.Context, path string) (*applicability.Answer, error) {
+	return apiclient.Fetch[applicability.Answer](ctx, a.api, apiclient.Request{
 		Method: http.MethodGet, Path: "/api/v0/context/for", Query: url.Values{"path": {path}},
 	})
 }
 
-func (a *agent) ClientApplies(ctx context.Context, client, path string) (*applies.Answer, error) {
-	return apiclient.Fetch[applies.Answer](ctx, a.api, apiclient.Request{
+func (a *agent) ClientApplies(ctx context.Context, client, path string) (*applicability.Answer, error) {
+	return apiclient.Fetch[applicability.Answer](ctx, a.api, apiclient.Request{
 		Method: http.MethodGet, Path: "/api/v0/context/for", Query: url.Values{"path": {path}, "client": {client}},
 	})
 }
 
-func (a *agent) ClientContext(ctx context.Context, client, dir string) (*clients.View, error) {
+func (a *agent) ClientContext(ctx context.Context, client, dir string) (*codingagents.View, error) {
 	query := url.Values{"client": {client}}
 	if dir != "" {
 		query.Set("dir", dir)
 	}
-	return apiclient.Fetch[clients.View](ctx, a.api, apiclient.Request{Method: http.MethodGet, Path: "/api/v0/context/client", Query: query})
+	return apiclient.Fetch[codingagents.View](ctx, a.api, apiclient.Request{Method: http.MethodGet, Path: "/api/v0/context/client", Query: query})
 }
 
 func (a *agent) SkillFiles(ctx context.Context, id string) (*types.SkillFiles, error) {

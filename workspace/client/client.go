@@ -50,8 +50,8 @@ import (
 	"time"
 
 	"waymark/host/api/types"
-	"waymark/host/applies"
-	"waymark/host/clients"
+	"waymark/host/applicability"
+	"waymark/host/codingagents"
 	"waymark/host/coverage"
 	"waymark/host/plugin/approvals"
 	"waymark/host/sources"
@@ -131,13 +131,13 @@ type Client interface {
 	// Applies returns what applies to the file with the absolute path, nearest first, and what
 	// doesn't. 404 says that it lies in no directory that the agent looks at, or that the
 	// agent is older than this; 403 that it is on the secret list.
-	Applies(ctx context.Context, path string) (*applies.Answer, error)
-	// ClientContext returns what a coding agent, one of clients.IDs, sees when it is
+	Applies(ctx context.Context, path string) (*applicability.Answer, error)
+	// ClientContext returns what a coding agent, one of codingagents.IDs, sees when it is
 	// started in a directory of the workspace, an absolute path; empty means where the
 	// agent works. ClientApplies returns what it has for the file with the absolute path,
 	// ClientWhy what became of files, with what it makes of them.
-	ClientContext(ctx context.Context, client, dir string) (*clients.View, error)
-	ClientApplies(ctx context.Context, client, path string) (*applies.Answer, error)
+	ClientContext(ctx context.Context, client, dir string) (*codingagents.View, error)
+	ClientApplies(ctx context.Context, client, path string) (*applicability.Answer, error)
 	ClientWhy(ctx context.Context, client string, paths ...string) ([]why.Answer, error)
 	// SkillFiles lists the files in the directory of a skill, by the id of its resource,
 	// as they are now. 404 says that there is no such skill, or that the agent is older

@@ -15,8 +15,8 @@ import (
 	"time"
 
 	"waymark/host/api/types"
-	"waymark/host/applies"
-	"waymark/host/clients"
+	"waymark/host/applicability"
+	"waymark/host/codingagents"
 	"waymark/host/coverage"
 	"waymark/host/plugin/approvals"
 	"waymark/host/push"
@@ -180,20 +180,20 @@ func (f *Backend) Why(ctx context.Context, path string) (why.Answer, error) {
 
 // For answers with what the newest snapshot has, each for the files below the directory
 // that it lies in, and as if the workspace were all of the file system.
-func (f *Backend) For(ctx context.Context, path string) (*applies.Answer, error) {
-	if err := applies.CheckPath(path); err != nil {
+func (f *Backend) For(ctx context.Context, path string) (*applicability.Answer, error) {
+	if err := applicability.CheckPath(path); err != nil {
 		return nil, err
 	}
 	if err := f.end(ctx); err != nil {
 		return nil, err
 	}
-	in := applies.Input{Path: filepath.Clean(path), Root: "/"}
+	in := applicability.Input{Path: filepath.Clean(path), Root: "/"}
 	resources := f.Current().Resources
 	for i := range resources {
 		r := &resources[i]
-		in.Finds = append(in.Finds, applies.Find{Resource: r, Path: r.Source, Base: filepath.Dir(r.Source)})
+		in.Finds = append(in.Finds, applicability.Find{Resource: r, Path: r.Source, Base: filepath.Dir(r.Source)})
 	}
-	answer, err := applies.Of(ctx, in)
+	answer, err := applicability.Of(ctx, in)
 	if err == nil {
 		answer.Path = path
 	}
@@ -202,51 +202,51 @@ func (f *Backend) For(ctx context.Context, path string) (*applies.Answer, error)
 
 // clientInput has what the newest snapshot has as a client finds it: an AGENTS.md in its
 // directory, and nothing else.
-func (f *Backend) clientInput(ctx context.Context, client *clients.Client, dir string) (clients.Input, error) {
-	in := clients.Input{Client: client, Start: cmp.Or(dir, "/w/50%")}
-	if err := applies.CheckPath(in.Start); err != nil {
+func (f *Backend) clientInput(ctx context.Context, client *codingagents.Client, dir string) (codingagents.Input, error) {
+	in := codingagents.Input{Client: client, Start: cmp.Or(dir, "/w/50%")}
+	if err := applicability.CheckPath(in.Start); err != nil {
 		return in, err
 	}
-	in.Looked = clients.Directories(client, in.Start, "")
+	in.Looked = codingagents.Directories(client, in.Start, "")
 	resources := f.Current().Resources
 	for i := range resources {
 		if r := resources[i]; filepath.Base(r.Source) == "AGENTS.md" {
 			r.Convention, r.Attributes = "agents-md", nil
-			in.Finds = append(in.Finds, clients.Find{Directory: filepath.Dir(r.Source), Path: r.Source, Resource: r})
+			in.Finds = append(in.Finds, codingagents.Find{Directory: filepath.Dir(r.Source), Path: r.Source, Resource: r})
 		}
 	}
 	return in, f.end(ctx)
 }
 
 // ClientContext shows a client the instructions of the newest snapshot.
-func (f *Backend) ClientContext(ctx context.Context, client *clients.Client, dir string) (*clients.View, error) {
+func (f *Backend) ClientContext(ctx context.Context, client *codingagents.Client, dir string) (*codingagents.View, error) {
 	in, err := f.clientInput(ctx, client, dir)
 	if err != nil {
 		return nil, err
 	}
-	return clients.Of(in), nil
+	return codingagents.Of(in), nil
 }
 
 // ForClient answers with the instructions of the newest snapshot.
-func (f *Backend) ForClient(ctx context.Context, client *clients.Client, path string) (*applies.Answer, error) {
-	if err := applies.CheckPath(path); err != nil {
+func (f *Backend) ForClient(ctx context.Context, client *codingagents.Client, path string) (*applicability.Answer, error) {
+	if err := applicability.CheckPath(path); err != nil {
 		return nil, err
 	}
 	in, err := f.clientInput(ctx, client, "")
 	if err != nil {
 		return nil, err
 	}
-	return clients.For(in, filepath.Clean(path)).Answer(path), nil
+	return codingagents.For(in, filepath.Clean(path)).Answer(path), nil
 }
 
 // WhyClient judges by the same.
-func (f *Backend) WhyClient(ctx context.Context, client *clients.Client, paths ...string) ([]clients.Verdict, error) {
+func (f *Backend) WhyClient(ctx context.Context, client *codingagents.Client, paths ...string) ([]codingagents.Verdict, error) {
 	in, err := f.clientInput(ctx, client, "")
 	if err != nil {
 		return nil, err
 	}
-	view := clients.For(in, in.Start+"/x")
-	verdicts := make([]clients.Verdict, len(paths))
+	view := codingagents.For(in, in.Start+"/x")
+	verdicts := make([]codingagents.Verdict, len(paths))
 	for i, path := range paths {
 		verdicts[i] = view.Verdict(path, client.Place(path))
 	}

@@ -14,18 +14,18 @@ import (
 	"sync"
 
 	"waymark/internal/reexec"
-	"waymark/internal/sealed"
+	"waymark/internal/sealedstore"
 )
 
 // ErrMiss says that there is no code for a key that can be trusted.
-var ErrMiss = sealed.ErrMiss
+var ErrMiss = sealedstore.ErrMiss
 
 // Options configures a Cache. The zero value works: nothing is kept and
 // modules are compiled in this process, as they are.
 type Options struct {
 	// Dir is the directory of the sealed store; empty keeps nothing.
 	Dir string
-	// KeyDir holds the key; empty means Dir. See sealed.Options.
+	// KeyDir holds the key; empty means Dir. See sealedstore.Options.
 	KeyDir string
 	// TempDir is where native code lies while it is compiled, and loaded where
 	// there are no memory files. What lies there is executed as it is, so nobody who
@@ -54,8 +54,8 @@ type Rewriter func(wasm, options []byte) (rewritten, meta []byte, err error)
 type Cache struct {
 	opts  Options
 	log   *slog.Logger
-	store *sealed.Store // nil when nothing is kept
-	once  sync.Once     // for private
+	store *sealedstore.Store // nil when nothing is kept
+	once  sync.Once          // for private
 	seal  func(*native) (*native, error)
 }
 
@@ -69,7 +69,7 @@ func Open(opts Options) (*Cache, error) {
 	if opts.Dir == "" {
 		return c, nil
 	}
-	store, err := sealed.Open(opts.Dir, sealed.Options{KeyDir: opts.KeyDir, MaxBytes: opts.MaxBytes, Logger: c.log})
+	store, err := sealedstore.Open(opts.Dir, sealedstore.Options{KeyDir: opts.KeyDir, MaxBytes: opts.MaxBytes, Logger: c.log})
 	if err != nil {
 		return c, err
 	}

@@ -17,7 +17,7 @@ import (
 	"time"
 
 	"waymark/host/sandbox/codecache"
-	"waymark/internal/sealed"
+	"waymark/internal/sealedstore"
 )
 
 func TestCompileKeepLoad(t *testing.T) {
@@ -160,7 +160,7 @@ func TestAlteredCode(t *testing.T) {
 	must(t, codecache.Ahead(t.Context(), &packed, req.Wasm, req.Recipe, nil))
 	altered := alterNative(t, packed.Bytes())
 	reseal := func(keyDir string) {
-		s, err := sealed.Open(opts.Dir, sealed.Options{KeyDir: keyDir})
+		s, err := sealedstore.Open(opts.Dir, sealedstore.Options{KeyDir: keyDir})
 		must(t, err)
 		must(t, s.Put(key.String(), int64(len(altered)), func(w io.Writer) error { _, err := w.Write(altered); return err }))
 	}
@@ -277,7 +277,7 @@ func TestOpenWithoutDir(t *testing.T) {
 	must(t, os.Mkdir(dir, 0o755))
 	must(t, os.Chmod(dir, 0o755)) // whatever the umask is
 	c, err := codecache.Open(codecache.Options{Dir: dir, Program: program})
-	if !errors.Is(err, sealed.ErrUnsafe) || c == nil {
+	if !errors.Is(err, sealedstore.ErrUnsafe) || c == nil {
 		t.Fatalf("%v, %v", c, err)
 	}
 	for range 2 {

@@ -72,7 +72,7 @@
 //
 // # Limits
 //
-// See package sealed for what the seal doesn't protect from. The child's result
+// See package sealedstore for what the seal doesn't protect from. The child's result
 // is native code that the parent executes after checking its form only: it is
 // this very binary that compiles, and a module that could take over Go's
 // memory-safe compiler in the child could have done so in the parent. The

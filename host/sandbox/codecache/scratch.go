@@ -15,7 +15,7 @@ import (
 	"github.com/tetratelabs/wazero"
 	"golang.org/x/sys/unix"
 
-	"waymark/internal/sealed"
+	"waymark/internal/sealedstore"
 )
 
 const (
@@ -80,7 +80,7 @@ func newScratchIn(in string, room int64) (*scratch, error) {
 		return nil, err
 	}
 	s := &scratch{name: name, path: name}
-	if s.dir, err = sealed.OpenDir(name); err == nil {
+	if s.dir, err = sealedstore.OpenDir(name); err == nil {
 		s.path = throughDescriptor(s.dir)
 		s.cache, s.native, err = wazeroCache(s.path)
 	}

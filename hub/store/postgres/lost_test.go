@@ -12,7 +12,7 @@ import (
 	"waymark/snapshot"
 	"waymark/test/contracts/storetest"
 	"waymark/test/pgtest"
-	"waymark/wire/claim"
+	"waymark/wire/fingerprint"
 )
 
 // state is a push of n resources whose content is their version's.
@@ -69,7 +69,7 @@ func TestCommitNotAnswered(t *testing.T) {
 	pushes[2].Snapshot.Resources = pushes[1].Snapshot.Resources // the same again: accepted, and no new revision
 	name := storetest.NameOf(pushes[2].Snapshot)
 	pushes[2].Update = &store.Update{Name: name, Head: true}
-	pushes[3].Update = &store.Update{Base: name, Name: claim.Name{1}}
+	pushes[3].Update = &store.Update{Base: name, Name: fingerprint.Name{1}}
 	want := []store.PushResult{
 		{Accepted: true, Revision: 1, Written: 0}, // done again, and then the same as what is there
 		{Accepted: true, Revision: 2, Written: 3},

@@ -7,7 +7,7 @@ import (
 
 	"github.com/google/uuid"
 
-	"waymark/host/clients"
+	"waymark/host/codingagents"
 	"waymark/host/sources"
 	"waymark/workspace"
 	"waymark/workspace/client"
@@ -251,7 +251,7 @@ func (s *suite) context() {
 	s.code("remove it again", s.c.RemoveSource(s.ctx, source), 404)
 	_, err = s.c.Resource(s.ctx, "instruction_file:/none")
 	s.code("no resource", err, 404)
-	for _, id := range clients.IDs() {
+	for _, id := range codingagents.IDs() {
 		view, err := s.c.ClientContext(s.ctx, id, "")
 		if err != nil || view.Client != id || view.Version == "" || !strings.HasPrefix(view.Root, "/") {
 			s.Errorf("what %s sees: %+v, %v", id, view, err)
@@ -261,7 +261,7 @@ func (s *suite) context() {
 		if answer, err := s.c.ClientApplies(s.ctx, id, path); err != nil || answer.Client != id || answer.Path != path {
 			s.Errorf("what %s has for a file: %+v, %v", id, answer, err)
 		}
-		if answers, err := s.c.ClientWhy(s.ctx, id, path, view.Root+"/none"); err != nil || len(answers) != 2 || answers[0].Client == nil || answers[1].Client.Reason != clients.NotItsPlace {
+		if answers, err := s.c.ClientWhy(s.ctx, id, path, view.Root+"/none"); err != nil || len(answers) != 2 || answers[0].Client == nil || answers[1].Client.Reason != codingagents.NotItsPlace {
 			s.Errorf("what %s makes of two files: %+v, %v", id, answers, err)
 		}
 	}

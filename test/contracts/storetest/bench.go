@@ -16,7 +16,7 @@ import (
 	"waymark/hub/store"
 	"waymark/internal/credential"
 	"waymark/snapshot"
-	"waymark/wire/claim"
+	"waymark/wire/fingerprint"
 )
 
 // Bench measures pushes of 50 and of 200 resources of 8 KiB:
@@ -128,7 +128,7 @@ type pushBench struct {
 	generation int64
 	version    uint64
 	list       []snapshot.Resource
-	name       claim.Name
+	name       fingerprint.Name
 }
 
 func newPushBench(b *testing.B, s store.Store, id string, n int) *pushBench {

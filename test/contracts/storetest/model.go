@@ -10,7 +10,7 @@ import (
 
 	"waymark/hub/store"
 	"waymark/snapshot"
-	"waymark/wire/claim"
+	"waymark/wire/fingerprint"
 )
 
 // model is what a store should be, in the plainest way: every revision is a
@@ -32,7 +32,7 @@ type modelAgent struct {
 type modelRevision struct {
 	revision, generation int64
 	head                 snapshot.Snapshot // without resources
-	name                 claim.Name        // zero for none
+	name                 fingerprint.Name  // zero for none
 	rows                 map[string]snapshot.Resource
 	created, received    time.Time
 	added, changed, gone int
@@ -93,7 +93,7 @@ func (m *model) push(id string, generation int64, p *store.Push, now time.Time) 
 	made, facts := compareRows(old.rows, rows)
 	result.Written, result.Removed = made.added+made.changed, made.gone
 	head.Resources = nil
-	var name claim.Name
+	var name fingerprint.Name
 	if p.Update != nil {
 		name = p.Update.Name
 	}

@@ -8,7 +8,7 @@ import (
 	"testing"
 
 	"waymark/hub/store"
-	"waymark/wire/claim"
+	"waymark/wire/fingerprint"
 )
 
 // sharedTests are about several hubs on one database.
@@ -151,7 +151,7 @@ func compete(t *testing.T, s store.Store, id string, pushes uint64) (generation 
 		t.Error(err)
 		return 0, 0
 	}
-	var name claim.Name
+	var name fingerprint.Name
 	for v := range pushes {
 		p := whole(v+1, skill("x", fmt.Sprint(generation, v)))
 		if v%3 == 2 {

@@ -11,7 +11,7 @@ import (
 
 	"waymark/hub/store"
 	"waymark/snapshot"
-	"waymark/wire/claim"
+	"waymark/wire/fingerprint"
 )
 
 // WorkHistory is the retention that a Worker's store should have: short, so
@@ -52,7 +52,7 @@ func (w *Worker) Session(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	var last claim.Name
+	var last fingerprint.Name
 	for version := uint64(1); ; version++ {
 		p := whole(version, work(w.AgentID, version)...)
 		if version%5 > 1 {
@@ -91,7 +91,7 @@ func work(agentID string, version uint64) []snapshot.Resource {
 }
 
 // workDelta is the step from the version before.
-func workDelta(agentID string, version uint64, base claim.Name) store.Push {
+func workDelta(agentID string, version uint64, base fingerprint.Name) store.Push {
 	before, after := work(agentID, version-1), work(agentID, version)
 	p := delta(base, version, nil)
 	p.Update.Head = true

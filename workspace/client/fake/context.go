@@ -9,7 +9,7 @@ import (
 	"time"
 
 	"waymark/host/api/types"
-	"waymark/host/applies"
+	"waymark/host/applicability"
 	"waymark/internal/httpapi/apiclient"
 	"waymark/snapshot"
 	"waymark/workspace/client"
@@ -83,8 +83,8 @@ func (a *Agent) Resource(ctx context.Context, id string) ([]byte, error) {
 }
 
 // Applies implements client.Client.
-func (a *Agent) Applies(ctx context.Context, name string) (*applies.Answer, error) {
-	return call(ctx, a, "", func(ctx context.Context) (*applies.Answer, error) {
+func (a *Agent) Applies(ctx context.Context, name string) (*applicability.Answer, error) {
+	return call(ctx, a, "", func(ctx context.Context) (*applicability.Answer, error) {
 		answer, err := a.Engine().For(ctx, name)
 		if err != nil { // there is one: the path is none
 			err = refuse(http.StatusBadRequest, "%v", err)

@@ -3,7 +3,7 @@ package edit
 import (
 	"strings"
 
-	"waymark/internal/unified"
+	"waymark/internal/udiff"
 	"waymark/workspace"
 )
 
@@ -144,4 +144,4 @@ func (w *work) tooMuch() bool { return w.done > maxWork }
 
 // Diff returns what has changed as a unified diff with three lines of context,
 // "" where nothing has. The path stands in its head as it is given.
-func Diff(path, before, after string) string { return unified.Diff(path, path, before, after) }
+func Diff(path, before, after string) string { return udiff.Diff(path, path, before, after) }

@@ -21,7 +21,7 @@ import (
 	"golang.org/x/oauth2"
 	"golang.org/x/sync/semaphore"
 
-	"waymark/internal/sealed"
+	"waymark/internal/sealedstore"
 )
 
 // OAuth signs in to servers over HTTP, and keeps and refreshes their tokens.
@@ -34,7 +34,7 @@ import (
 // It may be used by any number of goroutines.
 type OAuth struct {
 	opts  OAuthOptions
-	store *sealed.Store
+	store *sealedstore.Store
 
 	mu    sync.Mutex // guards what follows
 	known map[string]*account
@@ -99,7 +99,7 @@ func NewOAuth(opts OAuthOptions) (*OAuth, error) {
 		opts.LoginTimeout = defaultLogin
 	}
 	opts.Logger = cmp.Or(opts.Logger, slog.New(slog.DiscardHandler))
-	store, err := sealed.Open(opts.Dir, sealed.Options{KeyDir: opts.KeyDir, MaxBytes: 64 << 20, MaxBlob: maxGrant, Logger: opts.Logger})
+	store, err := sealedstore.Open(opts.Dir, sealedstore.Options{KeyDir: opts.KeyDir, MaxBytes: 64 << 20, MaxBlob: maxGrant, Logger: opts.Logger})
 	if err != nil {
 		return nil, fmt.Errorf("tokens of MCP servers: %w", err)
 	}

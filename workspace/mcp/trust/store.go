@@ -15,7 +15,7 @@ import (
 	"time"
 
 	"waymark/host/vfs"
-	"waymark/internal/turn"
+	"waymark/internal/priolock"
 	"waymark/wire/approval"
 	"waymark/workspace/launch"
 	"waymark/workspace/mcp/entry"
@@ -66,7 +66,7 @@ type Store struct {
 	opts     Options
 	contents contents
 	secrets  *vfs.SecretGuard
-	turn     *turn.Turn // to change what is kept
+	turn     *priolock.Turn // to change what is kept
 	kept     atomic.Pointer[kept]
 	events   atomic.Pointer[events] // while it listens
 	// developed are the parts, by name, of servers that were last judged as developed:
@@ -103,7 +103,7 @@ func Open(opts Options) (*Store, error) {
 	if err != nil {
 		return nil, err
 	}
-	s := &Store{opts: opts, secrets: secrets, turn: turn.New(context.Background())}
+	s := &Store{opts: opts, secrets: secrets, turn: priolock.New(context.Background())}
 	s.contents.path = filepath.Join(opts.Dir, "mcp-programs.json")
 	s.contents.load()
 	s.kept.Store(s.read())

@@ -18,7 +18,7 @@ import (
 
 	"waymark/internal/errtext"
 	"waymark/internal/text"
-	"waymark/internal/unified"
+	"waymark/internal/udiff"
 	"waymark/workspace/mcp/catalog"
 	"waymark/workspace/mcp/entry"
 )
@@ -302,7 +302,7 @@ func difference(before, after, exactBefore, exactAfter string) string {
 	if before == after {
 		before, after = exactBefore, exactAfter
 	}
-	diff := unified.Diff("approved", "now", bound(before), bound(after))
+	diff := udiff.Diff("approved", "now", bound(before), bound(after))
 	if len(diff) > maxDiff {
 		diff = text.Truncate(diff, maxDiff) + "\n… the rest is left out\n"
 	}

@@ -6,7 +6,7 @@ import (
 
 	"waymark/hub/store"
 	"waymark/snapshot"
-	"waymark/wire/claim"
+	"waymark/wire/fingerprint"
 )
 
 // Facts is a stored row of which only what no chat pins is another.
@@ -74,4 +74,4 @@ func (r *Row) StoredWhole() []byte {
 }
 
 // setWhole completes a row that has its digest.
-func (r *Row) setWhole() { r.Whole = claim.WithFacts(r.Resource, r.Digest) }
+func (r *Row) setWhole() { r.Whole = fingerprint.WithFacts(r.Resource, r.Digest) }

@@ -10,7 +10,7 @@ import (
 
 	"waymark/hub/store"
 	"waymark/snapshot"
-	"waymark/wire/claim"
+	"waymark/wire/fingerprint"
 )
 
 // Row is one resource of a push, as it will be written.
@@ -24,7 +24,7 @@ type Row struct {
 	// Body names the payload; nil when there is none. Size is its length.
 	Body []byte
 	Size int64
-	// Rest is claim.Size.
+	// Rest is fingerprint.Size.
 	Rest int64
 }
 
@@ -44,7 +44,7 @@ func Prepare(p *store.Push) (*Prepared, error) {
 	if err := store.CheckPush(p); err != nil {
 		return nil, err
 	}
-	head, err := claim.HeadOf(&p.Snapshot)
+	head, err := fingerprint.HeadOf(&p.Snapshot)
 	if err != nil {
 		return nil, err
 	}
@@ -76,7 +76,7 @@ func Prepare(p *store.Push) (*Prepared, error) {
 // makeRow prepares one resource.
 func makeRow(p *store.Push, i int) (Row, error) {
 	r := &p.Snapshot.Resources[i]
-	row := Row{ID: r.ID(), Resource: r, Index: i, Size: int64(len(r.Payload)), Rest: int64(claim.Size(r))}
+	row := Row{ID: r.ID(), Resource: r, Index: i, Size: int64(len(r.Payload)), Rest: int64(fingerprint.Size(r))}
 	named, isNamed := p.Bodies[i]
 	var body store.Digest
 	if isNamed {
@@ -145,13 +145,13 @@ func (p *Prepared) Bytes() (n int64) {
 }
 
 // name is that of what the push brings, which is everything.
-func (p *Prepared) name() claim.Name {
+func (p *Prepared) name() fingerprint.Name {
 	rows := make([][sha256.Size]byte, len(p.Rows))
 	for i := range p.Rows {
 		rows[i] = p.Rows[i].Whole
 	}
 	h := &p.Head
-	return claim.Of(&claim.Head{AggregateHash: []byte(h.Hash), SnapshotError: h.SnapshotError, Plugins: h.Plugins, Discovery: h.Discovery}, rows)
+	return fingerprint.Of(&fingerprint.Head{AggregateHash: []byte(h.Hash), SnapshotError: h.SnapshotError, Plugins: h.Plugins, Discovery: h.Discovery}, rows)
 }
 
 // Name returns the name that is stored with what the push makes; nil for none.

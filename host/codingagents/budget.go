@@ -1,0 +1,127 @@
+package codingagents
+
+import (
+	"fmt"
+	"unicode/utf8"
+)
+
+// line is a skill in a list.
+type line struct {
+	size        int64 // without the description
+	description string
+}
+
+// with is the size of a line with so many bytes of its description, which has a blank
+// before it.
+func (l *line) with(shown int) int64 {
+	if shown == 0 {
+		return l.size
+	}
+	return l.size + 1 + int64(shown)
+}
+
+func (l *line) full() int64 { return l.with(len(l.description)) }
+
+// cost is what a line takes of a budget: it is counted by itself, with its line end.
+func (l *line) cost(shown int) int64 { return tokens(l.with(shown) + 1) }
+
+// fitted is how a list fits into a budget.
+type fitted struct {
+	// shown is how many bytes of each description are shown; -1: the skill isn't.
+	shown              []int
+	used               int64
+	shortened, dropped int
+}
+
+// fit shows as much of a list as a budget has room for, beside the list of its numbered
+// roots. Nil has room for all.
+func (b *Budget) fit(lines []line, roots map[string]int) fitted {
+	f := fitted{shown: make([]int, len(lines))}
+	for i := range lines {
+		f.shown[i] = len(lines[i].description)
+	}
+	if b == nil {
+		return f
+	}
+	// The client's own come first, and are treated like the others.
+	const path = " (file: r0//SKILL.md)" // their path has their name
+	all := make([]line, 0, len(b.Builtin)+len(lines))
+	for _, own := range b.Builtin {
+		all = append(all, line{size: int64(len("- :") + len(own.Name) + len(path) + len(own.Name)), description: string(make([]byte, own.Description))})
+	}
+	all = append(all, lines...)
+	room := b.Tokens - b.table(roots)
+	shown := show(all, room)
+	f.shown = shown[len(b.Builtin):]
+	for i := range all {
+		if shown[i] >= 0 {
+			f.used += all[i].cost(shown[i])
+		}
+	}
+	for i, n := range f.shown {
+		switch {
+		case n < 0:
+			f.dropped++
+		case n < len(lines[i].description):
+			f.shortened++
+		}
+	}
+	return f
+}
+
+// table is what the list of roots takes of the budget.
+func (b *Budget) table(roots map[string]int) int64 {
+	var size int64
+	for root, number := range roots {
+		size += int64(len(fmt.Sprintf("- `r%d` = `%s`\n", number, root)))
+	}
+	return tokens(max(size-b.FreeRoots, 0))
+}
+
+// show returns how many bytes of each description are shown; -1: not even the name is.
+func show(all []line, room int64) []int {
+	shown := make([]int, len(all))
+	var full, least int64
+	for i := range all {
+		full, least = full+all[i].cost(len(all[i].description)), least+all[i].cost(0)
+	}
+	switch {
+	case full <= room:
+		for i := range all {
+			shown[i] = len(all[i].description)
+		}
+	case least <= room:
+		share(all, shown, room-least)
+	default:
+		left := room
+		for i := range all {
+			if cost := all[i].cost(0); cost <= left {
+				left -= cost
+			} else {
+				shown[i] = -1
+			}
+		}
+	}
+	return shown
+}
+
+// share gives each description in turn one more character, for as long as anyone's next
+// one fits.
+func share(all []line, shown []int, left int64) {
+	for changed := true; changed; {
+		changed = false
+		for i := range all {
+			rest := all[i].description[shown[i]:]
+			if rest == "" {
+				continue
+			}
+			_, size := utf8.DecodeRuneInString(rest)
+			more := all[i].cost(shown[i]+size) - all[i].cost(shown[i])
+			if more <= left {
+				shown[i] += size
+				left -= more
+				changed = true
+			}
+		}
+	}
+}

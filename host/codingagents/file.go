@@ -1,0 +1,253 @@
+package codingagents
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"strings"
+
+	"waymark/abi"
+	"waymark/host/applicability"
+	"waymark/plugins/conventions"
+	"waymark/snapshot"
+)
+
+// When says when a client has something that applies to a file.
+type When string
+
+// The times.
+const (
+	// AtStart: from its start on, in the workspace.
+	AtStart When = "start"
+	// OnFile: as soon as it works on a file of that directory.
+	OnFile When = "file"
+	// StartedThere: only where it is started in that directory, or below it.
+	StartedThere When = "started_there"
+)
+
+// nested says when a client reads what lies in directories below the one that it is
+// started in. Which places it looks for there is in the table of conventions: those that
+// have it among their Nested.
+type nested struct {
+	Instructions When
+	// Take is FirstOfDirectory or Every.
+	Take Take
+	// Skills says it of skills, subagents and commands.
+	Skills  When
+	Sources []Source
+}
+
+// nestedRules are those of Clients, by their ids. Codex that is started in such a directory
+// is compared with them; the others follow what their makers say.
+var nestedRules = map[string]nested{
+	"claude": {OnFile, Every, OnFile, []Source{
+		{"https://code.claude.com/docs/en/memory", noted},
+		{"https://code.claude.com/docs/en/skills", noted},
+	}},
+	"codex":    {StartedThere, FirstOfDirectory, StartedThere, []Source{{"@openai/codex 0.169.0, codex debug prompt-input", judged}}},
+	"copilot":  {OnFile, Every, StartedThere, []Source{{"https://docs.github.com/en/copilot/how-tos/copilot-cli/customize-copilot/add-custom-instructions", "2026-11-25"}}},
+	"opencode": {OnFile, FirstOfDirectory, StartedThere, []Source{{"https://github.com/anomalyco/opencode: packages/opencode/src/session/instruction.ts", "2026-11-25"}}},
+}
+
+// NestedRows returns the conventions of Rows that a client reads in directories below the
+// one that it is started in, or would if it were started there.
+func (c *Client) NestedRows() []conventions.Convention {
+	own := func(id string) bool {
+		return slices.ContainsFunc(c.Own, func(o conventions.Convention) bool { return o.ID == id })
+	}
+	var listed []string
+	if c.Skills != nil {
+		listed = append(slices.Concat(c.Skills.Places...), c.Skills.Namespaces...)
+		listed = append(listed, c.Skills.Policy)
+	}
+	return slices.DeleteFunc(c.Rows(), func(row conventions.Convention) bool {
+		return !slices.Contains(row.Nested, c.Reader) && !own(row.ID) && !slices.Contains(listed, row.ID)
+	})
+}
+
+// FileView is what a client has for one file.
+type FileView struct {
+	*View
+	// Items are those of the view, nearest to the file first, and of one directory in
+	// the client's order; then what it doesn't have, and why.
+	Items []FileItem
+
+	home string   // of the user
+	walk []string // the directories that the client looks into
+}
+
+// FileItem is one thing that a client has for a file, or hasn't.
+type FileItem struct {
+	Item
+	// When it has it; empty where it doesn't.
+	When When
+	// Mode is always, glob, model or manual; see package applicability.
+	Mode string
+	// Why says it for a person.
+	Why string
+}
+
+// For returns what a client that is started in in.Start has for a file, which is
+// absolute, free of links and lies in Start. in.Below are directories between the two,
+// the file's own first.
+func For(in Input, file string) *FileView {
+	v := look(&in)
+	v.instructions()
+	v.skills()
+	v.lists()
+	v.below = true
+	v.nested()
+	v.once()
+	view := &FileView{View: v.view, home: in.Home, walk: append(Directories(in.Client, in.Start, in.Project), in.Below...), Items: make([]FileItem, len(v.view.Items))}
+	for i := range v.view.Items {
+		it := FileItem{Item: v.view.Items[i], Mode: "always"}
+		if mode := it.find.Attributes["mode"].Text; mode != "" {
+			it.Mode = mode
+		}
+		when := AtStart
+		if it.below {
+			when = v.when(it.find)
+		}
+		v.judge(&it, when, file)
+		view.Items[i] = it
+	}
+	distance := func(it *FileItem) int {
+		rel, ok := applicability.Below(it.find.Directory, file)
+		if !ok {
+			return 1 << 20 // the user's own
+		}
+		return depth(rel)
+	}
+	slices.SortStableFunc(view.Items, func(a, b FileItem) int {
+		return cmp.Or(compareTrue(a.Included, b.Included), cmp.Compare(distance(&a), distance(&b)), cmp.Compare(order(a.Kind), order(b.Kind)))
+	})
+	return view
+}
+
+// order puts instructions first, and then skills.
+func order(kind abi.Kind) int {
+	switch kind {
+	case abi.KindInstructionFile:
+		return 0
+	case abi.KindSkill:
+		return 1
+	}
+	return 2
+}
+
+// when says when what lies in a directory below the start's is read.
+func (v *viewer) when(f *Find) When {
+	rules := nestedRules[v.in.Client.ID]
+	if f.Kind == abi.KindInstructionFile {
+		return rules.Instructions
+	}
+	return rules.Skills
+}
+
+// judge says when a client has an item, and why it hasn't.
+func (v *viewer) judge(it *FileItem, when When, file string) {
+	where := it.find.Directory
+	if rel, ok := applicability.Below(v.in.Start, where); ok {
+		where = rel
+	}
+	if it.Reason == NotAlways && it.Mode == "glob" {
+		base := it.find.Directory
+		glob, ok := applicability.Match(it.find.Attributes["globs"], base, file)
+		if !ok {
+			it.Why = "no glob of it matches"
+			return
+		}
+		it.Included, it.Reason, it.Tokens, it.When = true, "", tokens(it.Bytes), OnFile
+		it.Why = glob + " matches"
+		return
+	}
+	if !it.Included {
+		it.Why = cmp.Or(it.Detail, string(it.Reason))
+		return
+	}
+	it.When = when
+	switch when {
+	case AtStart:
+		it.Why = "at its start"
+	case OnFile:
+		it.Why = "when it works on a file below " + where
+	case StartedThere:
+		it.Why = "where it is started in " + where + " or below"
+	}
+	if it.Detail != "" {
+		it.Why += "; " + it.Detail
+	}
+}
+
+// nested adds what lies in the directories below the start's.
+func (v *viewer) nested() {
+	rules, c := nestedRules[v.in.Client.ID], v.in.Client
+	var others []*Find
+	for _, dir := range slices.Backward(v.in.Below) { // in the order of a start there, which its budget counts in
+		taken := false
+		if c.Instructions != nil {
+			for _, place := range c.Instructions.Places {
+				for _, f := range v.finds[dir][place.Convention] {
+					switch {
+					case place.TopOnly: // else it would be looked for at the top alone
+					case place.Otherwise:
+						others = append(others, f)
+					case rules.Take == FirstOfDirectory && taken:
+						v.leave(f, Overridden, "another file in the same directory is read in its place")
+					default:
+						taken = v.instruction(f, 0) || taken
+					}
+				}
+			}
+		}
+		v.nestedSkills(dir)
+	}
+	v.instead(others)
+}
+
+// nestedSkills adds what a directory has to list. Nobody knows with what else it would
+// have to share a list: none of it is cut.
+func (v *viewer) nestedSkills(dir string) {
+	rules := v.in.Client.Skills
+	if rules != nil {
+		for _, convention := range slices.Concat(rules.Places...) {
+			for _, f := range v.finds[dir][convention] {
+				if reason, detail := v.refuse(f); reason != "" {
+					v.leave(f, reason, detail)
+					continue
+				}
+				s := v.skill(f)
+				v.add(f, Item{Name: s.name, Included: true, Bytes: int64(len(s.name) + len(s.description)), Description: s.description})
+			}
+		}
+	}
+	for _, convention := range v.in.Client.Lists {
+		for _, f := range v.finds[dir][convention] {
+			if f.Status == snapshot.StatusInvalid || f.Status == snapshot.StatusUnreadable {
+				v.leave(f, Invalid, f.Error)
+				continue
+			}
+			v.add(f, Item{Name: f.Name, Included: true, Bytes: int64(len(f.Name) + len(f.Description)), Description: f.Description})
+		}
+	}
+}
+
+// Answer returns a view in the form of package applicability. asked is the path as it was given.
+func (v *FileView) Answer(asked string) *applicability.Answer {
+	a := &applicability.Answer{Path: asked, Root: v.Root, Client: v.Client, Version: v.Version, Judged: v.Judged, Items: make([]applicability.Item, len(v.Items))}
+	for i := range v.Items {
+		it := &v.Items[i]
+		path := it.Path
+		if rel, ok := applicability.Below(v.Root, path); ok {
+			path = rel
+		}
+		a.Items[i] = applicability.Item{
+			ID: it.ID, Kind: it.Kind, Path: path, Name: it.Name, Mode: it.Mode, Applies: it.Included, Reason: it.Why, When: string(it.When),
+			Bytes: it.Bytes, Tokens: it.Tokens, CutBytes: it.CutBytes,
+		}
+	}
+	if n := len(v.NotLookedAt); n > 0 {
+		a.Warnings = append(a.Warnings, fmt.Sprintf("not looked at: %s", strings.Join(v.NotLookedAt, ", ")))
+	}
+	return a
+}

@@ -1,0 +1,367 @@
+package codingagents
+
+import (
+	"cmp"
+	"fmt"
+	"path/filepath"
+	"slices"
+	"strings"
+	"unicode"
+	"unicode/utf8"
+
+	"waymark/abi"
+	"waymark/snapshot"
+)
+
+// skill is one that is to be listed.
+type skill struct {
+	*Find
+	name        string // as the client calls it
+	description string
+	cutBefore   bool     // the description was too long
+	rivals      []string // files of others that can be listed in its place
+	shared      string   // what its path is relative to, where that isn't its place
+}
+
+// skills adds the list of skills.
+func (v *viewer) skills() {
+	rules := v.in.Client.Skills
+	if rules == nil {
+		return
+	}
+	list := v.unique(v.candidates())
+	slices.SortStableFunc(list, func(a, b *skill) int {
+		if user := v.in.Client.User; user != nil && user.Last && a.user != b.user {
+			return compareTrue(b.user, a.user)
+		}
+		return cmp.Or(rules.Names.compare(a.name, b.name), strings.Compare(a.Path, b.Path))
+	})
+	roots := v.roots(list)
+	lines := make([]line, len(list))
+	for i, s := range list {
+		lines[i] = line{size: rules.Line.size(s, roots), description: s.description}
+	}
+	fit := rules.Budget.fit(lines, roots)
+	if b := rules.Budget; b != nil {
+		u := &v.view.Budget
+		u.SkillTokens, u.WindowTokens, u.UsedTokens, u.Builtin = b.Tokens, b.Window, fit.used, len(b.Builtin)
+		u.Shortened, u.Dropped = fit.shortened, fit.dropped
+	}
+	for i, s := range list {
+		shown := fit.shown[i]
+		it := Item{Name: s.name, Included: shown >= 0, Bytes: lines[i].full(), Detail: s.rivalry()}
+		switch {
+		case shown < 0:
+			it.CutBytes, it.Reason, it.Detail = it.Bytes, NoRoom, "the list of skills has no room for it, even without descriptions"
+		case shown < len(s.description):
+			it.Description = s.description[:shown]
+			it.CutBytes, it.Reason = it.Bytes-lines[i].with(shown), Shortened
+			it.Detail = fmt.Sprintf("%d of the %d bytes of its description are shown", shown, len(s.description))
+		case s.cutBefore:
+			it.Description, it.Reason = s.description, LongDescription
+			it.Detail = fmt.Sprintf("its description is cut to %d characters", rules.MaxDescription)
+		default:
+			it.Description = s.description
+		}
+		v.add(s.Find, it)
+	}
+}
+
+// candidates lists what is looked at, in that order, and leaves out what can't be listed.
+func (v *viewer) candidates() (list []*skill) {
+	rules := v.in.Client.Skills
+	looked := map[string]bool{} // a home directory can be one of the project's
+	look := func(finds []*Find) {
+		for _, f := range finds {
+			if looked[f.Path] || f.user && v.builtin(f) {
+				continue
+			}
+			looked[f.Path] = true
+			if reason, detail := v.refuse(f); reason != "" {
+				v.leave(f, reason, detail)
+				continue
+			}
+			list = append(list, v.skill(f))
+		}
+	}
+	for i := range len(rules.Places) + 1 {
+		for _, convention := range v.userSkills(i) {
+			look(v.users(convention))
+		}
+		if i == len(rules.Places) {
+			break
+		}
+		for _, dir := range v.walk(rules.Top, rules.Up) {
+			for _, convention := range rules.Places[i] {
+				look(v.finds[dir][convention])
+			}
+		}
+	}
+	if plugins := v.in.Client.plugins(); plugins != nil {
+		for i := range v.in.Plugins {
+			for _, convention := range plugins.Skills {
+				look(v.brought(&v.in.Plugins[i], convention))
+			}
+		}
+	}
+	return list
+}
+
+// userSkills are the conventions of the user's skills that are looked through before the
+// places of an index.
+func (v *viewer) userSkills(i int) []string {
+	if user := v.in.Client.User; user != nil && i < len(user.Skills) {
+		return user.Skills[i]
+	}
+	return nil
+}
+
+// builtin reports whether a skill is the client's own, which keeps them in the home
+// directory.
+func (v *viewer) builtin(f *Find) bool {
+	b := v.in.Client.Skills.Budget
+	return b != nil && strings.HasPrefix(f.Path, v.in.userPath(b.Root)+"/")
+}
+
+// PlaceOf is the directory that a place spells out: the two names below dir, such as
+// .agents/skills.
+func PlaceOf(dir, path string) string {
+	rel, err := filepath.Rel(dir, path)
+	names := strings.Split(rel, "/")
+	if err != nil || len(names) < 2 {
+		return dir
+	}
+	return filepath.Join(dir, names[0], names[1])
+}
+
+// refuse returns why a client doesn't list a skill; empty when it does.
+func (v *viewer) refuse(f *Find) (reason Reason, detail string) {
+	rules := v.in.Client.Skills
+	var below []string
+	if rel, err := filepath.Rel(f.Place, f.Path); err == nil && rel != "." {
+		below = strings.Split(rel, "/")
+	}
+	switch mode := f.Attributes["mode"].Text; {
+	case f.Status == snapshot.StatusInvalid || f.Status == snapshot.StatusUnreadable:
+		return Invalid, f.Error
+	case rules.NeedsUTF8 && !utf8.Valid(f.Payload):
+		return Invalid, "it is not UTF-8"
+	case rules.SkipLinks && f.Linked:
+		return LinkedFile, "its SKILL.md is a link, and links to directories alone are followed"
+	case (rules.SkipHidden || slices.Contains(rules.HiddenAt, f.Convention)) && slices.ContainsFunc(below, func(name string) bool { return strings.HasPrefix(name, ".") }):
+		return Hidden, "it lies in a directory whose name begins with a dot"
+	case rules.MaxDepth > 0 && len(below) > rules.MaxDepth:
+		return TooDeep, fmt.Sprintf("it lies more than %d directories deep", rules.MaxDepth)
+	case rules.NeedsName && has(f, abi.FindingNameMissing):
+		return NoName, "it says no name"
+	case rules.NeedsDescription && strings.TrimSpace(f.Description) == "":
+		return NoDescription, "it has no description"
+	case rules.MaxName > 0 && utf8.RuneCountInString(f.Name) > rules.MaxName:
+		return NameTooLong, fmt.Sprintf("its name has more than %d characters", rules.MaxName)
+	case mode == "manual":
+		return NotAlways, "its mode is manual"
+	}
+	if detail := v.withdrawn(f); detail != "" {
+		return Policy, detail
+	}
+	return "", ""
+}
+
+// has reports whether there is a finding of a code.
+func has(f *Find, code string) bool {
+	return slices.ContainsFunc(f.Findings, func(x snapshot.Finding) bool { return x.Code == code })
+}
+
+// withdrawn says how a file beside a skill takes it from the list; empty when none does.
+func (v *viewer) withdrawn(f *Find) string {
+	for _, p := range v.finds[f.Directory][v.in.Client.Skills.Policy] {
+		if p.Path == filepath.Join(f.Path, "agents", "openai.yaml") && p.Attributes["mode"].Text == "manual" {
+			return "agents/openai.yaml takes it from the list: " + p.Description
+		}
+	}
+	return ""
+}
+
+// skill returns a find as the client names and describes it.
+func (v *viewer) skill(f *Find) *skill {
+	rules := v.in.Client.Skills
+	s := &skill{Find: f, name: f.Name, description: f.Description}
+	if rules.OneLine {
+		s.name, s.description = strings.Join(strings.Fields(s.name), " "), strings.Join(strings.Fields(s.description), " ")
+	}
+	const dots = "..."
+	if limit := rules.MaxDescription; limit > 0 && utf8.RuneCountInString(s.description) > limit {
+		s.description, s.cutBefore = string([]rune(s.description)[:limit-len(dots)])+dots, true
+	}
+	if space := cmp.Or(v.prefix(f), v.namespace(f)); space != "" {
+		s.name = space + ":" + s.name
+	}
+	return s
+}
+
+// namespace is the name of the innermost plugin that a skill lies in.
+func (v *viewer) namespace(f *Find) string {
+	rules := v.in.Client.Skills
+	if len(rules.Namespaces) == 0 {
+		return ""
+	}
+	for dir := f.Path; ; dir = filepath.Dir(dir) {
+		for _, convention := range rules.Namespaces {
+			for _, looked := range v.in.Looked {
+				for _, m := range v.finds[looked][convention] {
+					if filepath.Dir(filepath.Dir(m.Path)) != dir {
+						continue
+					}
+					if m.Status == snapshot.StatusInvalid || m.Status == snapshot.StatusUnreadable {
+						return "" // the client doesn't look for another
+					}
+					if has(m, abi.FindingNameMissing) {
+						return filepath.Base(dir)
+					}
+					return m.Name
+				}
+			}
+		}
+		if dir == filepath.Dir(dir) || dir == v.top {
+			return ""
+		}
+	}
+}
+
+// unique leaves out what the client takes for the same.
+func (v *viewer) unique(list []*skill) []*skill {
+	rules := v.in.Client.Skills
+	key := func(s *skill) string { return s.Source }
+	if rules.Same != SameFile {
+		key = func(s *skill) string { return s.name }
+	}
+	chosen := map[string]*skill{}
+	for _, s := range list {
+		k := key(s)
+		switch old := chosen[k]; {
+		case old == nil,
+			rules.Same == SameNameAny && (s.Source != old.Source || depth(s.Path) <= depth(old.Path)),
+			rules.Same == SameFile && s.Place == old.Place && depth(s.Path) < depth(old.Path):
+			chosen[k] = s
+		}
+	}
+	kept := list[:0:0]
+	for _, s := range list {
+		winner := chosen[key(s)]
+		if winner == s {
+			kept = append(kept, s)
+			continue
+		}
+		v.leave(s.Find, Duplicate, same(s, winner, rules.Same))
+		if rules.Same == SameNameAny && s.Source != winner.Source {
+			winner.rivals = append(winner.rivals, filepath.Join(s.Path, "SKILL.md"))
+		}
+	}
+	return kept
+}
+
+func depth(path string) int { return strings.Count(path, "/") }
+
+func same(s, winner *skill, rule Same) string {
+	path := filepath.Join(winner.Path, "SKILL.md")
+	switch {
+	case s.Source == winner.Source:
+		return "it is the same as " + path
+	case rule == SameNameAny:
+		return "another one has its name, and which of them is listed can change from start to start: " + path
+	}
+	return "another one has its name: " + path
+}
+
+// rivalry says that a skill is one of several; empty where it is the only one.
+func (s *skill) rivalry() string {
+	if len(s.rivals) == 0 {
+		return ""
+	}
+	return "one of several of its name, and which of them is listed can change from start to start: " + strings.Join(s.rivals, ", ")
+}
+
+// roots are the directories of the skills of a list, in the order in which they are
+// numbered.
+func (v *viewer) roots(list []*skill) map[string]int {
+	rules := v.in.Client.Skills
+	roots := map[string]int{}
+	add := func(s *skill) {
+		if _, ok := roots[s.root()]; !ok {
+			roots[s.root()] = len(roots)
+		}
+	}
+	for i, conventions := range rules.Places {
+		for _, convention := range v.userSkills(i) {
+			for _, s := range list {
+				if s.user && s.Convention == convention {
+					add(s)
+				}
+			}
+		}
+		if i == 1 && rules.Budget != nil {
+			roots[v.in.userPath(rules.Budget.Root)] = len(roots)
+		}
+		for _, dir := range v.walk(rules.Top, rules.Up) {
+			for _, s := range list {
+				if !s.user && s.Directory == dir && slices.Contains(conventions, s.Convention) {
+					add(s)
+				}
+			}
+		}
+	}
+	count := map[string]int{}
+	for _, s := range list {
+		count[s.Place]++
+	}
+	for _, s := range list {
+		if s.plugin != "" && count[s.Place] == 1 { // plugins with one skill share their marketplace's
+			s.shared = filepath.Dir(filepath.Dir(s.Directory))
+		}
+		add(s)
+	}
+	return roots
+}
+
+// root is the directory that a skill's path is relative to in a list that has such.
+func (s *skill) root() string { return cmp.Or(s.shared, s.Place) }
+
+// size is what a skill's line takes without its description.
+func (l Line) size(s *skill, roots map[string]int) int64 {
+	path := filepath.Join(s.Path, "SKILL.md")
+	switch l {
+	case LineAliased:
+		return int64(len(fmt.Sprintf("- %s: (file: r%d%s)", s.name, roots[s.root()], strings.TrimPrefix(path, s.root()))))
+	case LineXML:
+		return int64(len("  <skill>\n    <name></name>\n    <description></description>\n    <location></location>\n  </skill>") + len(s.name) + len(path))
+	case LineName:
+	}
+	return int64(len("- : ") + len(s.name))
+}
+
+// compare compares two names.
+func (n Names) compare(a, b string) int {
+	if n == ByLetter {
+		if order := slices.Compare(letters(a), letters(b)); order != 0 {
+			return order
+		}
+		return -strings.Compare(a, b) // small letters come first
+	}
+	return strings.Compare(a, b)
+}
+
+// signs are ASCII's in the order in which those who compare by letters have them; digits
+// and letters come after them.
+const signs = "_-,;:!?.'\"()[]{}@*/\\&#%`^+<=>|~$"
+
+func letters(s string) []rune {
+	list := []rune(strings.ToLower(s))
+	for i, r := range list {
+		if at := strings.IndexRune(signs, r); at >= 0 {
+			list[i] = rune(at - len(signs)) //nolint:gosec // a small number
+		} else if unicode.IsSpace(r) {
+			list[i] = -rune(len(signs)) - 1
+		}
+	}
+	return list
+}

@@ -1,0 +1,202 @@
+package crashlog
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"runtime"
+	"sync"
+	"sync/atomic"
+	"time"
+	"unsafe"
+
+	"golang.org/x/sys/unix"
+)
+
+// The file: a header, and after it the slots. Numbers are the machine's own.
+const (
+	magic      = "waymark running 1\n"
+	bootAt     = 32 // of the boot's id, which has bootLen bytes
+	bootLen    = 36
+	wordsAt    = 128 // of Words
+	slotsAt    = 256
+	slots      = 64
+	fileLen    = slotsAt + slots*int(unsafe.Sizeof(slot{}))
+	suffix     = ".run"
+	digestLen  = 64
+	overdueFor = time.Second
+)
+
+// The states of a slot.
+const (
+	slotFree uint32 = iota
+	slotFilling
+	slotRunning
+)
+
+// slot is one call.
+type slot struct {
+	state uint32
+	// overdue is 1 when the call had gone on for too long at a beat.
+	overdue uint32
+	began   int64 // nanoseconds after the record
+	limit   int64
+	digest  [digestLen]byte
+}
+
+// Record is what a process leaves of itself.
+type Record struct {
+	dir     string
+	started time.Time
+	file    *os.File
+	data    []byte
+	// judged are the modules that earlier processes died of, or may have.
+	judged map[string]verdict // guarded by mu
+	// survived are those of judged of which a call has come to its end.
+	survived map[string]bool // guarded by mu
+	mu       sync.Mutex
+
+	closeOnce sync.Once
+	closeErr  error
+}
+
+// Open judges what earlier processes have left in a directory, which is made if
+// it isn't there, and begins a record. Close it at the end. An empty directory
+// means that nothing is recorded: the Record is nil.
+func Open(dir string) (*Record, error) {
+	if dir == "" {
+		return nil, nil //nolint:nilnil // a nil Record records nothing
+	}
+	if err := os.MkdirAll(dir, 0o700); err != nil {
+		return nil, err
+	}
+	r := &Record{dir: dir, started: time.Now(), survived: map[string]bool{}}
+	var err error
+	if r.judged, err = judge(dir); err != nil {
+		return nil, fmt.Errorf("what earlier processes left can't be read: %w", err)
+	}
+	if err := r.begin(); err != nil {
+		return nil, fmt.Errorf("it can't be recorded which modules run: %w", err)
+	}
+	return r, nil
+}
+
+// begin makes the file. It gets its name when it is whole and locked.
+func (r *Record) begin() (err error) {
+	f, err := os.CreateTemp(r.dir, fmt.Sprintf("%d-*.tmp", os.Getpid()))
+	if err != nil {
+		return err
+	}
+	defer func() {
+		if err != nil {
+			err = errors.Join(err, f.Close(), os.Remove(f.Name()))
+		}
+	}()
+	if err := unix.Flock(int(f.Fd()), unix.LOCK_EX|unix.LOCK_NB); err != nil {
+		return err
+	}
+	// Written and not only made long: a mapped file whose disk is full is fatal.
+	head := make([]byte, fileLen)
+	copy(head, magic)
+	copy(head[bootAt:], bootID())
+	if _, err := f.Write(head); err != nil {
+		return err
+	}
+	if r.data, err = unix.Mmap(int(f.Fd()), 0, fileLen, unix.PROT_READ|unix.PROT_WRITE, unix.MAP_SHARED); err != nil {
+		return err
+	}
+	path := f.Name() + suffix
+	if err := os.Rename(f.Name(), path); err != nil {
+		return errors.Join(err, unix.Munmap(r.data))
+	}
+	r.file = f
+	return nil
+}
+
+// bootID tells one boot of the machine from another; it is empty where the
+// system doesn't say.
+func bootID() []byte {
+	id, _ := os.ReadFile("/proc/sys/kernel/random/boot_id")
+	return id[:min(len(id), bootLen)]
+}
+
+// Words is the memory in which whoever ends this process by force says so; see
+// stop.Words of the commands, whose layout it has. It is nil for a nil Record.
+func (r *Record) Words() *[5]uint64 {
+	if r == nil {
+		return nil
+	}
+	return (*[5]uint64)(unsafe.Pointer(&r.data[wordsAt])) //nolint:gosec // aligned, and as long as the file
+}
+
+func (r *Record) slot(i int) *slot {
+	return (*slot)(unsafe.Pointer(&r.data[slotsAt+i*int(unsafe.Sizeof(slot{}))])) //nolint:gosec // aligned, and as long as the file
+}
+
+// Begin records that a module is called. The limit is the time that the call may
+// take. The caller calls end when it is over.
+func (r *Record) Begin(digest string, limit time.Duration) (end func()) {
+	if r == nil {
+		return func() {}
+	}
+	for i := range slots {
+		s := r.slot(i)
+		if !atomic.CompareAndSwapUint32(&s.state, slotFree, slotFilling) {
+			continue
+		}
+		atomic.StoreUint32(&s.overdue, 0)
+		s.began, s.limit = r.now(), int64(limit)
+		copy(s.digest[:], digest)
+		atomic.StoreUint32(&s.state, slotRunning)
+		return func() {
+			atomic.StoreUint32(&s.state, slotFree)
+			r.survives(digest)
+		}
+	}
+	return func() {}
+}
+
+// now is the time since the record was begun.
+func (r *Record) now() int64 { return int64(time.Since(r.started)) }
+
+// Beat looks whether a call goes on for longer than it may, which no call does
+// that can be stopped. To be called about each second that the process works.
+//
+// It has garbage collected then, once for each such call. If the call is in
+// native code that doesn't come back, neither does the collection, and the
+// watchdog ends the process now rather than in some minutes; if it waits for a
+// disk, this does no harm.
+func (r *Record) Beat() {
+	if r == nil {
+		return
+	}
+	found := false
+	for i := range slots {
+		s := r.slot(i)
+		if atomic.LoadUint32(&s.state) != slotRunning || atomic.LoadUint32(&s.overdue) != 0 {
+			continue
+		}
+		began, limit := atomic.LoadInt64(&s.began), atomic.LoadInt64(&s.limit)
+		if r.now()-began > limit+int64(overdueFor) {
+			atomic.StoreUint32(&s.overdue, 1)
+			found = true
+		}
+	}
+	if found {
+		runtime.GC()
+	}
+}
+
+// Close ends the record in good order: whatever runs now is not to blame for
+// anything. It may be called twice.
+func (r *Record) Close() error {
+	if r == nil {
+		return nil
+	}
+	r.closeOnce.Do(func() {
+		r.closeErr = errors.Join(r.forgive(), os.Remove(r.file.Name()+suffix), r.file.Close())
+		// The memory stays mapped: a call that is still going on ends there, and
+		// so may the process.
+	})
+	return r.closeErr
+}

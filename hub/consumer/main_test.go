@@ -1,9 +1,0 @@
-package consumer_test
-
-import (
-	"testing"
-
-	"waymark/test/pgtest"
-)
-
-func TestMain(m *testing.M) { pgtest.Main(m) }

@@ -1,0 +1,154 @@
+package mcpserver
+
+import (
+	"cmp"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"path"
+	"strings"
+	"time"
+
+	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
+	"github.com/modelcontextprotocol/go-sdk/mcp"
+
+	"waymark/internal/errtext"
+	"waymark/internal/text"
+	"waymark/internal/toolschema"
+	"waymark/wire"
+	"waymark/wire/reverse"
+)
+
+const (
+	// maxTools bounds the tools of a list. An agent's own bound is below it.
+	maxTools = 2000
+	// maxTitle and maxDescription bound what is said of something, in bytes.
+	maxTitle       = 128
+	maxDescription = 4 << 10
+	// maxNamed is how many of what has changed are named.
+	maxNamed = 10
+)
+
+// listTools lists what the capability is good for; without one there are no tools.
+func (r *request) listTools(ctx context.Context) (*mcp.ListToolsResult, error) {
+	result := &mcp.ListToolsResult{Tools: []*mcp.Tool{}, Meta: r.about()}
+	if r.capability == "" {
+		return result, nil
+	}
+	data, err := r.opts.Agents.ListTools(ctx, r.pin.AgentID, r.capability)
+	if err != nil {
+		return nil, refusal(ctx, err)
+	}
+	found, err := decode[struct {
+		Tools []json.RawMessage `json:"tools"`
+	}](data)
+	if err != nil {
+		return nil, unreadable
+	}
+	for _, raw := range found.Tools { // one by one: what can't be read of one costs that
+		t, err := decode[mcp.Tool](raw)
+		schema, _ := json.Marshal(t.InputSchema) // it was decoded
+		schema, _ = toolschema.Mend(schema)
+		if err == nil && t.Name != "" && schema != nil && len(result.Tools) < maxTools {
+			t.InputSchema = json.RawMessage(schema)
+			t.Title, t.Description = text.Line(t.Title, maxTitle), text.Truncate(t.Description, maxDescription)
+			t.Meta, t.Icons, t.OutputSchema = nil, nil, nil
+			if t.Annotations != nil {
+				t.Annotations.Title = ""
+			}
+			result.Tools = append(result.Tools, t)
+		}
+	}
+	return result, nil
+}
+
+// callTool calls a tool in the workspace.
+func (r *request) callTool(ctx context.Context, p *mcp.CallToolParamsRaw) (*mcp.CallToolResult, error) {
+	if r.capability == "" {
+		return nil, errCapability
+	}
+	begin := time.Now()
+	data, err := r.opts.Agents.CallTool(ctx, r.pin.AgentID, r.capability, p.Name, p.Arguments)
+	called := Called{
+		Token: r.reader.Token.ID, AgentID: r.pin.AgentID, Pin: r.pin.ID, Tool: text.Line(p.Name, maxTitle),
+		Arguments: len(p.Arguments), Result: len(data), Duration: time.Since(begin), Error: errtext.Of(err),
+	}
+	r.opts.Observe(called)
+	if err != nil {
+		return nil, refusal(ctx, err)
+	}
+	told, err := decode[mcp.CallToolResult](data)
+	if err != nil {
+		return nil, unreadable
+	}
+	result := completed[mcp.CallToolResult]()
+	result.Content, result.StructuredContent, result.IsError, result.Meta = told.Content, told.StructuredContent, told.IsError, r.about()
+	if note := r.drift(ctx, p.Arguments); note != "" {
+		result.Content = append(result.Content, &mcp.TextContent{Text: note})
+	}
+	return result, nil
+}
+
+var errCapability = &jsonrpc.Error{Code: codeCapability, Message: "tools need a capability of the agent, as do files of skills but SKILL.md: make one with 'agent token create --for-hub' there, and send it as " + Header}
+
+var unreadable = &jsonrpc.Error{Code: codeUnavailable, Message: "the agent's answer can't be read"}
+
+// refusal says why there is no answer of the agent.
+func refusal(ctx context.Context, err error) error {
+	var no *reverse.Error
+	switch {
+	case errors.As(err, &no) && no.Code == wire.CodeUnauthorized:
+		return &jsonrpc.Error{Code: codeCapability, Message: no.Text}
+	case errors.As(err, &no) && no.Code == reverse.CodeChanged:
+		return &jsonrpc.Error{Code: codeChanged, Message: no.Text + "; refresh the pin to go on with what there is now"}
+	case errors.As(err, &no) && (no.Code == reverse.CodeDenied || no.Code == reverse.CodeInvalid || no.Code == wire.CodeTooLarge):
+		return &jsonrpc.Error{Code: jsonrpc.CodeInvalidParams, Message: no.Text}
+	case errors.Is(err, context.DeadlineExceeded) || ctx.Err() != nil || errors.As(err, &no) && no.Code == reverse.CodeDeadline:
+		return &jsonrpc.Error{Code: codeUnavailable, Message: fmt.Sprintf("it wasn't done within %s, and was cancelled", MaxCall)}
+	}
+	return &jsonrpc.Error{Code: codeUnavailable, Message: errtext.Of(err)}
+}
+
+// drift says what a chat should know of what it has pinned when it acts in a workspace
+// that is another one by now: that it has drifted, and whether a file that it names is
+// not the one that is pinned.
+func (r *request) drift(ctx context.Context, arguments json.RawMessage) string {
+	pin, err := r.pins.Pin(ctx, r.pin.ID) // what the call itself has changed may be there by now
+	if err != nil || pin.DriftedAt.IsZero() {
+		return ""
+	}
+	r.pin = pin
+	note := fmt.Sprintf("(Waymark: the workspace's context has changed since revision %d, which this chat has pinned; refresh the pin to go on with the new one.", pin.Revision)
+	_, changes, _, err := r.pins.PinDiff(ctx, pin.ID)
+	if err != nil {
+		return note + ")"
+	}
+	var names []string
+	for i := range changes {
+		one := cmp.Or(changes[i].After, changes[i].Before)
+		name := text.Line(path.Base(one.Source), maxTitle)
+		if mentions(arguments, one.Source) {
+			return note + " What this call names, " + name + ", is not what is pinned.)"
+		}
+		if len(names) < maxNamed {
+			names = append(names, name)
+		}
+	}
+	if len(names) > 0 {
+		note += " Changed: " + strings.Join(names, ", ") + "."
+	}
+	return note + ")"
+}
+
+// mentions reports whether arguments name a file, or one below a directory.
+func mentions(arguments json.RawMessage, source string) bool {
+	var one struct {
+		Path string `json:"path"`
+	}
+	if json.Unmarshal(arguments, &one) != nil || one.Path == "" || source == "" {
+		return false
+	}
+	asked := path.Clean(one.Path)
+	return asked == source || strings.HasPrefix(asked, source+"/") || !path.IsAbs(asked) && strings.HasSuffix(source, "/"+asked)
+}

@@ -1,0 +1,356 @@
+package server
+
+import (
+	"crypto/sha256"
+	"net/http"
+	"time"
+
+	"waymark/hub/api"
+	"waymark/internal/clientview"
+	"waymark/internal/httpapi"
+	"waymark/snapshot"
+)
+
+// The parameters and headers of the routes, for their description.
+type (
+	agentParams struct {
+		// The id of an agent.
+		ID string `path:"id" example:"dev-1"`
+	}
+	pinParams struct {
+		// The id of a pin.
+		ID string `path:"id"`
+	}
+	approvalParams struct {
+		// The id of an approval.
+		ID string `path:"id" minLength:"1"`
+	}
+	resourceParams struct {
+		// The id of a resource: all the rest of the path, URL-encoded. Slashes needn't be.
+		ResourceID string `path:"rid" example:"instruction_file:/w/AGENTS.md"`
+	}
+	revisionParams struct {
+		// What the agent had at this hub-wide revision, in place of what it has now.
+		Revision int64 `query:"revision" minimum:"0"`
+	}
+	formatParams struct {
+		// `markdown` renders the snapshot for a prompt: instructions in order, a catalog of skills, MCP servers, and issues with their reasons. `pieces` is the same in parts, each with its source and the digest of its content.
+		Format string `query:"format" enum:"json,markdown,pieces" default:"json"`
+		// With `markdown` and `pieces`: the id of a client in the table of conventions, such as `codex`. What it reads by itself is left out, and counted.
+		Client string `query:"client"`
+		// With `markdown` and `pieces`: about how many tokens the text may have, as bytes by four. Instructions come first and leave a quarter to the catalogs; what has no room is named.
+		Budget int64 `query:"budget" minimum:"256" maximum:"16777216"`
+		// ETags that are known.
+		IfNoneMatch string `header:"If-None-Match" example:"\"17\""`
+	}
+	listAgentsParams struct {
+		// At most so many; more than 1000 is 1000. Without it all are answered.
+		Limit int64 `query:"limit" minimum:"1" example:"50"`
+		// Where the page before has ended: from its `Link`, with the same `sort`.
+		After string `query:"after"`
+		// What they are in order of: without it their ids, in byte order. Numbers in texts are compared by their value, names and host names without regard to case; an agent without a name goes by its id. Those that are the same are in order of their names, and then of their ids. `attention` is the number of reasons.
+		Sort string `query:"sort" enum:"agent_version,attention,away_since,drifted_pins,failing_plugins,hostname,id,labels,last_push_at,name,resources,root,state" example:"last_push_at"`
+		// `desc` turns the order round.
+		Order string `query:"order" enum:"asc,desc"`
+		// Words, all of which are somewhere in id, name, host name, root, version or labels, in whatever case.
+		Query string `query:"q" example:"build prod"`
+		// Only those in this state.
+		State api.AgentState `query:"state"`
+		// Only those with this label, as NAME=VALUE; several: with all of them.
+		Label []string `query:"label" example:"[\"env=prod\"]"`
+		// `1`: only those that somebody should look at.
+		Attention string `query:"attention" enum:"1"`
+	}
+	showContextParams struct {
+		agentParams
+		revisionParams
+		formatParams
+		// How long to wait for a newer snapshot, as a Go duration (`30s`, `1m`); cut at one minute. Without it the answer comes at once.
+		Wait string `query:"wait" example:"30s"`
+		// With `wait`: the revision that is known; a newer one is waited for. Left out, that of `If-None-Match` is taken.
+		After int64 `query:"after" minimum:"0" example:"17"`
+		// `complete`, with `wait`: a snapshot whose discovery is pending doesn't end the waiting. When the time is up the answer is the newest there is, if that is newer, so look at its `discovery`. Where the agent that is waited for has been away for some seconds, that is answered, whether it is newer or not: `away`.
+		Discovery string `query:"discovery" enum:"complete" example:"complete"`
+	}
+	showResourceParams struct {
+		agentParams
+		resourceParams
+		revisionParams
+	}
+	showClientContextParams struct {
+		agentParams
+		// The coding agent; `known` in an answer lists those that the agent knows.
+		Client string `path:"client" minLength:"1" maxLength:"64" example:"codex"`
+	}
+	showHistoryParams struct {
+		agentParams
+		// At most so many.
+		Limit int64 `query:"limit" minimum:"0" example:"20"`
+	}
+	showDiffParams struct {
+		agentParams
+		// The revision to begin with; may be the later one.
+		From int64 `query:"from" minimum:"1" example:"12" required:"true"`
+		// The revision to compare with; the newest when left out.
+		To int64 `query:"to" minimum:"0" example:"17"`
+	}
+	listPinsParams struct {
+		// Those of one agent, which may be gone.
+		AgentID string `query:"agent_id"`
+	}
+	showPinnedParams struct {
+		pinParams
+		formatParams
+	}
+	showPinnedResourceParams struct {
+		pinParams
+		resourceParams
+	}
+	followParams struct {
+		// The revision that is known; what came after it is sent first. `Last-Event-ID` is used in its place when both are there.
+		After int64 `query:"after" minimum:"0"`
+		// The last id that was received.
+		LastEventID int64 `header:"Last-Event-ID" minimum:"0"`
+		// Only of this agent and its pins.
+		AgentID string `query:"agent_id"`
+		// Only of this pin.
+		PinID string `query:"pin_id"`
+	}
+	searchParams struct {
+		// At least two characters; the case of ASCII letters doesn't matter.
+		Query string `query:"q" minLength:"2" maxLength:"1024" example:"deploy" required:"true"`
+		// At most so many; 100 without it, and never more than 1000.
+		Limit int64 `query:"limit" minimum:"0" example:"20"`
+	}
+	// tagged is of what has a revision.
+	tagged struct {
+		// The revision, in quotes.
+		Tag string `header:"ETag"`
+	}
+	// located is of what was made.
+	located struct {
+		// Where it is shown.
+		Location string `header:"Location"`
+	}
+	// paged is of a page of agents.
+	paged struct {
+		// How many there are on all pages.
+		Total int `header:"X-Total-Count"`
+		// The next page, if there is one.
+		Link string `header:"Link"`
+	}
+)
+
+// About is what other services of the API begin with: the errors that this one gives to
+// all, in a group of operations.
+func About(group string) httpapi.About {
+	own := about()
+	return httpapi.About{Groups: []httpapi.Group{{Name: group}}, Security: own.Security, Errors: own.Errors}
+}
+
+// about is what the description says beside the routes.
+func about() httpapi.About {
+	return httpapi.About{
+		Title:   "Waymark hub: API for readers",
+		Summary: "What workspaces tell AI coding agents: snapshots, pins, differences, and events.",
+		Text:    "A hub serves this API to readers: chats that build on what workspaces hold, dashboards, people. Every request shows a reader's token (`hub token create --role reader`) as `Authorization: Bearer TOKEN`, or an operator's, which opens what is about approvals, too; a browser that was let in by `POST /api/v0/login` has a session in a cookie, which belongs to the token that made the link, shows what that shows, and ends with it or after twelve hours. A token, or a session, is never taken in the place of the other.\n\nA token may be limited to some agents (`--agent`): everything about others is answered as if it didn't exist, 404 where one is named, and left out of lists and events. Revisions are hub-wide all the same, so their numbers tell that something happens elsewhere, but not what or where. A token may expire (`--expires`): it is 401 from then on, and streams and waiting requests end at that moment. The `Host` header must name the hub (421 otherwise; `hub serve --allow-host`).\n\nEach agent stands for a workspace and pushes **snapshots**: sets of resources. Whatever changes has a **revision**: an integer, hub-wide, rising, also over restarts and over several hubs of one database. Not every integer is one.\n\nA **pin** is a copy of an agent's snapshot that a chat builds on. Pushes never rewrite it, with one exception: resources of the kinds `mcp_config` and `mcp_server` follow the agent live. The first push whose aggregate hash differs from the pinned one marks the pin as drifted, once; a push back to the old hash doesn't take that away, only a refresh does. A pin of an agent without a snapshot is empty and takes the first one that comes.\n\nErrors are always `{\"message\",\"detail\"}`. Codes that an operation doesn't name mean what they mean everywhere: 405 with `Allow`, 421 for an unknown `Host`, 503 while the hub is stopping. Unknown keys of a query are ignored; values that can't be right are 400. New members may be added to answers, and new types of events; unknown members in requests are refused.",
+		Servers: []httpapi.Address{{URL: "http://127.0.0.1:7878"}},
+		Groups:  []httpapi.Group{{Name: "agents", Text: "Workspaces and what they have."}, {Name: "pins", Text: "What chats build on."}, {Name: "events", Text: "What happens."}, {Name: "approvals", Text: "Signed approvals of MCP servers, for operators."}, {Name: "page", Text: "The page for people."}},
+		Schemes: []httpapi.Scheme{
+			{Name: "token", Kind: "bearer", Text: "A reader's token."},
+			{Name: "enrollment", Kind: "bearer", Text: "A code or key of `hub enroll`."},
+			{Name: "cookie", Cookie: "waymark_reader", Text: "The session of a browser, with TLS as `__Host-waymark_reader`. Requests that change something must come from the hub's own page."},
+		},
+		Security: []string{"token", "cookie"},
+		Errors: map[int]string{
+			http.StatusUnauthorized:          "No token or session, or none that is valid.",
+			http.StatusForbidden:             "The token is an agent's, or the request comes from a page of another origin, or a browser's session asks for a link.",
+			http.StatusNotFound:              "There is no such thing, it isn't kept any more, or it has no content.",
+			http.StatusRequestEntityTooLarge: "The body is over 4 KiB, or that of an approval over 32 KiB.",
+			http.StatusTooManyRequests:       "The token, or the hub, has as many streams and waiting requests as it may.",
+		},
+		Names:    map[string]any{"ClientContext": clientview.Answer{}, "ClientContextItem": clientview.Item{}, "ClientContextBudget": clientview.Budget{}, "ResourceStatus": snapshot.Status(""), "DiscoverySummary": snapshot.Summary{}, "Reset": api.ResetEvent{}},
+		Messages: []any{api.ContextEvent{}, api.Pin{}, api.Agent{}, api.ResetEvent{}},
+	}
+}
+
+// operations are what the description says of each route, by method and path.
+func operations() map[string]*httpapi.Operation {
+	hash, at := sha256.Sum256([]byte("test")), time.Date(2026, 9, 1, 8, 0, 0, 0, time.UTC)
+	agent := api.Agent{
+		ID: "dev-1", Connected: true, Version: 4, AggregateHash: hash[:], Resources: 7, Revision: 18, UpdatedAt: &at,
+		Discovery: snapshot.Summary{Phase: snapshot.PhaseComplete, Outcomes: snapshot.OutcomeCounts{snapshot.OutcomeConnected: 2, snapshot.OutcomeNeedsApproval: 1}},
+		Hostname:  "build-1", Root: "/home/ada/shop", AgentVersion: "0.1.0", Labels: map[string]string{"env": "prod"}, State: api.StateConnected,
+		LastPushAt: &at, DriftedPins: 1, Attention: []string{api.AttentionPins},
+	}
+	pin := api.Pin{ID: "3f6f1c1e-8e0b-4c0e-9d7e-3e5b7f5f9a10", AgentID: agent.ID, Name: "chat 42", Revision: 17, AggregateHash: hash[:], CreatedAt: at, PinnedAt: &at}
+	asked := func(body any) []httpapi.Answer { // of an agent
+		return []httpapi.Answer{
+			httpapi.OK("What the agent says.", body),
+			httpapi.Refuse(http.StatusConflict, "The agent is too old, is connected to another hub, or its configuration doesn't allow it.", ""),
+			httpapi.Refuse(http.StatusTooManyRequests, "The agent has enough such questions to answer.", ""),
+			httpapi.Refuse(http.StatusServiceUnavailable, "The agent isn't connected, or can't answer now.", ""),
+		}
+	}
+	return map[string]*httpapi.Operation{
+		"GET /api/v0/openapi.json": {
+			ID: "document", Group: "events", Summary: "This document",
+			Answers: []httpapi.Answer{httpapi.OK("This document.", map[string]any{})},
+			Errors:  []int{http.StatusUnauthorized, http.StatusForbidden},
+		},
+		"GET /api/v0/agents": {
+			ID: "listAgents", Group: "agents", Summary: "The agents that the token shows",
+			Text:    "All of them, or with `limit` a page: the `Link` of an answer, with `rel=\"next\"`, is the next one, and there is none after the last. Agents that come and go meanwhile are missed or not, and no other one is shown twice or left out, unless its place has changed.",
+			Params:  listAgentsParams{},
+			Answers: []httpapi.Answer{{Code: http.StatusOK, Text: "In byte order of their ids, or in the order that was asked for.", Body: []api.Agent{}, Headers: paged{}}},
+			Errors:  []int{http.StatusBadRequest, http.StatusUnauthorized, http.StatusForbidden},
+		},
+		"GET /api/v0/agents/{id}": {
+			ID: "showAgent", Group: "agents", Summary: "One agent",
+			Params:  agentParams{},
+			Answers: []httpapi.Answer{{Code: http.StatusOK, Text: "The agent.", Body: api.Agent{}, Example: agent}},
+			Errors:  []int{http.StatusUnauthorized, http.StatusForbidden, http.StatusNotFound},
+		},
+		"GET /api/v0/agents/{id}/context": {
+			ID: "showContext", Group: "agents", Summary: "The snapshot of an agent",
+			Text:   "The ETag is the revision in quotes, with `-away` behind it where the snapshot says that. An agent that never pushed has no snapshot: 404.",
+			Params: showContextParams{},
+			Answers: []httpapi.Answer{
+				{Code: http.StatusOK, Text: "The snapshot, without payloads.", Body: httpapi.Contents{api.Snapshot{}, api.Pieces{}, httpapi.Content("text/markdown")}, Headers: tagged{}},
+				{Code: http.StatusNotModified, Text: "It is the one that `If-None-Match` names; or, with `wait`, none came in time.", Headers: tagged{}},
+				httpapi.Refuse(http.StatusNotFound, "There is no such agent, it has not pushed yet, or the revision isn't kept any more.", "not found: agent dev-1 has not pushed yet"),
+			},
+			Errors: []int{http.StatusBadRequest, http.StatusUnauthorized, http.StatusForbidden, http.StatusTooManyRequests},
+		},
+		"GET /api/v0/agents/{id}/context/resources/{rid}": {
+			ID: "showResource", Group: "agents", Summary: "The payload of a resource",
+			Text:    "Only resources of status `ok` have a payload, and of kind `mcp_config` none has.",
+			Params:  showResourceParams{},
+			Answers: []httpapi.Answer{httpapi.OK("The payload: the whole content as it was pushed. Text where it is UTF-8 without NUL.", httpapi.Contents{httpapi.Content("text/plain"), httpapi.Content("application/octet-stream")})},
+			Errors:  []int{http.StatusBadRequest, http.StatusUnauthorized, http.StatusForbidden, http.StatusNotFound},
+		},
+		"GET /api/v0/agents/{id}/clients/{client}": {
+			ID: "showClientContext", Group: "agents", Summary: "What a coding agent would see at its start",
+			Text:    "The agent is asked, and looks at its files as they are now: it has to be connected to this hub. A hub on another machine than the agent's is told only of what is pushed to it; of the rest, how much that is.",
+			Params:  showClientContextParams{},
+			Answers: asked(api.ClientContext{}),
+			Errors:  []int{http.StatusBadRequest, http.StatusUnauthorized, http.StatusForbidden, http.StatusNotFound},
+		},
+		"GET /api/v0/agents/{id}/coverage": {
+			ID: "showCoverage", Group: "agents", Summary: "The files that lie where agents look and aren't used",
+			Text:    "The agent is asked, and looks at the names of its files as they are now: it has to be connected. A hub on another machine than the agent's is told how many files there are for each reason, and nothing of what they are.",
+			Params:  agentParams{},
+			Answers: asked(api.Coverage{}),
+			Errors:  []int{http.StatusUnauthorized, http.StatusForbidden, http.StatusNotFound},
+		},
+		"GET /api/v0/agents/{id}/history": {
+			ID: "showHistory", Group: "agents", Summary: "The revisions of an agent that are kept",
+			Params:  showHistoryParams{},
+			Answers: []httpapi.Answer{httpapi.OK("The newest first.", []api.Change{})},
+			Errors:  []int{http.StatusBadRequest, http.StatusUnauthorized, http.StatusForbidden, http.StatusNotFound},
+		},
+		"GET /api/v0/agents/{id}/diff": {
+			ID: "showDiff", Group: "agents", Summary: "What is different in one revision from another",
+			Params:  showDiffParams{},
+			Answers: []httpapi.Answer{httpapi.OK("The differences.", api.Diff{})},
+			Errors:  []int{http.StatusBadRequest, http.StatusUnauthorized, http.StatusForbidden, http.StatusNotFound},
+		},
+		"GET /api/v0/pins": {
+			ID: "listPins", Group: "pins", Summary: "All pins of agents that the token shows",
+			Params:  listPinsParams{},
+			Answers: []httpapi.Answer{httpapi.OK("The oldest first.", []api.Pin{})},
+			Errors:  []int{http.StatusBadRequest, http.StatusUnauthorized, http.StatusForbidden},
+		},
+		"POST /api/v0/pins": {
+			ID: "createPin", Group: "pins", Summary: "Pin what an agent has now",
+			Body: api.NewPin{}, Example: api.NewPin{AgentID: pin.AgentID, Name: pin.Name},
+			Answers: []httpapi.Answer{
+				{Code: http.StatusCreated, Text: "The pin.", Body: api.Pin{}, Headers: located{}, Example: pin},
+				httpapi.Refuse(http.StatusConflict, "The agent has 1000 pins.", ""),
+			},
+			Errors: []int{http.StatusUnauthorized, http.StatusForbidden, http.StatusNotFound},
+		},
+		"GET /api/v0/pins/{id}": {
+			ID: "showPin", Group: "pins", Summary: "One pin",
+			Params:  pinParams{},
+			Answers: []httpapi.Answer{{Code: http.StatusOK, Text: "The pin.", Body: api.Pin{}, Example: pin}},
+			Errors:  []int{http.StatusUnauthorized, http.StatusForbidden, http.StatusNotFound},
+		},
+		"DELETE /api/v0/pins/{id}": {
+			ID: "deletePin", Group: "pins", Summary: "Delete a pin",
+			Params:  pinParams{},
+			Answers: []httpapi.Answer{{Code: http.StatusNoContent, Text: "It is gone."}},
+			Errors:  []int{http.StatusUnauthorized, http.StatusForbidden, http.StatusNotFound},
+		},
+		"GET /api/v0/pins/{id}/context": {
+			ID: "showPinned", Group: "pins", Summary: "What is pinned",
+			Text:   "An empty pin has no snapshot: 404. Its MCP resources and its `discovery` are the agent's as they are now.",
+			Params: showPinnedParams{},
+			Answers: []httpapi.Answer{
+				{Code: http.StatusOK, Text: "The snapshot as it was pinned, with the MCP resources that the agent has now.", Body: httpapi.Contents{api.Snapshot{}, api.Pieces{}, httpapi.Content("text/markdown")}, Headers: tagged{}},
+				{Code: http.StatusNotModified, Text: "It is the one that `If-None-Match` names.", Headers: tagged{}},
+			},
+			Errors: []int{http.StatusBadRequest, http.StatusUnauthorized, http.StatusForbidden, http.StatusNotFound},
+		},
+		"GET /api/v0/pins/{id}/context/resources/{rid}": {
+			ID: "showPinnedResource", Group: "pins", Summary: "The payload of a pinned resource",
+			Params:  showPinnedResourceParams{},
+			Answers: []httpapi.Answer{httpapi.OK("The payload: the whole content as it was pushed. Text where it is UTF-8 without NUL.", httpapi.Contents{httpapi.Content("text/plain"), httpapi.Content("application/octet-stream")})},
+			Errors:  []int{http.StatusUnauthorized, http.StatusForbidden, http.StatusNotFound},
+		},
+		"GET /api/v0/pins/{id}/diff": {
+			ID: "showPinDiff", Group: "pins", Summary: "What became different since the pin was made",
+			Params:  pinParams{},
+			Answers: []httpapi.Answer{httpapi.OK("From what is pinned to what the agent has now. `to` is 0 when the agent has nothing, or is gone.", api.Diff{})},
+			Errors:  []int{http.StatusUnauthorized, http.StatusForbidden, http.StatusNotFound},
+		},
+		"POST /api/v0/pins/{id}/refresh": {
+			ID: "refreshPin", Group: "pins", Summary: "Pin anew what the agent has now",
+			Params:  pinParams{},
+			Answers: []httpapi.Answer{httpapi.OK("The pin: no longer drifted; empty when the agent has no snapshot, or is gone.", api.Pin{})},
+			Errors:  []int{http.StatusUnauthorized, http.StatusForbidden, http.StatusNotFound},
+		},
+		"GET /api/v0/events": {
+			ID: "follow", Group: "events", Summary: "Follow what happens",
+			Text:    "Server-sent events, as browsers' EventSource takes them. `data` is JSON:\n\n- `context` (ContextEvent): an agent's snapshot changed, or its `discovery`: then `changed` may be empty.\n- `pin` (Pin): a pin was made, hydrated, has drifted (once), its MCP resources, or what is known of more to come, followed the agent, it was refreshed, its agent was removed, or it was deleted (`\"deleted\": true`).\n- `agent` (Agent): an agent connected, to whichever hub of the database, or disconnected, or another one with its token is told that it isn't heard (`not_heard`), or goes; a stream that begins without a position begins with one for each agent. Or an agent was removed (`{\"id\",\"removed\":true}` count then).\n- `reset` (Reset): the position asked for isn't kept any more, or lies in the future. Read everything again, then go on from the id of this event.\n\nAn `id` is a revision: the stream is complete up to it. Of the events of one revision only the last has one (those of pins come first), and `agent` events of connections have none. Go on after a lost connection, with any hub of the same database, by sending the last id as `Last-Event-ID` or `after`: nothing is missed, and events that had no id may come again. An id may also come without an event, to move the position on.\n\nA reader that is more than 256 revisions behind gets the newest `context` of each agent and the newest `pin` of each pin only. Every 15 seconds of silence a comment says that the stream is alive. The stream ends when the token, or the browser's session, is revoked or expires.",
+			Params:  followParams{},
+			Answers: []httpapi.Answer{{Code: http.StatusOK, Text: "A stream that doesn't end by itself.", Body: httpapi.Content("text/event-stream"), Example: "retry: 1000\n\nevent: context\nid: 18\ndata: {\"agent_id\":\"dev-1\",\"revision\":18,\"version\":4,\"aggregate_hash\":\"9f86\",\"changed\":[\"skill:/w/.agents/skills/foo\"]}\n\n"}},
+			Errors:  []int{http.StatusBadRequest, http.StatusUnauthorized, http.StatusForbidden, http.StatusTooManyRequests},
+		},
+		"GET /api/v0/approvals": {
+			ID: "listApprovals", Group: "approvals", Summary: "All approvals",
+			Answers: []httpapi.Answer{
+				httpapi.OK("In order of their ids; revoked and expired ones too, until 30 days after their end.", []api.Approval{}),
+				httpapi.Refuse(http.StatusForbidden, "The token isn't an operator's.", ""),
+			},
+			Errors: []int{http.StatusUnauthorized},
+		},
+		"POST /api/v0/approvals": {
+			ID: "addApproval", Group: "approvals", Summary: "Bring a signed approval to the agents that it is for",
+			Text: "The hub looks at its form and its end. Who may sign is decided by each agent. The same document again changes nothing; one that was revoked, or another one with its id, is 409.",
+			Body: api.NewApproval{},
+			Answers: []httpapi.Answer{
+				{Code: http.StatusCreated, Text: "It is kept.", Body: api.Approval{}},
+				httpapi.Refuse(http.StatusForbidden, "The token isn't an operator's.", ""),
+				httpapi.Refuse(http.StatusConflict, "There is another approval with this id, it was revoked, or there are too many.", ""),
+			},
+			Errors: []int{http.StatusUnauthorized},
+		},
+		"DELETE /api/v0/approvals/{id}": {
+			ID: "revokeApproval", Group: "approvals", Summary: "Take an approval back, for ever",
+			Params: approvalParams{},
+			Answers: []httpapi.Answer{
+				httpapi.OK("It is revoked, now or since before.", api.Approval{}),
+				httpapi.Refuse(http.StatusForbidden, "The token isn't an operator's.", ""),
+			},
+			Errors: []int{http.StatusUnauthorized, http.StatusNotFound},
+		},
+		"GET /api/v0/search": {
+			ID: "search", Group: "agents", Summary: "Which agents have something",
+			Text:    "Looks for a text in what agents have now: in the names and sources of resources, and in the names of plugins that fail; a SHA-256 in hexadecimal finds what has that hash.",
+			Params:  searchParams{},
+			Answers: []httpapi.Answer{httpapi.OK("What was found, in byte order of the agents' ids.", api.SearchResult{})},
+			Errors:  []int{http.StatusBadRequest, http.StatusUnauthorized, http.StatusForbidden},
+		},
+	}
+}

@@ -1,0 +1,37 @@
+package server
+
+import (
+	"slices"
+	"strings"
+
+	"waymark/hub/store"
+	"waymark/snapshot"
+)
+
+// Routes lists the paths, in the words of OpenAPI, and their methods, sorted.
+func Routes() map[string][]string {
+	list := map[string][]string{}
+	for _, route := range new(API).routes() {
+		path := strings.ReplaceAll(route.Pattern, "...}", "}")
+		list[path] = append(list[path], route.Method)
+		slices.Sort(list[path])
+	}
+	return list
+}
+
+// RenderMarkdown renders a snapshot as ?format=markdown does.
+func RenderMarkdown(agentID string, s snapshot.Snapshot) string {
+	return renderMarkdown(agentID, &store.StoredSnapshot{Snapshot: s}, false, &prompt{}).buf.String()
+}
+
+// AttentionAfter is how long an agent may be away before somebody should look.
+const AttentionAfter = attentionAfter
+
+// Sortings are the names of the orders in which agents can be listed.
+func Sortings() map[string]bool {
+	names := map[string]bool{}
+	for name := range sortings {
+		names[name] = true
+	}
+	return names
+}

@@ -1,7 +1,0 @@
-package sealed
-
-import "golang.org/x/sys/unix"
-
-// adviseHuge asks for large pages: faulting a blob in by 4 KiB takes as long as
-// reading and decrypting it. Best effort.
-func adviseHuge(mapped []byte) { _ = unix.Madvise(mapped, unix.MADV_HUGEPAGE) }

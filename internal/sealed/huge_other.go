@@ -1,5 +1,0 @@
-//go:build !linux
-
-package sealed
-
-func adviseHuge([]byte) {}

@@ -43,7 +43,7 @@ SOURCE_DATE_EPOCH ?= $(shell git log -1 --format=%ct 2>/dev/null || echo 0)
 RACE_NOT  ?= host/sandbox/meter host/sandbox/gowasm hub/page \
 	test/hostile test/authors test/clients test/peers test/contract test/mcpconformance test/tools test/built test/arm64 test/chats \
 	$(if $(WAYMARK_LONG),,workspace/launch test/mcp cmd/agent cmd/hub cmd/harness)
-RACE_PKGS ?= $(shell $(GO) list ./host/... ./hub/... ./wire/... ./cmd/... ./snapshot/... ./internal/... ./workspace/... ./test/... | grep -v $(RACE_NOT:%=-e '^waymark/%\(/\|$$\)'))
+RACE_PKGS ?= $(shell $(GO) list ./host/... ./hub/... ./wire/... ./cmd/... ./snapshot/... ./internal/... ./workspace/... ./agent/... ./agentapi/... ./test/... | grep -v $(RACE_NOT:%=-e '^waymark/%\(/\|$$\)'))
 # `make stress`: how many busy loops run beside the tests, and how often the tests do.
 LOAD  ?= 8
 COUNT ?= 5
@@ -132,7 +132,7 @@ cross:
 
 lint: ## Run golangci-lint (built from source the first time), and look for code that no program reaches.
 	$(LINT) run ./...
-	@dead=$$($(DEADCODE) -filter '^waymark/(abi|cmd|host|hub|internal|snapshot|wire|workspace/(access|files|git|launch|mcp|output|process|supervisor))' ./cmd/... ./internal/tools/... ./test/tools/...) || { echo "$$dead"; exit 1; }; \
+	@dead=$$($(DEADCODE) -filter '^waymark/(abi|agent/|cmd|host|hub|internal|snapshot|wire|workspace/(access|files|git|launch|mcp|output|process|supervisor))' ./cmd/... ./internal/tools/... ./test/tools/...) || { echo "$$dead"; exit 1; }; \
 	dead=$$(echo "$$dead" | grep -v '^[^:]*test/'); \
 	if [ -n "$$dead" ]; then echo "no program reaches:"; echo "$$dead"; exit 1; fi
 

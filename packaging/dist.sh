@@ -53,7 +53,7 @@ build() {
 	fi
 	set -- "$1" -trimpath -ldflags="$link" -overlay "$work/overlay.json" -o "$work/$name/$1"
 	if [ "$1" = agent ]; then
-		for packages in github.com google.golang.org waymark/cmd waymark/hub waymark/workspace; do
+		for packages in github.com google.golang.org waymark/cmd waymark/hub waymark/workspace waymark/agent; do
 			set -- "$@" "-gcflags=$packages/...=-l"
 		done
 		set -- "$@" -gcflags=github.com/tetratelabs/...=

@@ -9,11 +9,11 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"waymark/agentapi/client"
 	"waymark/cmd/internal/cli"
 	"waymark/cmd/internal/term"
 	"waymark/host/plugin/approvals"
 	"waymark/snapshot"
-	"waymark/workspace/client"
 )
 
 func (a *app) approveCommand(conn *connection, asJSON *bool) *cobra.Command {

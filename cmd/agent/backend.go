@@ -9,10 +9,10 @@ import (
 	"path/filepath"
 	"time"
 
+	"waymark/agent/server"
+	"waymark/agentapi/status"
 	"waymark/cmd/internal/cli"
 	"waymark/host"
-	"waymark/host/api"
-	"waymark/host/api/types"
 	"waymark/host/applicability"
 	"waymark/host/codingagents"
 	"waymark/host/coverage"
@@ -25,24 +25,24 @@ import (
 )
 
 // The methods in this file are what the local API shows of a daemon; they
-// implement api.Backend.
+// implement server.Backend.
 
 // Status returns how the agent is doing.
-func (d *daemon) Status() types.Status {
+func (d *daemon) Status() status.Status {
 	h := d.host.Status()
 	current := d.host.Current()
-	s := types.Status{
+	s := status.Status{
 		PID: os.Getpid(), AgentVersion: cli.CurrentVersion().Version,
 		StartedAt: d.started, UptimeSeconds: time.Since(d.started).Seconds(),
 		Roots: h.Roots, Version: current.Version, Resources: len(current.Resources), Discovery: current.Discovery, SnapshotError: current.SnapshotError,
 		Push: h.Push, Plugins: h.Plugins, Held: h.Held, ConfigError: d.configErrorNow(),
-		Watch: types.Watch{Mode: h.Watch.Mode, Directories: h.Watch.Dirs, Silent: h.Watch.Silent, Error: h.Watch.Error},
+		Watch: status.Watch{Mode: h.Watch.Mode, Directories: h.Watch.Dirs, Silent: h.Watch.Silent, Error: h.Watch.Error},
 	}
 	for _, r := range h.Refused {
-		s.Refused = append(s.Refused, types.RefusedRoot{Path: r.Path, Error: errtext.Of(r.Err)})
+		s.Refused = append(s.Refused, status.RefusedRoot{Path: r.Path, Error: errtext.Of(r.Err)})
 	}
 	for _, c := range h.Children {
-		s.Children = append(s.Children, types.Children{Root: c.Root, Names: append([]string{}, c.Names...), More: c.More, Unasked: c.Unasked})
+		s.Children = append(s.Children, status.Children{Root: c.Root, Names: append([]string{}, c.Names...), More: c.More, Unasked: c.Unasked})
 	}
 	s.Workspace = d.workspace.places.ID
 	s.Services, s.MCP = d.services.status(), d.services.servers.status()
@@ -71,14 +71,14 @@ func (d *daemon) Resync(ctx context.Context) (*snapshot.Snapshot, error) {
 }
 
 // SkillFiles lists the files of a skill.
-func (d *daemon) SkillFiles(ctx context.Context, id string) (*types.SkillFiles, error) {
+func (d *daemon) SkillFiles(ctx context.Context, id string) (*status.SkillFiles, error) {
 	files, omitted, err := d.host.SkillFiles(ctx, id)
 	if err != nil {
 		return nil, d.ending(noSkill(err))
 	}
-	list := &types.SkillFiles{ID: id, Files: make([]types.SkillFile, len(files)), Omitted: omitted}
+	list := &status.SkillFiles{ID: id, Files: make([]status.SkillFile, len(files)), Omitted: omitted}
 	for i := range files {
-		list.Files[i] = types.SkillFile{Path: files[i].Path, SizeBytes: files[i].Size, Digest: "sha256:" + files[i].Hash.String()}
+		list.Files[i] = status.SkillFile{Path: files[i].Path, SizeBytes: files[i].Size, Digest: "sha256:" + files[i].Hash.String()}
 	}
 	return list, nil
 }
@@ -92,7 +92,7 @@ func (d *daemon) SkillFile(ctx context.Context, id, file string) ([]byte, error)
 // noSkill gives the answer for a skill, or a file of one, that isn't there its code.
 func noSkill(err error) error {
 	if errors.Is(err, host.ErrNoSkill) {
-		return &api.Error{Code: http.StatusNotFound, Message: "no such file of a skill", Detail: errtext.Of(err), See: "GET /api/v0/context/snapshot"}
+		return &server.Error{Code: http.StatusNotFound, Message: "no such file of a skill", Detail: errtext.Of(err), See: "GET /api/v0/context/snapshot"}
 	}
 	return err
 }
@@ -162,17 +162,17 @@ func (d *daemon) RemoveSource(ctx context.Context, path string) error {
 // SetRoot makes a directory the working directory.
 func (d *daemon) SetRoot(ctx context.Context, path string) error {
 	if !filepath.IsAbs(path) {
-		return &api.Error{Code: http.StatusBadRequest, Message: "the path is relative", Detail: "write an absolute path: the agent has another working directory"}
+		return &server.Error{Code: http.StatusBadRequest, Message: "the path is relative", Detail: "write an absolute path: the agent has another working directory"}
 	}
 	path = filepath.Clean(path)
 	before, err := d.workspace.setRoot(path)
 	if err != nil {
-		return &api.Error{Code: http.StatusBadRequest, Message: "the root can't be used", Detail: err.Error()}
+		return &server.Error{Code: http.StatusBadRequest, Message: "the root can't be used", Detail: err.Error()}
 	}
 	if err := d.host.SetRoots(ctx, d.workspace.specs()); err != nil {
 		_, _ = d.workspace.setRoot(before) // it was possible before
 		if errors.Is(err, host.ErrRoot) {
-			return &api.Error{Code: http.StatusBadRequest, Message: "the root can't be used", Detail: err.Error()}
+			return &server.Error{Code: http.StatusBadRequest, Message: "the root can't be used", Detail: err.Error()}
 		}
 		return d.ending(err)
 	}
@@ -205,7 +205,7 @@ func (d *daemon) WaitingPlugins() []approvals.Pending { return d.host.WaitingPlu
 func (d *daemon) ApprovePlugin(ctx context.Context, name, digest string) (*approvals.Pending, error) {
 	approved, err := d.host.Approve(ctx, name, digest)
 	if errors.Is(err, plugin.ErrNotWaiting) {
-		return nil, &api.Error{Code: http.StatusNotFound, Message: "the plugin was not approved", Detail: err.Error()}
+		return nil, &server.Error{Code: http.StatusNotFound, Message: "the plugin was not approved", Detail: err.Error()}
 	}
 	return approved, d.ending(err)
 }
@@ -233,9 +233,9 @@ func (d *daemon) fresh(ctx context.Context) error {
 func (d *daemon) ending(err error) error {
 	switch {
 	case errors.Is(err, host.ErrClosed):
-		return api.ErrStopping
+		return server.ErrStopping
 	case errors.Is(err, host.ErrHeld):
-		return api.ErrHeld
+		return server.ErrHeld
 	}
 	return err
 }

@@ -12,10 +12,10 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"waymark/agentapi/client"
 	"waymark/cmd/internal/cli"
 	"waymark/cmd/internal/term"
 	"waymark/host/config"
-	"waymark/workspace/client"
 )
 
 // connection says which running agent a command asks.

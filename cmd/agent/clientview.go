@@ -7,7 +7,7 @@ import (
 	"strings"
 	"time"
 
-	"waymark/host/api"
+	"waymark/agent/server"
 	"waymark/host/applicability"
 	"waymark/host/codingagents"
 	"waymark/host/coverage"
@@ -30,7 +30,7 @@ func (d *daemon) looking(kind string, answer func(ctx context.Context, body []by
 		}
 		encoded, on, err := answer(ctx, body)
 		switch {
-		case errors.Is(err, api.ErrHeld), errors.Is(err, api.ErrStopping), errors.Is(err, applicability.ErrOutside):
+		case errors.Is(err, server.ErrHeld), errors.Is(err, server.ErrStopping), errors.Is(err, applicability.ErrOutside):
 			return nil, &reverse.Error{Code: reverse.CodeUnavailable, Text: text.Line(err.Error(), 300)}
 		case err != nil:
 			return nil, err // and observeReverse has a line of it

@@ -7,8 +7,8 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"waymark/agentapi/client"
 	"waymark/cmd/internal/cli"
-	"waymark/workspace/client"
 )
 
 // completions says what a shell offers for arguments and flags. Commands that

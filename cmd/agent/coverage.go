@@ -10,12 +10,12 @@ import (
 	"slices"
 	"strings"
 
+	"waymark/agentapi/client"
 	"waymark/cmd/internal/term"
 	"waymark/host"
 	"waymark/host/config"
 	"waymark/host/coverage"
 	"waymark/snapshot"
-	"waymark/workspace/client"
 )
 
 // printCoverage ends a table with what lies where agents look and isn't used, if there is

@@ -12,12 +12,12 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"waymark/agentapi/client"
+	"waymark/agentapi/status"
 	"waymark/cmd/internal/cli"
 	"waymark/cmd/internal/term"
-	"waymark/host/api/types"
 	"waymark/host/config"
 	"waymark/internal/errtext"
-	"waymark/workspace/client"
 )
 
 func (a *app) doctorCommand() *cobra.Command {
@@ -121,7 +121,7 @@ type patient struct {
 	config    *config.Config // nil when it is wrong
 	configErr error
 
-	status    *types.Status // of the running agent; nil when none answers
+	status    *status.Status // of the running agent; nil when none answers
 	statusErr error
 
 	hubURL string // with http or https; empty where that isn't known

@@ -6,9 +6,9 @@ import (
 	"strings"
 	"time"
 
+	"waymark/agentapi/status"
 	"waymark/cmd/internal/cli"
 	"waymark/cmd/internal/term"
-	"waymark/host/api/types"
 	"waymark/host/push"
 )
 
@@ -41,7 +41,7 @@ func (p *patient) processes(context.Context) finding {
 		return finding{}
 	}
 	s := p.status.Services
-	if s.Supervisor == types.SupervisorFailed {
+	if s.Supervisor == status.SupervisorFailed {
 		return failure("look at processes/log in "+s.State+"; 'agent stop' ends it with what it holds", "what holds processes doesn't answer: %s", s.Error)
 	}
 	return fine("%s", processesLine(s))

@@ -15,11 +15,11 @@ import (
 	"github.com/spf13/cobra"
 	xterm "golang.org/x/term"
 
+	"waymark/agentapi"
+	"waymark/agentapi/client"
 	"waymark/cmd/internal/cli"
 	"waymark/cmd/internal/stop"
 	"waymark/cmd/internal/term"
-	ws "waymark/workspace"
-	"waymark/workspace/client"
 )
 
 // execSettings are the flags of exec.
@@ -95,8 +95,8 @@ be started the exit code is 1 or 2, and 3 when no agent runs.`,
 }
 
 // start is the request of a command line.
-func (s *execSettings) start(args []string) (*ws.StartProcess, error) {
-	start := &ws.StartProcess{Argv: args, Background: s.detach, Profile: s.profile, TimeoutMS: s.timeout.Milliseconds(), Env: map[string]string{}}
+func (s *execSettings) start(args []string) (*agentapi.StartProcess, error) {
+	start := &agentapi.StartProcess{Argv: args, Background: s.detach, Profile: s.profile, TimeoutMS: s.timeout.Milliseconds(), Env: map[string]string{}}
 	if s.timeout < 0 || s.timeout > 0 && start.TimeoutMS == 0 {
 		return nil, cli.Usage("--timeout %s: use a duration from 1ms, or 0", s.timeout)
 	}
@@ -138,16 +138,16 @@ func (s *execSettings) start(args []string) (*ws.StartProcess, error) {
 
 // terminalSize is that of the terminal that this command runs on; zero, which
 // leaves it to the agent, where there is none.
-func terminalSize() ws.TerminalSize {
+func terminalSize() agentapi.TerminalSize {
 	for _, f := range []*os.File{os.Stdin, os.Stdout, os.Stderr} {
 		if cols, rows, err := xterm.GetSize(int(f.Fd())); err == nil && cols > 0 && rows > 0 {
-			return ws.TerminalSize{Rows: uint16(min(rows, 1<<16-1)), Cols: uint16(min(cols, 1<<16-1))}
+			return agentapi.TerminalSize{Rows: uint16(min(rows, 1<<16-1)), Cols: uint16(min(cols, 1<<16-1))}
 		}
 	}
-	return ws.TerminalSize{}
+	return agentapi.TerminalSize{}
 }
 
-func (a *app) execDetached(ctx context.Context, c client.Client, start *ws.StartProcess, asJSON bool) error {
+func (a *app) execDetached(ctx context.Context, c client.Client, start *agentapi.StartProcess, asJSON bool) error {
 	started, err := c.StartProcess(ctx, *start)
 	if err != nil {
 		return err
@@ -164,7 +164,7 @@ func (a *app) execDetached(ctx context.Context, c client.Client, start *ws.Start
 const patience = 24 * time.Hour
 
 // execAttached runs a command as if it were this process.
-func (a *app) execAttached(ctx context.Context, c client.Client, start *ws.StartProcess) error {
+func (a *app) execAttached(ctx context.Context, c client.Client, start *agentapi.StartProcess) error {
 	stop.Allow(ctx, patience)
 	signals := make(chan os.Signal, 8)
 	signal.Notify(signals, syscall.SIGINT, syscall.SIGTERM, syscall.SIGHUP)
@@ -221,7 +221,7 @@ func (r *remote) resizes(ctx context.Context) {
 	changed := make(chan os.Signal, 1)
 	signal.Notify(changed, syscall.SIGWINCH)
 	defer signal.Stop(changed)
-	last := ws.TerminalSize{}
+	last := agentapi.TerminalSize{}
 	for {
 		if size := terminalSize(); size != last && size.Rows > 0 {
 			last = size
@@ -259,7 +259,7 @@ func (r *remote) forward(ctx context.Context, in io.Reader) {
 	buf := make([]byte, maxInput)
 	for {
 		n, readErr := in.Read(buf)
-		input := ws.ProcessStdin{DataBase64: slices.Clone(buf[:n]), Close: readErr != nil}
+		input := agentapi.ProcessStdin{DataBase64: slices.Clone(buf[:n]), Close: readErr != nil}
 		if n == 0 && readErr == nil {
 			continue
 		}
@@ -286,7 +286,7 @@ func (r *remote) note(err error) {
 // exit is the end of the process as this command's own.
 func (r *remote) exit(ctx context.Context) error {
 	from := int64(0)
-	page, err := r.client.ProcessOutput(ctx, r.id, ws.OutputOptions{Offset: &from, Limit: 1, Raw: true})
+	page, err := r.client.ProcessOutput(ctx, r.id, agentapi.OutputOptions{Offset: &from, Limit: 1, Raw: true})
 	switch {
 	case err != nil:
 		return err

@@ -14,14 +14,14 @@ import (
 	"github.com/spf13/cobra"
 
 	"waymark/abi"
+	"waymark/agent/server"
+	"waymark/agentapi/client"
 	"waymark/cmd/internal/cli"
 	"waymark/cmd/internal/term"
 	"waymark/host"
-	"waymark/host/api"
 	"waymark/host/applicability"
 	"waymark/host/codingagents"
 	"waymark/host/config"
-	"waymark/workspace/client"
 )
 
 func (a *app) forCommand() *cobra.Command {
@@ -125,7 +125,7 @@ func (a *app) forFile(ctx context.Context, conn *connection, s *runSettings, own
 		default:
 			answer, err = c.Applies(ctx, path)
 		}
-		var refused *api.Error
+		var refused *server.Error
 		switch {
 		case !conn.unnamed():
 			return answer, err

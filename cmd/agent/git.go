@@ -14,10 +14,10 @@ import (
 	"github.com/google/uuid"
 	"github.com/spf13/cobra"
 
+	"waymark/agentapi"
+	"waymark/agentapi/client"
 	"waymark/cmd/internal/cli"
 	"waymark/cmd/internal/term"
-	ws "waymark/workspace"
-	"waymark/workspace/client"
 )
 
 func (a *app) gitCommand() *cobra.Command {
@@ -60,7 +60,7 @@ is said on standard error, with exit code 1.`,
   agent git diff --chat 5b2c6a8e-1f0a-4a52-9d7a-3f5c2a1b0c9d`,
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			var caller ws.Caller
+			var caller agentapi.Caller
 			if f.chat != "" {
 				var err error
 				if caller.Chat, err = uuid.Parse(f.chat); err != nil || caller.Chat == uuid.Nil {
@@ -86,13 +86,13 @@ is said on standard error, with exit code 1.`,
 
 // gitDiff prints how things are.
 func (a *app) gitDiff(ctx context.Context, c client.Client, f *gitDiff) error {
-	all := ws.GitMessage{Type: ws.GitChanges}
-	known := make(map[string]ws.GitRepository)
+	all := agentapi.GitMessage{Type: agentapi.GitChanges}
+	known := make(map[string]agentapi.GitRepository)
 	for m, err := range c.WatchGit(ctx, client.GitOptions{}) {
 		if err != nil {
 			return err
 		}
-		if m.Type != ws.GitChanges {
+		if m.Type != agentapi.GitChanges {
 			continue
 		}
 		for _, r := range m.Repositories {
@@ -125,7 +125,7 @@ func (a *app) gitDiff(ctx context.Context, c client.Client, f *gitDiff) error {
 	return &cli.Error{Code: cli.CodeNo, Err: errors.New("the workspace's directory lies in no git repository")}
 }
 
-func (a *app) printGit(m *ws.GitMessage, asJSON bool) error {
+func (a *app) printGit(m *agentapi.GitMessage, asJSON bool) error {
 	if asJSON {
 		return term.JSON(a.stdout, m)
 	}
@@ -167,7 +167,7 @@ func (a *app) watchGit(ctx context.Context, c client.Client, asJSON bool) error 
 }
 
 // printRepository prints a repository so that a program takes it for a patch.
-func printRepository(w io.Writer, screen term.Screen, r *ws.GitRepository) error {
+func printRepository(w io.Writer, screen term.Screen, r *agentapi.GitRepository) error {
 	out := bufio.NewWriter(w)
 	head := "# " + r.RepoRoot
 	switch {

@@ -11,7 +11,7 @@ import (
 
 	"golang.org/x/sync/semaphore"
 
-	ws "waymark/workspace"
+	"waymark/agentapi"
 	"waymark/workspace/launch"
 	"waymark/workspace/supervisor"
 )
@@ -192,7 +192,7 @@ func (h *holding) WriteStdin(ctx context.Context, id string, data []byte, end bo
 	return c.WriteStdin(ctx, id, data, end)
 }
 
-func (h *holding) Resize(ctx context.Context, id string, size ws.TerminalSize) error {
+func (h *holding) Resize(ctx context.Context, id string, size agentapi.TerminalSize) error {
 	c, err := h.open(ctx)
 	if err != nil {
 		return err

@@ -7,9 +7,9 @@ import (
 	"sync"
 	"time"
 
+	remotetools "waymark/agent/hubcalls"
+	"waymark/agentapi/client"
 	"waymark/internal/httpapi"
-	"waymark/workspace/client"
-	remotetools "waymark/workspace/remote"
 )
 
 // inside is how parts of this program use its local API: as clients of it, so that

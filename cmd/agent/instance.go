@@ -18,8 +18,8 @@ import (
 
 	"github.com/gofrs/flock"
 
+	"waymark/agent/server"
 	"waymark/cmd/internal/term"
-	"waymark/host/api"
 	"waymark/host/config"
 	"waymark/host/places"
 	"waymark/internal/atomicfile"
@@ -152,7 +152,7 @@ const (
 //
 // # Errors
 //
-// api.ErrRunning is matched when there is one already.
+// server.ErrRunning is matched when there is one already.
 func claimWorkspace(ctx context.Context, w *config.Workspace) (*claim, error) {
 	if err := config.MakePrivate(w.State.Path()); err != nil {
 		return nil, err
@@ -173,11 +173,11 @@ func claimWorkspace(ctx context.Context, w *config.Workspace) (*claim, error) {
 		other, err := readInstance(w.State)
 		switch {
 		case err == nil && other.served(ctx):
-			return nil, fmt.Errorf("%w for %s: see 'agent status', or run this one for another root", api.ErrRunning, other.name())
+			return nil, fmt.Errorf("%w for %s: see 'agent status', or run this one for another root", server.ErrRunning, other.name())
 		case ctx.Err() != nil:
 			return nil, ctx.Err()
 		case wait.Err() != nil:
-			return nil, fmt.Errorf("%w for %s, and doesn't listen: is it stopped?", api.ErrRunning, term.Visible(cmp.Or(w.Root, "no root")))
+			return nil, fmt.Errorf("%w for %s, and doesn't listen: is it stopped?", server.ErrRunning, term.Visible(cmp.Or(w.Root, "no root")))
 		}
 		select {
 		case <-wait.Done():

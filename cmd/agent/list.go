@@ -10,10 +10,10 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"waymark/agentapi/client"
+	"waymark/agentapi/status"
 	"waymark/cmd/internal/term"
-	"waymark/host/api/types"
 	"waymark/host/config"
-	"waymark/workspace/client"
 )
 
 // listed is an agent in the answer of list --json.
@@ -104,7 +104,7 @@ func (a *app) askAll(ctx context.Context, running []*instance) []listed {
 	return slices.DeleteFunc(all, func(l listed) bool { return l.other })
 }
 
-func (l *listed) fill(s *types.Status) {
+func (l *listed) fill(s *status.Status) {
 	l.other = s.Workspace != l.ID
 	l.Version, l.Hub, l.HubHolder = s.Version, s.Hub, s.HubHolder
 	switch {

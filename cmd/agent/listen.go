@@ -12,8 +12,8 @@ import (
 
 	"github.com/spf13/pflag"
 
+	"waymark/agent/server"
 	"waymark/cmd/internal/cli"
-	"waymark/host/api"
 	"waymark/host/config"
 	"waymark/host/places"
 	"waymark/internal/credential"
@@ -31,18 +31,18 @@ func (s *listenSettings) addFlags(f *pflag.FlagSet) {
 }
 
 // open takes the address, and says how what is served there is guarded.
-func (s *listenSettings) open(ctx context.Context, paths *config.Paths, w *config.Workspace) (net.Listener, api.Options, error) {
+func (s *listenSettings) open(ctx context.Context, paths *config.Paths, w *config.Workspace) (net.Listener, server.Options, error) {
 	network, address, err := parseListen(cmp.Or(s.address, "unix:"+w.Socket))
 	switch {
 	case err != nil:
-		return nil, api.Options{}, err
+		return nil, server.Options{}, err
 	case network == "tcp":
 		return s.openTCP(ctx, address, paths)
 	case s.tokenFile != "":
-		return nil, api.Options{}, cli.Usage("--listen-token-file is for --listen tcp:HOST:PORT: a socket needs no token")
+		return nil, server.Options{}, cli.Usage("--listen-token-file is for --listen tcp:HOST:PORT: a socket needs no token")
 	}
-	l, err := api.Listen(address)
-	return l, api.Options{}, err
+	l, err := server.Listen(address)
+	return l, server.Options{}, err
 }
 
 // parseListen reads an address as agents and their clients have it in --listen.
@@ -55,23 +55,23 @@ func parseListen(text string) (network, address string, err error) {
 	return network, address, err
 }
 
-func (s *listenSettings) openTCP(ctx context.Context, address string, paths *config.Paths) (net.Listener, api.Options, error) {
+func (s *listenSettings) openTCP(ctx context.Context, address string, paths *config.Paths) (net.Listener, server.Options, error) {
 	if s.tokenFile == "" {
-		return nil, api.Options{}, cli.Usage("--listen %s needs --listen-token-file: any user of this machine can connect there", s.address)
+		return nil, server.Options{}, cli.Usage("--listen %s needs --listen-token-file: any user of this machine can connect there", s.address)
 	}
 	file, err := paths.Token(s.tokenFile)
 	if err != nil {
-		return nil, api.Options{}, err
+		return nil, server.Options{}, err
 	}
 	token, err := madeToken(file)
 	if err != nil {
-		return nil, api.Options{}, err
+		return nil, server.Options{}, err
 	}
-	l, err := api.ListenTCP(ctx, address)
-	if errors.Is(err, api.ErrAddress) {
-		return nil, api.Options{}, cli.Usage("--listen: %w", err)
+	l, err := server.ListenTCP(ctx, address)
+	if errors.Is(err, server.ErrAddress) {
+		return nil, server.Options{}, cli.Usage("--listen: %w", err)
 	}
-	return l, api.Options{Token: token}, err
+	return l, server.Options{Token: token}, err
 }
 
 // ensureToken makes a token file where there is none.

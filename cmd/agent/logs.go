@@ -11,10 +11,10 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"waymark/agentapi"
+	"waymark/agentapi/client"
 	"waymark/cmd/internal/cli"
 	"waymark/cmd/internal/term"
-	ws "waymark/workspace"
-	"waymark/workspace/client"
 )
 
 func (a *app) logsCommand() *cobra.Command {
@@ -93,7 +93,7 @@ func (l *logs) print(ctx context.Context, tail int64) error {
 		return l.rest(ctx, from)
 	}
 	for {
-		page, err := l.client.ProcessOutput(ctx, l.id, ws.OutputOptions{Offset: &from, Limit: logPage, Raw: true})
+		page, err := l.client.ProcessOutput(ctx, l.id, agentapi.OutputOptions{Offset: &from, Limit: logPage, Raw: true})
 		if err != nil {
 			return err
 		}
@@ -132,7 +132,7 @@ func (l *logs) rest(ctx context.Context, from int64) error {
 	return ctx.Err()
 }
 
-func (l *logs) write(page *ws.ProcessOutput) error {
+func (l *logs) write(page *agentapi.ProcessOutput) error {
 	if page.NextOffset == nil {
 		return errors.New("the agent's answer has no next_offset")
 	}
@@ -156,7 +156,7 @@ func (l *logs) lastLines(ctx context.Context, lines int64) (int64, error) {
 	}
 	for to := end; to > 0; {
 		from := max(0, to-logPage)
-		page, err := l.client.ProcessOutput(ctx, l.id, ws.OutputOptions{Offset: &from, Limit: to - from, Raw: true})
+		page, err := l.client.ProcessOutput(ctx, l.id, agentapi.OutputOptions{Offset: &from, Limit: to - from, Raw: true})
 		if err != nil {
 			return 0, err
 		}
@@ -183,7 +183,7 @@ func (l *logs) lastLines(ctx context.Context, lines int64) (int64, error) {
 
 // length is how much a process has written.
 func (l *logs) length(ctx context.Context) (int64, error) {
-	view, err := l.client.ProcessOutput(ctx, l.id, ws.OutputOptions{})
+	view, err := l.client.ProcessOutput(ctx, l.id, agentapi.OutputOptions{})
 	if err != nil {
 		return 0, err
 	}
@@ -191,7 +191,7 @@ func (l *logs) length(ctx context.Context) (int64, error) {
 		return view.Truncated.OriginalBytes, nil
 	}
 	from := int64(0) // no more than a view shows
-	page, err := l.client.ProcessOutput(ctx, l.id, ws.OutputOptions{Offset: &from, Limit: logPage, Raw: true})
+	page, err := l.client.ProcessOutput(ctx, l.id, agentapi.OutputOptions{Offset: &from, Limit: logPage, Raw: true})
 	if err != nil {
 		return 0, err
 	}
@@ -199,7 +199,7 @@ func (l *logs) length(ctx context.Context) (int64, error) {
 }
 
 // logsJSON prints the process with its output as text.
-func (a *app) logsJSON(ctx context.Context, c client.Client, p *ws.Process, tail int64) error {
+func (a *app) logsJSON(ctx context.Context, c client.Client, p *agentapi.Process, tail int64) error {
 	var b bytes.Buffer
 	l := logs{client: c, id: p.ID, out: &b, notes: io.Discard}
 	err := l.print(ctx, tail)
@@ -208,7 +208,7 @@ func (a *app) logsJSON(ctx context.Context, c client.Client, p *ws.Process, tail
 		return err
 	}
 	return term.JSON(a.stdout, struct {
-		*ws.Process
+		*agentapi.Process
 		Output string `json:"output"`
 	}{p, string([]rune(b.String()))})
 }

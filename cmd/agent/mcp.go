@@ -11,11 +11,11 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"waymark/agentapi"
+	"waymark/agentapi/client"
 	"waymark/cmd/internal/cli"
 	"waymark/cmd/internal/term"
 	"waymark/snapshot"
-	ws "waymark/workspace"
-	"waymark/workspace/client"
 )
 
 func (a *app) mcpCommand() *cobra.Command {
@@ -110,7 +110,7 @@ func (a *app) listMCP(ctx context.Context, c client.Client, wait time.Duration, 
 		t.Row(cmp.Or(term.Visible(s.Name), `""`), string(s.Outcome), mcpTools(s), term.Dash(term.Visible(s.Transport)), term.Visible(term.Shorten(s.Source, here())), term.Dash(term.Visible(mcpNote(s))))
 	}
 	for _, bad := range all.Invalid {
-		if !slices.ContainsFunc(all.Servers, func(s ws.MCPServer) bool { return s.Source == bad.Source && s.Name == bad.Name }) {
+		if !slices.ContainsFunc(all.Servers, func(s agentapi.MCPServer) bool { return s.Source == bad.Source && s.Name == bad.Name }) {
 			t.Row(term.Dash(term.Visible(bad.Name)), "invalid", "-", "-", term.Visible(term.Shorten(bad.Source, here())), term.Visible(bad.Error))
 		}
 	}
@@ -134,7 +134,7 @@ func (a *app) side(format string, args ...any) {
 }
 
 // mcpTools is how many tools there are, as far as that is known.
-func mcpTools(s *ws.MCPServer) string {
+func mcpTools(s *agentapi.MCPServer) string {
 	switch {
 	case s.Held > 0:
 		return fmt.Sprintf("%d, %d held back", s.Tools, s.Held)
@@ -145,7 +145,7 @@ func mcpTools(s *ws.MCPServer) string {
 }
 
 // mcpNote is what a person should know of a server at once.
-func mcpNote(s *ws.MCPServer) string {
+func mcpNote(s *agentapi.MCPServer) string {
 	var notes []string
 	add := func(format string, args ...any) { notes = append(notes, fmt.Sprintf(format, args...)) }
 	switch {
@@ -155,9 +155,9 @@ func mcpNote(s *ws.MCPServer) string {
 		add("agent mcp login %s", s.Name)
 	case s.Error != "":
 		add("%s", s.Error)
-	case s.State == ws.MCPRunning && s.StartedAt != nil:
+	case s.State == agentapi.MCPRunning && s.StartedAt != nil:
 		add("runs since %s", s.StartedAt.Local().Format("15:04:05"))
-	case s.CatalogueAt != nil && s.State == ws.MCPKnown:
+	case s.CatalogueAt != nil && s.State == agentapi.MCPKnown:
 		add("catalogue of %s, not running", s.CatalogueAt.Local().Format("15:04"))
 	}
 	if s.Outcome == snapshot.OutcomeFailed && s.RetryAt != nil {
@@ -180,7 +180,7 @@ func mcpNote(s *ws.MCPServer) string {
 
 // unconfined reports whether a server runs, or would with the next call, without a
 // profile.
-func unconfined(s *ws.MCPServer) bool {
+func unconfined(s *agentapi.MCPServer) bool {
 	runs := s.Outcome == snapshot.OutcomeConnected || s.Outcome == snapshot.OutcomeCached || s.Outcome == snapshot.OutcomePending
 	return runs && s.Confined == "none"
 }
@@ -204,14 +204,14 @@ func (a *app) listMCPTools(ctx context.Context, c client.Client, opts client.MCP
 }
 
 // printMCPTools prints tools in a table, or that there is none.
-func (a *app) printMCPTools(list []ws.MCPTool, none string) error {
-	return term.List(a.stdout, false, list, none, []string{"TOOL", "ARGUMENTS", "DESCRIPTION"}, func(t *ws.MCPTool) []string {
+func (a *app) printMCPTools(list []agentapi.MCPTool, none string) error {
+	return term.List(a.stdout, false, list, none, []string{"TOOL", "ARGUMENTS", "DESCRIPTION"}, func(t *agentapi.MCPTool) []string {
 		return []string{term.Visible(t.Name), term.Dash(term.Visible(mcpArguments(t))), oneLine(cmp.Or(t.Title, t.Description))}
 	})
 }
 
 // mcpArguments lists a tool's arguments, what may be left out in brackets.
-func mcpArguments(tool *ws.MCPTool) string {
+func mcpArguments(tool *agentapi.MCPTool) string {
 	properties, err := members(tool.Schema)
 	if err != nil {
 		return ""
@@ -262,13 +262,13 @@ func mcpToolNames(cmd *cobra.Command, _ []string, text string) ([]cobra.Completi
 const settleWait = 30 * time.Second
 
 // settled waits until a server isn't pending any more, and says what became of it.
-func (a *app) settled(ctx context.Context, c client.Client, name string) (*ws.MCPServer, error) {
+func (a *app) settled(ctx context.Context, c client.Client, name string) (*agentapi.MCPServer, error) {
 	for told := false; ; told = true {
 		all, err := c.MCPServers(ctx, name, settleWait)
 		if err != nil {
 			return nil, err
 		}
-		i := slices.IndexFunc(all.Servers, func(s ws.MCPServer) bool { return s.Name == name })
+		i := slices.IndexFunc(all.Servers, func(s agentapi.MCPServer) bool { return s.Name == name })
 		if i < 0 {
 			return nil, &cli.Error{Code: cli.CodeNo, Err: fmt.Errorf("there is no server %s any more", name)}
 		}

@@ -13,11 +13,11 @@ import (
 	"github.com/spf13/cobra"
 	xterm "golang.org/x/term"
 
+	"waymark/agentapi"
+	"waymark/agentapi/client"
 	"waymark/cmd/internal/cli"
 	"waymark/cmd/internal/term"
 	"waymark/snapshot"
-	ws "waymark/workspace"
-	"waymark/workspace/client"
 )
 
 // mcpApproval are the flags of approve.
@@ -25,7 +25,7 @@ type mcpApproveSettings struct {
 	yes, tools, asJSON bool
 	changed            bool
 	digests            []string
-	give               ws.ApproveMCPServer
+	give               agentapi.ApproveMCPServer
 	ports              []uint
 	portsGiven         bool
 }
@@ -151,7 +151,7 @@ func digestKind(digest string) (prefix, of, digits string) {
 
 // other returns a sentence on a digest that was given and isn't the server's; empty
 // where all are.
-func (s *mcpApproveSettings) other(d *ws.MCPServerDetail) string {
+func (s *mcpApproveSettings) other(d *agentapi.MCPServerDetail) string {
 	for _, digest := range s.digests {
 		prefix, of, digits := digestKind(digest)
 		is := map[string]string{"sha256:": d.Definition, "hmac:": d.Local, "tools:": d.HeldDigest}[prefix]
@@ -163,14 +163,14 @@ func (s *mcpApproveSettings) other(d *ws.MCPServerDetail) string {
 }
 
 // keep has the approval give what the one that holds gives, unless flags say what.
-func (s *mcpApproveSettings) keep(holds *ws.MCPApproval) {
+func (s *mcpApproveSettings) keep(holds *agentapi.MCPApproval) {
 	if !s.give.Widens() && holds != nil && !holds.Denied && holds.Widening != nil {
 		s.give.MCPWidening = *holds.Widening
 	}
 }
 
 // given says in sentences what an approval gives beyond the profile.
-func given(g *ws.MCPWidening) (list []string) {
+func given(g *agentapi.MCPWidening) (list []string) {
 	add := func(on bool, format string, args ...any) {
 		if on {
 			list = append(list, fmt.Sprintf(format, args...))
@@ -210,7 +210,7 @@ func (a *app) approveMCP(ctx context.Context, c client.Client, name string, s *m
 }
 
 // approveShown approves a server as it was shown.
-func (a *app) approveShown(ctx context.Context, c client.Client, d *ws.MCPServerDetail, s *mcpApproveSettings) error {
+func (a *app) approveShown(ctx context.Context, c client.Client, d *agentapi.MCPServerDetail, s *mcpApproveSettings) error {
 	one := *s
 	one.keep(d.Approval)
 	give := one.give
@@ -234,7 +234,7 @@ func (a *app) approveChanged(ctx context.Context, c client.Client, s *mcpApprove
 	if err != nil {
 		return err
 	}
-	var changed []*ws.MCPServerDetail
+	var changed []*agentapi.MCPServerDetail
 	for i := range list.Servers {
 		d, err := c.MCPServer(ctx, list.Servers[i].Name)
 		if err != nil {
@@ -271,7 +271,7 @@ func (a *app) approveChanged(ctx context.Context, c client.Client, s *mcpApprove
 }
 
 // showForApproval prints what is asked about.
-func (a *app) showForApproval(d *ws.MCPServerDetail, s *mcpApproveSettings) error {
+func (a *app) showForApproval(d *agentapi.MCPServerDetail, s *mcpApproveSettings) error {
 	if err := printMCPServer(a.stdout, d); err != nil {
 		return err
 	}

@@ -16,10 +16,10 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"waymark/agentapi"
+	"waymark/agentapi/client"
 	"waymark/cmd/internal/cli"
 	"waymark/cmd/internal/term"
-	ws "waymark/workspace"
-	"waymark/workspace/client"
 )
 
 // mcpCallSettings are the flags of call.
@@ -118,7 +118,7 @@ func (a *app) callMCP(ctx context.Context, c client.Client, name string, object 
 	if err != nil {
 		return err
 	}
-	call := ws.CallMCPTool{ToolName: name}
+	call := agentapi.CallMCPTool{ToolName: name}
 	if len(object) > 0 {
 		if call.Arguments, err = json.Marshal(object); err != nil {
 			return err
@@ -180,7 +180,7 @@ func argumentTypes(ctx context.Context, c client.Client, name string) (map[strin
 	if err != nil {
 		return nil, err
 	}
-	i := slices.IndexFunc(all.Tools, func(t ws.MCPTool) bool { return t.Name == name })
+	i := slices.IndexFunc(all.Tools, func(t agentapi.MCPTool) bool { return t.Name == name })
 	if i < 0 {
 		return nil, nil
 	}
@@ -196,7 +196,7 @@ func argumentTypes(ctx context.Context, c client.Client, name string) (map[strin
 }
 
 // mcpProgress tells how far a call is.
-func (a *app) mcpProgress(p ws.MCPProgress) {
+func (a *app) mcpProgress(p agentapi.MCPProgress) {
 	text := strconv.FormatFloat(p.Progress, 'g', -1, 64)
 	if p.Total > 0 {
 		text += " of " + strconv.FormatFloat(p.Total, 'g', -1, 64)
@@ -211,7 +211,7 @@ func (a *app) mcpProgress(p ws.MCPProgress) {
 const resultPage = 1 << 20
 
 // wholeResult reads a result that was too long to be answered at once.
-func wholeResult(ctx context.Context, c client.Client, id string) (*ws.MCPToolResult, error) {
+func wholeResult(ctx context.Context, c client.Client, id string) (*agentapi.MCPToolResult, error) {
 	var text bytes.Buffer
 	for offset := int64(0); ; {
 		page, err := c.MCPResult(ctx, id, offset, resultPage)
@@ -224,7 +224,7 @@ func wholeResult(ctx context.Context, c client.Client, id string) (*ws.MCPToolRe
 		}
 		offset = page.NextOffset
 	}
-	result := new(ws.MCPToolResult)
+	result := new(agentapi.MCPToolResult)
 	if err := json.Unmarshal(text.Bytes(), result); err != nil {
 		return nil, fmt.Errorf("the whole result can't be read: %w", err)
 	}
@@ -232,7 +232,7 @@ func wholeResult(ctx context.Context, c client.Client, id string) (*ws.MCPToolRe
 }
 
 // printResult prints text, and writes what isn't text to a file.
-func (a *app) printResult(result *ws.MCPToolResult, s *mcpCallSettings) error {
+func (a *app) printResult(result *agentapi.MCPToolResult, s *mcpCallSettings) error {
 	out := a.stdout
 	if term.IsTerminal(a.stdout) {
 		out = &visible{w: a.stdout}
@@ -274,7 +274,7 @@ func (a *app) printResult(result *ws.MCPToolResult, s *mcpCallSettings) error {
 }
 
 // writePiece writes the nth piece that isn't text to a file.
-func (a *app) writePiece(piece *ws.MCPContent, file string, n int) error {
+func (a *app) writePiece(piece *agentapi.MCPContent, file string, n int) error {
 	data, err := base64.StdEncoding.DecodeString(piece.Data)
 	if err != nil {
 		return fmt.Errorf("the server's %s is not what it says: %w", piece.Type, err)

@@ -6,10 +6,10 @@ import (
 	"net/http"
 	"time"
 
+	"waymark/agentapi"
 	"waymark/cmd/internal/cli"
 	"waymark/internal/httpapi"
 	"waymark/internal/httpapi/problem"
-	ws "waymark/workspace"
 	"waymark/workspace/access"
 	"waymark/workspace/mcpserver"
 	"waymark/workspace/mcpserver/tools"
@@ -32,7 +32,7 @@ func (s *services) newEndpoint() *mcpserver.Endpoint {
 func (s *services) serveMCP() httpapi.Service {
 	route := func(method string, o *httpapi.Operation) httpapi.Route {
 		return httpapi.Route{
-			Method: method, Pattern: ws.PathMCP, Effect: httpapi.Reads, Handle: s.mcp, Failed: "the request was not served",
+			Method: method, Pattern: agentapi.PathMCP, Effect: httpapi.Reads, Handle: s.mcp, Failed: "the request was not served",
 			MaxBody: mcpserver.MaxMessage, BodyTimeout: mcpBody, Operation: o,
 		}
 	}
@@ -45,7 +45,7 @@ func (s *services) serveMCP() httpapi.Service {
 				Text: "Streamable HTTP, of the revisions up to 2025-11-25 with sessions and of 2026-07-28 without: tools, skills, instructions, as `agent mcp serve` has them. A message is JSON-RPC 2.0. The token decides what is offered and what is done; without one, over the Unix socket, that is what reads. A message has at most 16 MiB, and is accepted by who takes `application/json` and `text/event-stream`. Over TCP it follows `services.tcp`.",
 				Params: struct {
 					mcpParams
-					ws.CallerParams
+					agentapi.CallerParams
 				}{},
 				Example: json.RawMessage(`{"jsonrpc":"2.0","id":1,"method":"tools/list","params":{"_meta":{"io.modelcontextprotocol/protocolVersion":"2026-07-28"}}}`),
 				Answers: []httpapi.Answer{

@@ -12,11 +12,11 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"waymark/agentapi"
+	"waymark/agentapi/client"
 	"waymark/cmd/internal/cli"
 	"waymark/cmd/internal/term"
 	"waymark/snapshot"
-	ws "waymark/workspace"
-	"waymark/workspace/client"
 )
 
 func (a *app) mcpLoginCommand(conn *connection) *cobra.Command {
@@ -52,7 +52,7 @@ when there is no such server, or no agent runs.`,
 				return err
 			}
 			if forget {
-				done, err := c.LoginMCPServer(cmd.Context(), args[0], ws.LoginMCPServer{Forget: true})
+				done, err := c.LoginMCPServer(cmd.Context(), args[0], agentapi.LoginMCPServer{Forget: true})
 				if err != nil {
 					return err
 				}
@@ -73,7 +73,7 @@ when there is no such server, or no agent runs.`,
 
 // registered begins to sign in: as a client that somebody has registered, if there is
 // one.
-func registered(id, secretFile string) (as ws.LoginMCPServer, err error) {
+func registered(id, secretFile string) (as agentapi.LoginMCPServer, err error) {
 	switch {
 	case secretFile == "":
 	case id == "":
@@ -87,7 +87,7 @@ func registered(id, secretFile string) (as ws.LoginMCPServer, err error) {
 	return as, nil
 }
 
-func (a *app) loginMCP(ctx context.Context, c client.Client, name string, as ws.LoginMCPServer, paste, asJSON bool) error {
+func (a *app) loginMCP(ctx context.Context, c client.Client, name string, as agentapi.LoginMCPServer, paste, asJSON bool) error {
 	login, err := c.LoginMCPServer(ctx, name, as)
 	if err != nil {
 		return err
@@ -105,12 +105,12 @@ func (a *app) loginMCP(ctx context.Context, c client.Client, name string, as ws.
 		if err := signedIn(ctx, c, name); err != nil {
 			return err
 		}
-		login = &ws.MCPLogin{Done: true}
+		login = &agentapi.MCPLogin{Done: true}
 	}
 	return a.printLogin(name, login, "signed in", asJSON)
 }
 
-func (a *app) printLogin(name string, login *ws.MCPLogin, what string, asJSON bool) error {
+func (a *app) printLogin(name string, login *agentapi.MCPLogin, what string, asJSON bool) error {
 	if asJSON {
 		return term.JSON(a.stdout, login)
 	}
@@ -119,7 +119,7 @@ func (a *app) printLogin(name string, login *ws.MCPLogin, what string, asJSON bo
 }
 
 // pasteLogin ends what was begun with the address that somebody pastes.
-func (a *app) pasteLogin(ctx context.Context, c client.Client, name string) (*ws.MCPLogin, error) {
+func (a *app) pasteLogin(ctx context.Context, c client.Client, name string) (*agentapi.MCPLogin, error) {
 	a.side("then paste the whole address at which the browser ended, also where it shows an error:")
 	line, err := bufio.NewReader(os.Stdin).ReadString('\n')
 	if line = strings.TrimSpace(line); line == "" {
@@ -128,7 +128,7 @@ func (a *app) pasteLogin(ctx context.Context, c client.Client, name string) (*ws
 		}
 		return nil, cli.Usage("--paste: no address was pasted")
 	}
-	login, err := c.LoginMCPServer(ctx, name, ws.LoginMCPServer{Redirect: line})
+	login, err := c.LoginMCPServer(ctx, name, agentapi.LoginMCPServer{Redirect: line})
 	if err == nil && !login.Done {
 		err = errors.New("the server hasn't let us in: begin again with 'agent mcp login'")
 	}

@@ -8,9 +8,9 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"waymark/agentapi/client"
 	"waymark/cmd/internal/cli"
 	"waymark/cmd/internal/term"
-	"waymark/workspace/client"
 )
 
 func (a *app) mcpLogsCommand(conn *connection) *cobra.Command {

@@ -15,14 +15,14 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"waymark/agentapi"
+	"waymark/agentapi/client"
 	"waymark/cmd/internal/cli"
 	"waymark/cmd/internal/term"
 	"waymark/host/config"
 	"waymark/internal/credential"
 	"waymark/internal/text"
-	ws "waymark/workspace"
 	"waymark/workspace/access"
-	"waymark/workspace/client"
 	"waymark/workspace/mcpserver"
 	"waymark/workspace/mcpserver/tools"
 )
@@ -192,7 +192,7 @@ type mcpDialer struct {
 	readOnly bool
 
 	mu      sync.Mutex // one dials at a time; it guards what follows
-	minted  *ws.MintedToken
+	minted  *agentapi.MintedToken
 	control client.Client // that minted it
 }
 
@@ -232,7 +232,7 @@ func (d *mcpDialer) mint(ctx context.Context, t *target) (string, error) {
 	}
 	control := t.client(t.token)
 	until := time.Now().Add(tokenLife)
-	made, err := control.CreateToken(ctx, ws.NewToken{Plan: d.plan, ExpiresAt: &until, Scopes: []string{string(access.ScopeProcesses), string(access.ScopeFiles)}})
+	made, err := control.CreateToken(ctx, agentapi.NewToken{Plan: d.plan, ExpiresAt: &until, Scopes: []string{string(access.ScopeProcesses), string(access.ScopeFiles)}})
 	if err != nil {
 		return "", err
 	}

@@ -14,14 +14,14 @@ import (
 	"sync/atomic"
 
 	"waymark/abi"
+	"waymark/agentapi"
+	"waymark/agentapi/status"
 	"waymark/host"
-	"waymark/host/api/types"
 	"waymark/host/config"
 	"waymark/plugins/conventions"
 	shapes "waymark/plugins/mcpconfig/servers"
 	"waymark/snapshot"
 	"waymark/wire/approval"
-	ws "waymark/workspace"
 	"waymark/workspace/launch"
 	"waymark/workspace/mcp"
 	"waymark/workspace/mcp/entry"
@@ -364,34 +364,31 @@ func (w *workspace) mcpOrigin(r *snapshot.Resource, known map[string]entry.Origi
 }
 
 // status says how they are doing.
-func (s *servers) status() *types.MCP {
+func (s *servers) status() *status.MCP {
 	if s == nil {
 		return nil
 	}
 	all := s.Status()
-	status := &types.MCP{
+	answer := &status.MCP{
 		Phase: all.Phase, Outcomes: map[snapshot.Outcome]int{}, Waiting: []string{}, SignIn: []string{}, Failed: []string{}, Unconfined: []string{},
-		Invalid: []types.MCPInvalid{},
-	}
-	for _, one := range all.Invalid {
-		status.Invalid = append(status.Invalid, types.MCPInvalid(one))
+		Invalid: append([]agentapi.MCPInvalid{}, all.Invalid...),
 	}
 	for i := range all.Servers {
 		server := &all.Servers[i]
-		status.Outcomes[server.Outcome]++
-		status.Tools += server.Tools
-		status.HeldTools += server.Held
+		answer.Outcomes[server.Outcome]++
+		answer.Tools += server.Tools
+		answer.HeldTools += server.Held
 		switch {
 		case server.Outcome == snapshot.OutcomeNeedsApproval, server.Held > 0:
-			status.Waiting = append(status.Waiting, server.Name)
+			answer.Waiting = append(answer.Waiting, server.Name)
 		case server.Outcome == snapshot.OutcomeNeedsAuthorization:
-			status.SignIn = append(status.SignIn, server.Name)
-		case server.Outcome == snapshot.OutcomeFailed && !slices.Contains(all.Invalid, ws.MCPInvalid{Source: server.Source, Name: server.Name, Error: server.Error}):
-			status.Failed = append(status.Failed, server.Name)
+			answer.SignIn = append(answer.SignIn, server.Name)
+		case server.Outcome == snapshot.OutcomeFailed && !slices.Contains(all.Invalid, agentapi.MCPInvalid{Source: server.Source, Name: server.Name, Error: server.Error}):
+			answer.Failed = append(answer.Failed, server.Name)
 		}
 		if unconfined(server) {
-			status.Unconfined = append(status.Unconfined, server.Name)
+			answer.Unconfined = append(answer.Unconfined, server.Name)
 		}
 	}
-	return status
+	return answer
 }

@@ -14,10 +14,10 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"waymark/agentapi"
+	"waymark/agentapi/client"
 	"waymark/cmd/internal/cli"
 	"waymark/cmd/internal/term"
-	ws "waymark/workspace"
-	"waymark/workspace/client"
 )
 
 func (a *app) mcpShowCommand(conn *connection) *cobra.Command {
@@ -54,7 +54,7 @@ are masked. The exit code is 3 when there is no such server, or no agent runs.`,
 }
 
 // printMCPServer prints what an approval is decided by.
-func printMCPServer(w io.Writer, s *ws.MCPServerDetail) error {
+func printMCPServer(w io.Writer, s *agentapi.MCPServerDetail) error {
 	t := term.NewTable(w)
 	row := func(name, text string) {
 		if text != "" {
@@ -117,7 +117,7 @@ func mcpPinned(pinned string) string {
 	return pinned
 }
 
-func mcpApproval(p *ws.MCPApproval) string {
+func mcpApproval(p *agentapi.MCPApproval) string {
 	if p == nil {
 		return "none"
 	}
@@ -146,7 +146,7 @@ func mcpApproval(p *ws.MCPApproval) string {
 
 // printMCPChanges prints what differs from what was approved last, and which tools
 // are held back, as diffs.
-func printMCPChanges(w io.Writer, s *ws.MCPServerDetail) error {
+func printMCPChanges(w io.Writer, s *agentapi.MCPServerDetail) error {
 	out := term.Lines{W: w}
 	screen := term.ScreenOf(w)
 	if len(s.Changes) > 0 {
@@ -180,7 +180,7 @@ func printMCPChanges(w io.Writer, s *ws.MCPServerDetail) error {
 }
 
 // printMCPOffer prints what the server says of itself, and its tools.
-func printMCPOffer(w io.Writer, s *ws.MCPServerDetail) error {
+func printMCPOffer(w io.Writer, s *agentapi.MCPServerDetail) error {
 	out := term.Lines{W: w}
 	if v := s.Versions; v.Name != "" || v.Protocol != "" {
 		out.Printf("\nit calls itself %s", term.Visible(strings.TrimSpace(v.Name+" "+v.Version)+", protocol "+cmp.Or(v.Protocol, "unknown")))

@@ -12,11 +12,11 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"waymark/agent/server"
+	"waymark/agentapi/client"
 	"waymark/cmd/internal/term"
-	"waymark/host/api"
 	"waymark/internal/httpapi/problem"
 	"waymark/snapshot"
-	"waymark/workspace/client"
 )
 
 func (a *app) pluginsCommand() *cobra.Command {
@@ -75,7 +75,7 @@ func (a *app) retryPlugins(ctx context.Context, c client.Client, asJSON bool) er
 		if failed != nil {
 			return failed
 		}
-		return errors.Join(a.printPlugins(plugins, asJSON), fmt.Errorf("nothing was run: %w", api.ErrHeld))
+		return errors.Join(a.printPlugins(plugins, asJSON), fmt.Errorf("nothing was run: %w", server.ErrHeld))
 	}
 	if err != nil {
 		return err

@@ -10,10 +10,10 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
+	"waymark/agentapi"
+	"waymark/agentapi/client"
 	"waymark/cmd/internal/cli"
 	"waymark/cmd/internal/term"
-	ws "waymark/workspace"
-	"waymark/workspace/client"
 )
 
 // allProcesses is how many processes are asked for where all are meant: as many as
@@ -28,7 +28,7 @@ func (c *chatFlag) add(f *pflag.FlagSet, what string) {
 }
 
 // caller returns the chat; the zero Caller where none is named.
-func (c *chatFlag) caller() (who ws.Caller, err error) {
+func (c *chatFlag) caller() (who agentapi.Caller, err error) {
 	for i, text := range c.ids {
 		id, err := uuid.Parse(text)
 		if err != nil || id == uuid.Nil {
@@ -57,12 +57,12 @@ func processClient(dial func() (client.Client, error), chat *chatFlag) (client.C
 }
 
 // processNamed finds the process that an id, or the beginning of one, names.
-func processNamed(ctx context.Context, c client.Client, id string) (*ws.Process, error) {
+func processNamed(ctx context.Context, c client.Client, id string) (*agentapi.Process, error) {
 	list, err := c.ListProcesses(ctx, allProcesses)
 	if err != nil {
 		return nil, err
 	}
-	var found []*ws.Process
+	var found []*agentapi.Process
 	for i := range list.Processes {
 		p := &list.Processes[i]
 		if p.ID == id {
@@ -144,18 +144,18 @@ The exit code is 3 when no agent runs.`,
 	return cmd
 }
 
-func (a *app) printProcesses(list []ws.Process, all bool) error {
+func (a *app) printProcesses(list []agentapi.Process, all bool) error {
 	hint := "nothing runs: 'agent ps -a' lists what has ended"
 	if all {
 		hint = "no processes: start one with 'agent exec -- COMMAND'"
 	}
-	return term.List(a.stdout, false, list, hint, []string{"ID", "STATUS", "STARTED", "DIRECTORY", "COMMAND"}, func(p *ws.Process) []string {
+	return term.List(a.stdout, false, list, hint, []string{"ID", "STATUS", "STARTED", "DIRECTORY", "COMMAND"}, func(p *agentapi.Process) []string {
 		return []string{shortID(list, p.ID), processStatus(p), ago(p.StartedAtUnix), term.Visible(p.WorkDir), oneLine(p.Command)}
 	})
 }
 
 // shortID is as much of an id as tells it from the others, at least 8 characters.
-func shortID(list []ws.Process, id string) string {
+func shortID(list []agentapi.Process, id string) string {
 	n := min(8, len(id))
 	for i := range list {
 		for other := list[i].ID; other != id && n < len(id) && strings.HasPrefix(other, id[:n]); {
@@ -165,7 +165,7 @@ func shortID(list []ws.Process, id string) string {
 	return term.Visible(id[:n])
 }
 
-func processStatus(p *ws.Process) string {
+func processStatus(p *agentapi.Process) string {
 	switch {
 	case p.Running:
 		return "running"

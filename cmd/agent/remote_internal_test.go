@@ -14,12 +14,12 @@ import (
 
 	"google.golang.org/protobuf/proto"
 
+	"waymark/agentapi"
 	"waymark/host/config"
 	"waymark/internal/httpapi"
 	"waymark/wire"
 	"waymark/wire/reverse"
 	"waymark/wire/waymark"
-	ws "waymark/workspace"
 	"waymark/workspace/access"
 	"waymark/workspace/mcpserver/tools"
 )
@@ -50,10 +50,10 @@ func newHubSide(t *testing.T) *hubSide {
 	return &hubSide{s, t}
 }
 
-func (h *hubSide) mint(want ws.NewToken) *ws.MintedToken {
+func (h *hubSide) mint(want agentapi.NewToken) *agentapi.MintedToken {
 	h.t.Helper()
 	if want.Hub == nil {
-		want.Hub = &ws.Capability{}
+		want.Hub = &agentapi.Capability{}
 	}
 	made, err := h.tokens.Mint(h.t.Context(), &access.Grant{ID: access.ControlID, Scopes: access.Scopes()}, true, want)
 	if err != nil {
@@ -158,7 +158,7 @@ func TestReadingCapability(t *testing.T) {
 	if err := os.WriteFile(kept, []byte("kept\n"), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	made := h.mint(ws.NewToken{})
+	made := h.mint(agentapi.NewToken{})
 	all := tools.All()
 	reading := new(tools.Offer).Tools()
 	var want []string
@@ -208,10 +208,10 @@ func TestCapabilityBounds(t *testing.T) {
 		}
 	}
 	plan := filepath.Join(root, "PLAN.md")
-	reader := h.mint(ws.NewToken{}).Secret
-	fenced := h.mint(ws.NewToken{Scopes: []string{"files", "mcp"}, Plan: plan}).Secret
-	writer := h.mint(ws.NewToken{Scopes: []string{"files", "mcp"}, Hub: &ws.Capability{Tools: []string{"write_file", "tracker__*"}}}).Secret
-	through := h.mint(ws.NewToken{Scopes: []string{"mcp"}, Hub: &ws.Capability{Tools: []string{"call_tool", "tracker__*"}}}).Secret
+	reader := h.mint(agentapi.NewToken{}).Secret
+	fenced := h.mint(agentapi.NewToken{Scopes: []string{"files", "mcp"}, Plan: plan}).Secret
+	writer := h.mint(agentapi.NewToken{Scopes: []string{"files", "mcp"}, Hub: &agentapi.Capability{Tools: []string{"write_file", "tracker__*"}}}).Secret
+	through := h.mint(agentapi.NewToken{Scopes: []string{"mcp"}, Hub: &agentapi.Capability{Tools: []string{"call_tool", "tracker__*"}}}).Secret
 	for _, c := range []struct {
 		name, capability, tool, arguments string
 		code                              uint64
@@ -252,25 +252,25 @@ func TestNoCapability(t *testing.T) {
 	other := newHubSide(t)
 	control := readFile(t, controlFile(h.d.workspace.places.State).Path())
 	soon := time.Now().Add(time.Millisecond)
-	expired := h.mint(ws.NewToken{ExpiresAt: &soon, Scopes: []string{"processes"}})
+	expired := h.mint(agentapi.NewToken{ExpiresAt: &soon, Scopes: []string{"processes"}})
 	<-time.After(time.Until(soon.Add(time.Millisecond)))
-	revoked := h.mint(ws.NewToken{Scopes: []string{"processes"}})
+	revoked := h.mint(agentapi.NewToken{Scopes: []string{"processes"}})
 	if got := h.listed(revoked.Secret); !slices.Contains(got, "execute") {
 		t.Fatalf("it is offered %q", got)
 	}
 	if err := h.tokens.Revoke(t.Context(), &access.Grant{ID: access.ControlID}, revoked.ID); err != nil {
 		t.Fatal(err)
 	}
-	token, err := h.tokens.Mint(t.Context(), &access.Grant{ID: access.ControlID, Scopes: access.Scopes()}, true, ws.NewToken{})
+	token, err := h.tokens.Mint(t.Context(), &access.Grant{ID: access.ControlID, Scopes: access.Scopes()}, true, agentapi.NewToken{})
 	if err != nil {
 		t.Fatal(err)
 	}
 	lent, end := h.tokens.Lend(&access.Grant{ID: "x", Scopes: access.Scopes()})
 	defer end()
 	for name, secret := range map[string]string{
-		"none": "", "forged": "wmc_AAAAAAAAAAAAAAAAAAAAAAAAAA", "foreign": other.mint(ws.NewToken{Scopes: []string{"processes"}}).Secret,
+		"none": "", "forged": "wmc_AAAAAAAAAAAAAAAAAAAAAAAAAA", "foreign": other.mint(agentapi.NewToken{Scopes: []string{"processes"}}).Secret,
 		"expired": expired.Secret, "revoked": revoked.Secret, "the control token": control, "a token": token.Secret, "lent": lent,
-		"an id": h.mint(ws.NewToken{}).ID,
+		"an id": h.mint(agentapi.NewToken{}).ID,
 	} {
 		for kind, request := range map[string]proto.Message{
 			reverse.KindToolsList: &waymark.ToolsList{Capability: secret},
@@ -282,7 +282,7 @@ func TestNoCapability(t *testing.T) {
 			}
 		}
 	}
-	good := h.mint(ws.NewToken{}).Secret
+	good := h.mint(agentapi.NewToken{}).Secret
 	h.configureServices(&config.Default().Services)
 	for kind := range h.remote.Handlers() {
 		if _, err := h.ask(kind, &waymark.ToolsList{Capability: good}); codeOf(err) != reverse.CodeDenied || !strings.Contains(err.Error(), "services.hub is false") {
@@ -300,7 +300,7 @@ func TestLongAnswers(t *testing.T) {
 	if err := os.WriteFile(path, []byte(strings.Repeat(line+"\n", 30)), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	one, two := h.mint(ws.NewToken{}).Secret, h.mint(ws.NewToken{}).Secret
+	one, two := h.mint(agentapi.NewToken{}).Secret, h.mint(agentapi.NewToken{}).Secret
 	request := &waymark.ToolsCall{Capability: one, Name: "read_file", Arguments: []byte(`{"path":"` + path + `"}`)}
 	first, err := h.ask(reverse.KindToolsCall, request)
 	if err != nil {
@@ -331,7 +331,7 @@ func TestLongAnswers(t *testing.T) {
 // nor what was asked.
 func TestRemoteAudit(t *testing.T) {
 	h := newHubSide(t)
-	made := h.mint(ws.NewToken{Scopes: []string{"files"}})
+	made := h.mint(agentapi.NewToken{Scopes: []string{"files"}})
 	for _, name := range []string{"write_file", "execute"} {
 		_, _, _ = h.call(made.Secret, name, `{"path":"`+h.d.workspace.root+`/a.txt","content":"the content"}`)
 	}
@@ -363,7 +363,7 @@ func TestRemoteAudit(t *testing.T) {
 func TestSkillFileForAHub(t *testing.T) {
 	h := newHubSide(t)
 	digest := "sha256:" + strings.Repeat("0", 64)
-	reads, narrow := h.mint(ws.NewToken{}), h.mint(ws.NewToken{Hub: &ws.Capability{Tools: []string{"read_file"}}})
+	reads, narrow := h.mint(agentapi.NewToken{}), h.mint(agentapi.NewToken{Hub: &agentapi.Capability{Tools: []string{"read_file"}}})
 	for name, c := range map[string]struct {
 		capability, path, digest string
 		want                     uint64

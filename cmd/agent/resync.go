@@ -7,9 +7,9 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"waymark/agentapi/client"
 	"waymark/cmd/internal/cli"
 	"waymark/cmd/internal/term"
-	"waymark/workspace/client"
 )
 
 // resynced is the answer of resync --json.

@@ -147,7 +147,7 @@ const maxApprovalsNoted = 64
 func (d *daemon) observeReverse(s reverse.Served) {
 	d.log.Debug("the hub has asked", slog.String("kind", s.Kind), slog.Uint64("code", s.Code), slog.Duration("took", s.Duration))
 	if s.Code == 0 || (s.Kind == reverse.KindToolsCall || s.Kind == reverse.KindSkillFile) && s.Code != wire.CodeUnauthorized {
-		return // or package remote has a line of it, which says for whom it was
+		return // or package hubcalls has a line of it, which says for whom it was
 	}
 	code := http.StatusInternalServerError
 	switch s.Code {

@@ -12,13 +12,13 @@ import (
 
 	"log/slog"
 
+	remotetools "waymark/agent/hubcalls"
 	"waymark/host/config"
 	"waymark/host/push"
 	"waymark/wire"
 	"waymark/wire/approval"
 	"waymark/wire/reverse"
 	"waymark/workspace/access"
-	remotetools "waymark/workspace/remote"
 )
 
 // TestApprovalsOfAHub: they go to whoever takes them, and the audit log tells of what

@@ -16,9 +16,9 @@ import (
 	"github.com/spf13/cobra"
 	"golang.org/x/sync/errgroup"
 
+	"waymark/agent/server"
 	"waymark/cmd/internal/cli"
 	"waymark/host"
-	"waymark/host/api"
 	"waymark/host/config"
 	"waymark/host/metrics"
 	"waymark/internal/httpapi"
@@ -372,7 +372,7 @@ func (d *daemon) choosePeer(c *config.Config) (err error) {
 // written down, as in a home that is read-only, it goes on.
 func (d *daemon) claimWorkspace(ctx context.Context) (err error) {
 	d.claim, err = claimWorkspace(ctx, d.workspace.places)
-	if err == nil || errors.Is(err, api.ErrRunning) || ctx.Err() != nil {
+	if err == nil || errors.Is(err, server.ErrRunning) || ctx.Err() != nil {
 		return err
 	}
 	d.log.Warn("commands don't find this agent without --listen or WAYMARK_SOCKET, and another one for the same root isn't refused", slog.Any("error", err))
@@ -392,7 +392,7 @@ func (d *daemon) listen(ctx context.Context) error {
 	timeout := d.app.timeout
 	opts.Backend, opts.Metrics, opts.Logger, opts.WriteTimeout = d, d.metricsHandler(), d.log, timeout
 	d.services.mount(&opts)
-	handler := api.New(opts)
+	handler := server.New(opts)
 	server := &httpapi.Server{Handler: handler, Logger: d.log, HeaderTimeout: timeout, ReadTimeout: timeout, WriteTimeout: timeout}
 	d.serve = d.serveInside(handler, func(ctx context.Context) error { return server.Serve(ctx, l) })
 	return nil

@@ -13,21 +13,21 @@ import (
 	"sync/atomic"
 	"time"
 
-	"waymark/host/api"
-	"waymark/host/api/types"
+	remotetools "waymark/agent/hubcalls"
+	"waymark/agent/server"
+	"waymark/agentapi"
+	"waymark/agentapi/status"
 	"waymark/host/config"
 	"waymark/host/places"
 	"waymark/internal/errtext"
 	"waymark/internal/httpapi"
 	"waymark/internal/httpapi/problem"
-	ws "waymark/workspace"
 	"waymark/workspace/access"
 	filesvc "waymark/workspace/files"
 	"waymark/workspace/git"
 	"waymark/workspace/launch"
 	"waymark/workspace/mcpserver"
 	procs "waymark/workspace/process"
-	remotetools "waymark/workspace/remote"
 	"waymark/workspace/supervisor"
 )
 
@@ -121,7 +121,7 @@ func (s *services) makeFiles() {
 	opts := filesvc.Options{
 		Root: s.d.workspace.resolvedRoot, Home: s.d.workspace.paths.Home, Own: s.d.workspace.paths.Own.Paths, Logger: s.d.log,
 		Writing: func(paths ...string) { s.developing(paths...) },
-		Touched: func(caller ws.Caller, paths ...string) {
+		Touched: func(caller agentapi.Caller, paths ...string) {
 			s.d.host.Hint(paths...)
 			s.git.Touched(caller, paths...)
 			s.developing(paths...) // and not what was approved for it meanwhile
@@ -192,7 +192,7 @@ func ensureSecret(file places.Place, what string, log *slog.Logger) (string, err
 	return madeToken(file)
 }
 
-// authenticate implements api.Options.Authenticate. Who shows the token of
+// authenticate implements server.Options.Authenticate. Who shows the token of
 // --listen-token-file, which isn't known here, is let in as a reader.
 func (s *services) authenticate(r *http.Request, token string) (context.Context, bool) {
 	ctx := access.Audited(r.Context(), s.audit)
@@ -210,7 +210,7 @@ var document []byte
 
 // mount has the local API serve all of them, and describe them: also what the configuration
 // switches off.
-func (s *services) mount(opts *api.Options) {
+func (s *services) mount(opts *server.Options) {
 	opts.Document = document
 	opts.Authenticate = s.authenticate
 	opts.Guard = access.Guard
@@ -278,10 +278,10 @@ func (s *services) own() httpapi.Service {
 	return httpapi.Service{
 		About: httpapi.AgentAbout("context", ""),
 		Routes: []httpapi.Route{
-			{Method: http.MethodGet, Pattern: ws.PathContextConfig, Handle: s.contextConfig, Failed: "the context configuration is not known", Operation: &httpapi.Operation{
+			{Method: http.MethodGet, Pattern: agentapi.PathContextConfig, Handle: s.contextConfig, Failed: "the context configuration is not known", Operation: &httpapi.Operation{
 				ID: "contextConfig", Summary: "Where context is looked for, by CODER_AGENT_EXP_*",
 				Text:    "Resolved from the agent's environment at each call, with the defaults of Coder's agent where a variable isn't set. Relative paths are bound to the working directory; without one they are left out.",
-				Answers: []httpapi.Answer{httpapi.OK("All of it.", ws.ContextConfig{})},
+				Answers: []httpapi.Answer{httpapi.OK("All of it.", agentapi.ContextConfig{})},
 				Errors:  []int{http.StatusUnauthorized},
 			}},
 		},
@@ -294,7 +294,7 @@ const stopWait = time.Minute
 
 func (s *services) stopping() httpapi.Service {
 	return httpapi.Service{About: httpapi.AgentAbout("agent", ""), Routes: []httpapi.Route{
-		{Method: http.MethodPost, Pattern: ws.PathStop, Scope: string(access.ScopeStop), Effect: httpapi.Acts, Handle: s.stop, Failed: "the agent was not stopped", Timeout: stopWait, Operation: &httpapi.Operation{
+		{Method: http.MethodPost, Pattern: agentapi.PathStop, Scope: string(access.ScopeStop), Effect: httpapi.Acts, Handle: s.stop, Failed: "the agent was not stopped", Timeout: stopWait, Operation: &httpapi.Operation{
 			ID: "stop", Summary: "End the agent and everything that it holds",
 			Text:    "Processes that chats have started are ended with it, detached ones included, which SIGTERM and a restart don't do. The answer comes when they have ended; the agent ends after it. The body is empty, or an empty object. Needs the scope `stop`.",
 			Answers: []httpapi.Answer{{Code: http.StatusNoContent, Text: "It ends now."}},
@@ -333,37 +333,37 @@ func (s *services) stop(c *httpapi.Call) error {
 const askSupervisor = time.Second
 
 // status says how they are doing.
-func (s *services) status() *types.Services {
+func (s *services) status() *status.Services {
 	c := s.config.Load()
-	status := &types.Services{
+	answer := &status.Services{
 		Processes: c.Processes, Files: c.Files, Git: c.Git, TCP: c.TCP, Hub: c.Hub, State: s.d.workspace.places.State.Path(),
-		Secrets: types.SecretsHidden, Supervisor: types.SupervisorNone,
+		Secrets: status.SecretsHidden, Supervisor: status.SupervisorNone,
 	}
 	for _, p := range s.d.workspace.paths.Own.All() {
-		status.Own = append(status.Own, types.OwnPlace{Kind: string(p.Kind()), Path: p.Path()})
+		answer.Own = append(answer.Own, status.OwnPlace{Kind: string(p.Kind()), Path: p.Path()})
 	}
 	abi, err := launch.Supported()
-	switch status.Landlock = abi; {
+	switch answer.Landlock = abi; {
 	case !c.HideSecrets:
-		status.Secrets = types.SecretsOff
+		answer.Secrets = status.SecretsOff
 	case err != nil:
-		status.Secrets = types.SecretsAdvisory
+		answer.Secrets = status.SecretsAdvisory
 	}
 	if !s.held.inUse() {
-		return status
+		return answer
 	}
 	ctx, cancel := context.WithTimeout(context.Background(), max(askSupervisor, s.d.app.timeout))
 	defer cancel()
 	list, err := s.held.List(ctx)
 	if err != nil {
-		status.Supervisor, status.Error = types.SupervisorFailed, errtext.Of(err)
-		return status
+		answer.Supervisor, answer.Error = status.SupervisorFailed, errtext.Of(err)
+		return answer
 	}
-	status.Supervisor, status.Held = types.SupervisorRunning, len(list)
+	answer.Supervisor, answer.Held = status.SupervisorRunning, len(list)
 	for i := range list {
 		if list[i].Running {
-			status.Running++
+			answer.Running++
 		}
 	}
-	return status
+	return answer
 }

@@ -18,17 +18,17 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"waymark/agent/server"
+	"waymark/agent/server/servertest"
+	"waymark/agentapi"
 	"waymark/host"
-	"waymark/host/api"
-	"waymark/host/api/apitest"
 	"waymark/host/config"
-	ws "waymark/workspace"
 	"waymark/workspace/access"
 )
 
 // newTestServices makes the services of a workspace as a daemon does, without the
 // engine.
-func newTestServices(t *testing.T) (*services, *api.API) {
+func newTestServices(t *testing.T) (*services, *server.API) {
 	t.Helper()
 	home := t.TempDir()
 	root := filepath.Join(home, "ws")
@@ -74,9 +74,9 @@ func newTestServices(t *testing.T) (*services, *api.API) {
 			t.Error(err)
 		}
 	})
-	opts := api.Options{Backend: apitest.New(), Token: listenToken}
+	opts := server.Options{Backend: servertest.New(), Token: listenToken}
 	d.services.mount(&opts)
-	return d.services, api.New(opts)
+	return d.services, server.New(opts)
 }
 
 const listenToken = "the token of --listen-token-file"
@@ -92,7 +92,7 @@ func callers(t *testing.T, s *services) []caller {
 	if control == nil {
 		t.Fatal("the control token isn't valid")
 	}
-	mint := func(want ws.NewToken) *ws.MintedToken {
+	mint := func(want agentapi.NewToken) *agentapi.MintedToken {
 		made, err := s.tokens.Mint(t.Context(), control, true, want)
 		if err != nil {
 			t.Fatal(err)
@@ -108,20 +108,20 @@ func callers(t *testing.T, s *services) []caller {
 		return list
 	}
 	soon := time.Now().Add(time.Millisecond)
-	expired := mint(ws.NewToken{Scopes: every(""), ExpiresAt: &soon})
+	expired := mint(agentapi.NewToken{Scopes: every(""), ExpiresAt: &soon})
 	<-time.After(time.Until(soon.Add(time.Millisecond)))
-	revoked := mint(ws.NewToken{Scopes: every("")})
+	revoked := mint(agentapi.NewToken{Scopes: every("")})
 	if err := s.tokens.Revoke(t.Context(), control, revoked.ID); err != nil {
 		t.Fatal(err)
 	}
 	list := []caller{
 		{"no token", ""}, {"wrong", "wm_WRONG"}, {"expired", expired.Secret}, {"revoked", revoked.Secret},
 		{"control", readFile(t, controlFile(s.d.workspace.places.State).Path())}, {"listen", listenToken},
-		{"capability", mint(ws.NewToken{Scopes: []string{"processes", "files", "mcp"}, Hub: &ws.Capability{}}).Secret},
-		{"fenced", mint(ws.NewToken{Scopes: every(""), Plan: filepath.Join(s.d.workspace.root, "PLAN.md")}).Secret},
+		{"capability", mint(agentapi.NewToken{Scopes: []string{"processes", "files", "mcp"}, Hub: &agentapi.Capability{}}).Secret},
+		{"fenced", mint(agentapi.NewToken{Scopes: every(""), Plan: filepath.Join(s.d.workspace.root, "PLAN.md")}).Secret},
 	}
 	for _, scope := range access.Scopes() {
-		list = append(list, caller{"without " + string(scope), mint(ws.NewToken{Scopes: every(scope)}).Secret})
+		list = append(list, caller{"without " + string(scope), mint(agentapi.NewToken{Scopes: every(scope)}).Secret})
 	}
 	return list
 }

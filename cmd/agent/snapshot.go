@@ -13,11 +13,11 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"waymark/agentapi/client"
 	"waymark/cmd/internal/cli"
 	"waymark/cmd/internal/resources"
 	"waymark/cmd/internal/term"
 	"waymark/snapshot"
-	"waymark/workspace/client"
 )
 
 func (a *app) snapshotCommand() *cobra.Command {

@@ -9,12 +9,12 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"waymark/agentapi/client"
 	"waymark/cmd/internal/cli"
 	"waymark/cmd/internal/resources"
 	"waymark/cmd/internal/term"
 	"waymark/host/sources"
 	"waymark/host/why"
-	"waymark/workspace/client"
 )
 
 func (a *app) sourcesCommand() *cobra.Command {

@@ -11,13 +11,13 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"waymark/agentapi/client"
+	"waymark/agentapi/status"
 	"waymark/cmd/internal/resources"
 	"waymark/cmd/internal/term"
-	"waymark/host/api/types"
 	"waymark/host/push"
 	"waymark/internal/text"
 	"waymark/snapshot"
-	"waymark/workspace/client"
 )
 
 func (a *app) statusCommand() *cobra.Command {
@@ -50,7 +50,7 @@ func (a *app) status(ctx context.Context, c client.Client, asJSON bool) error {
 	return printStatus(a.stdout, s)
 }
 
-func printStatus(w io.Writer, s *types.Status) error {
+func printStatus(w io.Writer, s *status.Status) error {
 	t := term.NewTable(w)
 	row := func(name, format string, args ...any) { t.Row(name, fmt.Sprintf(format, args...)) }
 	row("pid", "%d", s.PID)
@@ -103,7 +103,7 @@ func printStatus(w io.Writer, s *types.Status) error {
 }
 
 // projectsLine says which repositories in a root are looked into.
-func projectsLine(c *types.Children) string {
+func projectsLine(c *status.Children) string {
 	const most = 5
 	line := fmt.Sprintf("%d in %s", len(c.Names), term.Visible(c.Root))
 	if len(c.Names) > 0 {
@@ -122,7 +122,7 @@ func projectsLine(c *types.Children) string {
 }
 
 // servicesLine says what chats can have done.
-func servicesLine(s *types.Services) string {
+func servicesLine(s *status.Services) string {
 	var on []string
 	for _, service := range []struct {
 		name string
@@ -140,29 +140,29 @@ func servicesLine(s *types.Services) string {
 		line += ", through the hub with a capability"
 	}
 	switch s.Secrets {
-	case types.SecretsHidden:
+	case status.SecretsHidden:
 		line += fmt.Sprintf("; the places of secrets are hidden from processes by Landlock (version %d)", s.Landlock)
-	case types.SecretsAdvisory:
+	case status.SecretsAdvisory:
 		line += "; without Landlock the secret list is advisory: processes can read what it names"
-	case types.SecretsOff:
+	case status.SecretsOff:
 		line += "; services.hide_secrets is off: processes can read what the secret list names"
 	}
 	return line
 }
 
 // processesLine says what is held.
-func processesLine(s *types.Services) string {
+func processesLine(s *status.Services) string {
 	switch s.Supervisor {
-	case types.SupervisorNone:
+	case status.SupervisorNone:
 		return "none was started"
-	case types.SupervisorFailed:
+	case status.SupervisorFailed:
 		return "what holds them doesn't answer: " + term.Visible(s.Error)
 	}
 	return fmt.Sprintf("%d running, %d held", s.Running, s.Held)
 }
 
 // mcpLine says how the MCP servers are doing.
-func mcpLine(s *types.MCP) string {
+func mcpLine(s *status.MCP) string {
 	var parts []string
 	for _, outcome := range slices.Sorted(maps.Keys(s.Outcomes)) {
 		parts = append(parts, fmt.Sprintf("%d %s", s.Outcomes[outcome], outcome))
@@ -183,7 +183,7 @@ func mcpLine(s *types.MCP) string {
 }
 
 // mcpHints say what somebody can do for MCP servers.
-func mcpHints(s *types.MCP) (hints []string) {
+func mcpHints(s *status.MCP) (hints []string) {
 	for _, name := range s.Waiting {
 		hints = append(hints, fmt.Sprintf("%s waits for an approval: agent mcp approve %s", name, name))
 	}
@@ -200,7 +200,7 @@ func mcpHints(s *types.MCP) (hints []string) {
 }
 
 // mcpInvalid says what of the files can't be used.
-func mcpInvalid(s *types.MCP) (list []string) {
+func mcpInvalid(s *status.MCP) (list []string) {
 	const most = 10
 	for i, bad := range s.Invalid {
 		if i == most {
@@ -216,7 +216,7 @@ func mcpInvalid(s *types.MCP) (list []string) {
 }
 
 // watchLine says how changes are noticed.
-func watchLine(w *types.Watch) string {
+func watchLine(w *status.Watch) string {
 	line := w.Mode + ", " + text.Count(w.Directories, "directory", "directories")
 	if w.Silent {
 		line += ", some on a file system that doesn't tell of all changes"

@@ -9,7 +9,7 @@ import (
 	"github.com/gofrs/flock"
 	"github.com/spf13/cobra"
 
-	"waymark/workspace/client"
+	"waymark/agentapi/client"
 )
 
 // stopWithin is how long an agent may take to be gone when it has said that it

@@ -9,12 +9,12 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"waymark/agentapi"
+	"waymark/agentapi/client"
 	"waymark/cmd/internal/cli"
 	"waymark/cmd/internal/term"
 	"waymark/host/vfs"
-	ws "waymark/workspace"
 	"waymark/workspace/access"
-	"waymark/workspace/client"
 )
 
 func (a *app) tokenCommand() *cobra.Command {
@@ -41,12 +41,12 @@ The agent keeps only hashes: a token is shown once, when it is made.`,
 
 // newTokenFlags are the flags of token create.
 type newTokenFlags struct {
-	token   ws.NewToken
+	token   agentapi.NewToken
 	expires time.Duration
 	json    bool
 	// forHub makes a capability of it, with hub.
 	forHub bool
-	hub    ws.Capability
+	hub    agentapi.Capability
 }
 
 func (a *app) tokenCreateCommand(conn *connection) *cobra.Command {
@@ -150,16 +150,16 @@ and by which other token each was made, with which it ends.`,
 			if err != nil {
 				return err
 			}
-			return a.printTokens(append([]ws.Token{}, list...), asJSON)
+			return a.printTokens(append([]agentapi.Token{}, list...), asJSON)
 		}),
 	}
 	cmd.Flags().BoolVar(&asJSON, "json", false, "print JSON")
 	return cmd
 }
 
-func (a *app) printTokens(list []ws.Token, asJSON bool) error {
+func (a *app) printTokens(list []agentapi.Token, asJSON bool) error {
 	header := []string{"ID", "SCOPES", "EXPIRES", "MADE BY", "SECRETS", "PLAN", "FOR"}
-	return term.List(a.stdout, asJSON, list, "there are no tokens but the control token", header, func(t *ws.Token) []string {
+	return term.List(a.stdout, asJSON, list, "there are no tokens but the control token", header, func(t *agentapi.Token) []string {
 		return []string{
 			t.ID, term.Dash(strings.Join(t.Scopes, ",")), t.ExpiresAt.Local().Format(time.DateTime), t.MintedBy,
 			term.Dash(term.Visible(strings.Join(t.Secrets, " "))), term.Dash(term.Visible(t.Plan)),
@@ -169,7 +169,7 @@ func (a *app) printTokens(list []ws.Token, asJSON bool) error {
 }
 
 // throughHub says what a capability is good for; "" for another token.
-func throughHub(c *ws.Capability) string {
+func throughHub(c *agentapi.Capability) string {
 	switch {
 	case c == nil:
 		return ""

@@ -13,14 +13,14 @@ import (
 	"github.com/spf13/cobra"
 
 	"waymark/abi"
+	"waymark/agentapi"
+	"waymark/agentapi/client"
 	"waymark/cmd/internal/cli"
 	"waymark/cmd/internal/term"
 	"waymark/host"
 	"waymark/host/codingagents"
 	"waymark/host/config"
 	"waymark/host/why"
-	ws "waymark/workspace"
-	"waymark/workspace/client"
 )
 
 func (a *app) whyCommand() *cobra.Command {
@@ -160,7 +160,7 @@ func (a *app) why(ctx context.Context, conn *connection, s *runSettings, own boo
 // tellServers adds to what is said of MCP configurations what became of their
 // servers. An agent that can't say that has still answered.
 func tellServers(ctx context.Context, c client.Client, answers []why.Answer) {
-	var all *ws.MCPServers
+	var all *agentapi.MCPServers
 	for i := range answers {
 		source, is := strings.CutPrefix(answers[i].ResourceID, string(abi.KindMCPConfig)+":")
 		if !is {

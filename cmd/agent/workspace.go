@@ -13,12 +13,12 @@ import (
 	"unicode/utf8"
 
 	"waymark/abi"
+	"waymark/agentapi"
 	"waymark/cmd/internal/cli"
 	"waymark/host"
 	"waymark/host/config"
 	"waymark/host/sources"
 	"waymark/snapshot"
-	ws "waymark/workspace"
 )
 
 // workspace says where to look: what it knows of places comes from flags, from
@@ -175,7 +175,7 @@ func (w *workspace) variableRoots(root string) []host.RootSpec {
 
 // contextConfig is what the environment says of places, with the defaults of
 // Coder's agent where it says nothing.
-func (w *workspace) contextConfig(getenv func(string) string) (*ws.ContextConfig, error) {
+func (w *workspace) contextConfig(getenv func(string) string) (*agentapi.ContextConfig, error) {
 	v, err := readVariables(getenv)
 	if err != nil {
 		return nil, err
@@ -189,7 +189,7 @@ func (w *workspace) contextConfig(getenv func(string) string) (*ws.ContextConfig
 		}
 		return w.bound(root, list)
 	}
-	return &ws.ContextConfig{
+	return &agentapi.ContextConfig{
 		InstructionsDirs: or(v.instructionsDirs, "~/.coder"),
 		InstructionsFile: cmp.Or(v.instructionsFile, "AGENTS.md"),
 		SkillsDirs:       or(v.skillsDirs, "~/.coder/skills", ".agents/skills"),

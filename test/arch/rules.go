@@ -14,18 +14,18 @@ func layers() []Layer {
 		{"guests", []string{"waymark/sdk-guest/...", "waymark/plugins/...", "waymark/examples/..."}},
 		{"shared code", []string{"waymark/internal/..."}},
 		{"wire", []string{"waymark/wire/..."}},
-		{"vfs and places", []string{"waymark/host/vfs/...", "waymark/host/places"}},
+		{"vfs, places and types of the API", []string{"waymark/host/vfs/...", "waymark/host/places", "waymark/agentapi"}},
 		{"parts of the engine", []string{
 			"waymark/host/sandbox/...", "waymark/host/resolve/...", "waymark/host/watch/...", "waymark/host/push/...",
-			"waymark/host/api/...", "waymark/host/config/...", "waymark/host/builtin/...", "waymark/host/plugin/...",
+			"waymark/agent/server/...", "waymark/agentapi/status", "waymark/host/config/...", "waymark/host/builtin/...", "waymark/host/plugin/...",
 			"waymark/host/why/...", "waymark/host/sources/...", "waymark/host/metrics/...", "waymark/host/crashlog/...",
 			"waymark/host/coverage/...", "waymark/host/applicability/...", "waymark/host/codingagents/...",
 		}},
-		{"what the services share", []string{"waymark/workspace", "waymark/workspace/access", "waymark/workspace/launch/...", "waymark/workspace/output"}},
+		{"what the services share", []string{"waymark/workspace/access", "waymark/workspace/launch/...", "waymark/workspace/output"}},
 		{"supervisor", []string{"waymark/workspace/supervisor/..."}},
 		{"engine, services and hub", []string{"waymark/host/...", "waymark/hub/...",
-			"waymark/workspace/process/...", "waymark/workspace/files/...", "waymark/workspace/git/...", "waymark/workspace/client/...",
-			"waymark/workspace/mcp/...", "waymark/workspace/mcpserver/...", "waymark/workspace/remote"}},
+			"waymark/workspace/process/...", "waymark/workspace/files/...", "waymark/workspace/git/...", "waymark/agentapi/client/...",
+			"waymark/workspace/mcp/...", "waymark/workspace/mcpserver/...", "waymark/agent/hubcalls"}},
 		{"mains, tools and tests", []string{"waymark/cmd/...", "waymark/internal/tools/...", "waymark/test/..."}},
 	}
 }
@@ -82,33 +82,34 @@ func rules() []Rule {
 		},
 		{
 			// What Prometheus can tell of databases comes with its client.
-			From: []string{"waymark/host/..."}, Except: []string{"waymark/host/metrics"},
+			From: []string{"waymark/host/...", "waymark/agent/server/..."}, Except: []string{"waymark/host/metrics"},
 			To: append([]string{"waymark/hub/..."}, databases...), Deep: true,
+			Allow:  []string{"database/sql/driver"}, // an interface, which github.com/google/uuid implements
 			Reason: "the engine keeps no database: agents without an embedded hub stay small",
 		},
 		{
-			From: []string{"waymark/host/api/...", "waymark/workspace/client/...", "waymark/host/why/...", "waymark/host/coverage/...", "waymark/host/applicability/...", "waymark/host/codingagents/...", "waymark/host/sources/..."},
+			From: []string{"waymark/agent/server/...", "waymark/agentapi/client/...", "waymark/host/why/...", "waymark/host/coverage/...", "waymark/host/applicability/...", "waymark/host/codingagents/...", "waymark/host/sources/..."},
 			To:   append([]string{"waymark/host/resolve/...", "waymark/host/watch/..."}, sandboxes...), Deep: true,
 			Reason: "a client of the local API needs neither a sandbox nor a watcher",
 		},
 		{
 			From:   []string{"waymark/host/plugin/..."},
-			To:     []string{"waymark/host/watch/...", "waymark/host/push/...", "waymark/host/api/...", "waymark/host/why/..."},
+			To:     []string{"waymark/host/watch/...", "waymark/host/push/...", "waymark/agent/server/...", "waymark/host/why/..."},
 			Reason: "the catalog hands out modules; watching their files, and what becomes of finds, is the host's",
 		},
 		{
-			From: []string{"waymark/workspace/..."}, Except: []string{"waymark/workspace/client/...", "waymark/workspace/mcpserver/..."},
+			From: []string{"waymark/workspace/..."}, Except: []string{"waymark/workspace/mcpserver/..."},
 			To:     []string{"waymark/host/...", "waymark/hub/..."},
 			Allow:  []string{"waymark/host/vfs"},
 			Reason: "host reads, workspace acts: what they share is how files are guarded",
 		},
 		{
 			From: []string{"waymark/workspace/mcpserver/..."}, To: []string{"waymark/host/...", "waymark/hub/...", "waymark/workspace/..."},
-			Allow:  []string{"waymark/host/api/types", "waymark/workspace", "waymark/workspace/client", "waymark/workspace/mcpserver/..."},
+			Allow:  []string{"waymark/agentapi/status", "waymark/agentapi", "waymark/agentapi/client", "waymark/workspace/mcpserver/..."},
 			Reason: "our own MCP server is a client of the agent, and no second one",
 		},
 		{
-			From: []string{"waymark/host/..."}, To: []string{"waymark/workspace/..."}, Deep: true,
+			From: []string{"waymark/host/...", "waymark/agent/server/..."}, To: []string{"waymark/workspace/..."}, Deep: true,
 			Reason: "nothing in host starts a process or writes a file of the workspace",
 		},
 		{
@@ -169,12 +170,17 @@ func rules() []Rule {
 		},
 		{
 			// It dials a WebSocket, for the git watch.
-			From: []string{"waymark/workspace/client/..."}, Except: []string{"*test"},
+			From: []string{"waymark/agentapi/client/..."}, Except: []string{"*test"},
 			To: append([]string{
-				"waymark/internal/httpapi", "waymark/host/api", "waymark/workspace/process/...", "waymark/workspace/git/...", "waymark/workspace/launch/...",
+				"waymark/internal/httpapi", "waymark/agent/server", "waymark/workspace/process/...", "waymark/workspace/git/...", "waymark/workspace/launch/...",
 			}, databases...), Deep: true,
 			Allow:  []string{"database/sql/driver"}, // an interface, which github.com/google/uuid implements
 			Reason: "a client of the agent brings no server along",
+		},
+		{
+			From: []string{"waymark/agentapi"}, To: []string{"waymark/..."},
+			Allow:  []string{"waymark/snapshot"},
+			Reason: "both ends of the services' API share its types, so they bring neither end along",
 		},
 		{
 			From: []string{"waymark/hub/api"}, To: []string{"waymark/..."},
@@ -186,8 +192,8 @@ func rules() []Rule {
 			Reason: "nothing is built on a command",
 		},
 		{
-			From: all, Except: []string{"waymark/test/...", "*test", "waymark/workspace/client/fake"},
-			To:     []string{"waymark/test/...", "waymark/internal/tools/...", "testing", "*test", "waymark/workspace/client/fake"},
+			From: all, Except: []string{"waymark/test/...", "*test", "waymark/agentapi/client/fake"},
+			To:     []string{"waymark/test/...", "waymark/internal/tools/...", "testing", "*test", "waymark/agentapi/client/fake"},
 			Reason: "tools and test helpers are no part of the product",
 		},
 	}

@@ -9,7 +9,7 @@ import (
 	"testing"
 	"time"
 
-	"waymark/host/api/types"
+	"waymark/agentapi/status"
 	"waymark/host/push"
 	"waymark/test/process"
 	"waymark/test/randtest"
@@ -141,11 +141,11 @@ func TestNoHub(t *testing.T) {
 	w.put(filepath.Join(w.home.Dir, "token"), "wma_none")
 	w.url, w.token = "unix:"+filepath.Join(w.home.Dir, "hub.sock"), filepath.Join(w.home.Dir, "token")
 	agent := w.start()
-	w.await("that there is no hub", func(s *types.Status) bool {
+	w.await("that there is no hub", func(s *status.Status) bool {
 		return s.Version == 1 && s.Push.State == push.StateBackingOff && strings.Contains(s.Push.LastError, "hub.sock")
 	})
 	w.withHub() // which doesn't know the token
-	w.await("that the token is no good", func(s *types.Status) bool { return s.Push.State == push.StateUnauthorized })
+	w.await("that the token is no good", func(s *status.Status) bool { return s.Push.State == push.StateUnauthorized })
 	w.stop(agent)
 	agent = w.start()
 	w.settles(w.root)

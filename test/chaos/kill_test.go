@@ -7,7 +7,7 @@ import (
 	"testing"
 	"time"
 
-	"waymark/host/api/types"
+	"waymark/agentapi/status"
 	"waymark/host/push"
 	"waymark/hub/store"
 	"waymark/hub/store/sqlite"
@@ -72,7 +72,7 @@ func TestHubKilled(t *testing.T) {
 		h.Kill()
 		e.edit()
 		w.fresh(filepath.Join(w.root, "CLAUDE.md"), e.text("CLAUDE.md"))
-		w.await("that the hub is gone", func(s *types.Status) bool {
+		w.await("that the hub is gone", func(s *status.Status) bool {
 			return s.Push.LastError != "" && (s.Push.State == push.StateBackingOff || s.Push.State == push.StateConnecting)
 		})
 		h = w.startHub()
@@ -87,7 +87,7 @@ func TestHubKilled(t *testing.T) {
 	w.stop(agent)
 }
 
-func connected(s *types.Status) bool {
+func connected(s *status.Status) bool {
 	return s.Push.State == push.StateConnected && s.Push.LastError == "" && s.Push.LastAccepted != nil
 }
 

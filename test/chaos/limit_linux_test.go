@@ -10,7 +10,7 @@ import (
 	"syscall"
 	"testing"
 
-	"waymark/host/api/types"
+	"waymark/agentapi/status"
 	"waymark/test/contracts/vfstest"
 	"waymark/test/e2e"
 	"waymark/test/randtest"
@@ -33,7 +33,7 @@ func TestWatchLimit(t *testing.T) {
 	more := w.limited(3)
 	agent := w.startWith(e2e.AgentOptions{Command: more.wrap})
 	w.settles(w.root)
-	w.await("that it polls, and why", func(s *types.Status) bool {
+	w.await("that it polls, and why", func(s *status.Status) bool {
 		return s.Watch.Mode == "degraded" && strings.Contains(s.Watch.Error, "max_inotify_watches")
 	})
 	// The agent knows before the hub does.
@@ -43,7 +43,7 @@ func TestWatchLimit(t *testing.T) {
 	w.settles(w.root)
 
 	more.raise(10_000)
-	w.await("that it listens", func(s *types.Status) bool { return s.Watch.Mode == "notify" && s.Watch.Error == "" })
+	w.await("that it listens", func(s *status.Status) bool { return s.Watch.Mode == "notify" && s.Watch.Error == "" })
 	w.put(filepath.Join(w.root, "skills/x/SKILL.md"), "---\nname: x\n---\nseen by events\n")
 	w.settles(w.root)
 	w.stop(agent)

@@ -10,7 +10,7 @@ import (
 	"testing"
 	"time"
 
-	"waymark/host/api/types"
+	"waymark/agentapi/status"
 	"waymark/test/e2e"
 	"waymark/test/process"
 )
@@ -136,7 +136,7 @@ func (w *world) run(home e2e.Home, args ...string) ([]byte, error) {
 }
 
 // await asks `agent status` until it says what it should.
-func (w *world) await(what string, ok func(*types.Status) bool) {
+func (w *world) await(what string, ok func(*status.Status) bool) {
 	w.t.Helper()
 	ctx, cancel := context.WithTimeout(w.ctx, timeout)
 	defer cancel()
@@ -144,7 +144,7 @@ func (w *world) await(what string, ok func(*types.Status) bool) {
 	var err error
 	for {
 		if out, err = w.run(w.home, "status", "--json"); err == nil {
-			var s types.Status
+			var s status.Status
 			if err := json.Unmarshal(out, &s); err != nil {
 				w.t.Fatalf("%v: %s", err, out)
 			}

@@ -9,10 +9,10 @@ import (
 	"testing"
 	"time"
 
+	"waymark/agentapi"
+	"waymark/agentapi/client"
 	"waymark/test/built"
 	"waymark/test/process"
-	"waymark/workspace"
-	"waymark/workspace/client"
 )
 
 // TestActing: a chat runs commands in the workspace and calls a tool of an MCP server behind
@@ -20,7 +20,7 @@ import (
 // that names, and nothing else.
 func TestActing(t *testing.T) {
 	all := []string{"processes", "files", "mcp"}
-	w := newWorld(t, workspace.NewToken{Scopes: all})
+	w := newWorld(t, agentapi.NewToken{Scopes: all})
 	w.must(built.Programs(w.ctx, w.dir, false, "waymark/test/mcpserver/mcpserver"))
 	w.write(".mcp.json", fmt.Sprintf(`{"mcpServers": {"hello": {"command": %q}}}`, filepath.Join(w.dir, "mcpserver")))
 	control, err := w.home.ControlToken()
@@ -59,7 +59,7 @@ func TestActing(t *testing.T) {
 	longOf(c)
 	c.wants(`call hello__nothing {}`, "was not called")
 
-	made, err := owner.CreateToken(w.ctx, workspace.NewToken{Scopes: all, Hub: &workspace.Capability{Tools: []string{"hello__echo", "hello__long"}}})
+	made, err := owner.CreateToken(w.ctx, agentapi.NewToken{Scopes: all, Hub: &agentapi.Capability{Tools: []string{"hello__echo", "hello__long"}}})
 	w.must(err)
 	w.capacity = w.secret("narrow", made.Secret)
 	narrow := w.startChat()
@@ -82,7 +82,7 @@ func approve(w *world, owner client.Client, name string) {
 	for {
 		detail, err := owner.MCPServer(w.ctx, name)
 		if err == nil {
-			err = owner.ApproveMCPServer(w.ctx, name, workspace.ApproveMCPServer{Definition: detail.Definition, Local: detail.Local, Held: detail.HeldDigest})
+			err = owner.ApproveMCPServer(w.ctx, name, agentapi.ApproveMCPServer{Definition: detail.Definition, Local: detail.Local, Held: detail.HeldDigest})
 		}
 		if err == nil {
 			return

@@ -14,15 +14,15 @@ import (
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
-	"waymark/workspace"
-	"waymark/workspace/client"
+	"waymark/agentapi"
+	"waymark/agentapi/client"
 	"waymark/workspace/mcpserver/tools"
 )
 
 // BenchmarkCall calls read_file over MCP, through the hub and at a server of MCP beside
 // the agent, each one after another and four at a time.
 func BenchmarkCall(b *testing.B) {
-	w := newWorld(b, workspace.NewToken{})
+	w := newWorld(b, agentapi.NewToken{})
 	read := func(path string) string {
 		data, err := os.ReadFile(path)
 		w.must(err)

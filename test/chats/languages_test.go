@@ -14,10 +14,10 @@ import (
 	"testing"
 	"time"
 
+	"waymark/agentapi"
+	"waymark/agentapi/client"
 	"waymark/test/built"
 	"waymark/test/process"
-	"waymark/workspace"
-	"waymark/workspace/client"
 )
 
 // page is where the programs stand that TestLanguages runs.
@@ -30,8 +30,8 @@ func TestLanguages(t *testing.T) {
 	if testing.Short() {
 		t.Skip("they need npm, Python and modules of their own")
 	}
-	w := newWorld(t, workspace.NewToken{})
-	made, err := client.New(w.home.Socket(), client.Options{Token: must(w.home.ControlToken())}).CreateToken(w.ctx, workspace.NewToken{Scopes: []string{"processes"}})
+	w := newWorld(t, agentapi.NewToken{})
+	made, err := client.New(w.home.Socket(), client.Options{Token: must(w.home.ControlToken())}).CreateToken(w.ctx, agentapi.NewToken{Scopes: []string{"processes"}})
 	w.must(err)
 	reader := strings.TrimSpace(string(must(os.ReadFile(w.reader))))
 	env := append(os.Environ(), "WAYMARK_HUB=http://"+w.web, "WAYMARK_HUB_TOKEN="+reader,

@@ -10,15 +10,15 @@ import (
 	"testing"
 	"time"
 
+	"waymark/agentapi"
 	hubclient "waymark/hub/client"
 	"waymark/test/process"
-	"waymark/workspace"
 )
 
 // TestSkillFiles: a pin keeps which files a skill has; a chat reads them in the workspace as
 // long as they are what was pinned, and is told when they aren't.
 func TestSkillFiles(t *testing.T) {
-	w := newWorld(t, workspace.NewToken{})
+	w := newWorld(t, agentapi.NewToken{})
 	capability, err := os.ReadFile(w.capacity)
 	w.must(err)
 	token, err := os.ReadFile(w.reader)

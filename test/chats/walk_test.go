@@ -16,12 +16,12 @@ import (
 	"testing"
 	"time"
 
+	"waymark/agentapi"
+	"waymark/agentapi/client"
 	"waymark/internal/credential"
 	"waymark/test/built"
 	"waymark/test/e2e"
 	"waymark/test/process"
-	"waymark/workspace"
-	"waymark/workspace/client"
 )
 
 // timeout bounds what takes a moment.
@@ -43,7 +43,7 @@ type world struct {
 }
 
 // newWorld builds the programs and starts them.
-func newWorld(t testing.TB, want workspace.NewToken) *world {
+func newWorld(t testing.TB, want agentapi.NewToken) *world {
 	t.Helper()
 	dir, err := os.MkdirTemp("", "wm") // a short path, for sockets
 	if err != nil {
@@ -75,7 +75,7 @@ func newWorld(t testing.TB, want workspace.NewToken) *world {
 	})
 	control, err := w.home.ControlToken()
 	w.must(err)
-	want.Hub = &workspace.Capability{}
+	want.Hub = &agentapi.Capability{}
 	made, err := client.New(w.home.Socket(), client.Options{Token: control}).CreateToken(ctx, want)
 	w.must(err)
 	w.capacity = w.secret("capability", made.Secret)
@@ -207,7 +207,7 @@ func (c *chat) wants(command string, texts ...string) {
 // tools in the workspace, is told that this drifts, moves, and goes on, whatever is
 // started anew in between.
 func TestWalk(t *testing.T) {
-	w := newWorld(t, workspace.NewToken{Scopes: []string{"files"}})
+	w := newWorld(t, agentapi.NewToken{Scopes: []string{"files"}})
 	c := w.startChat()
 	c.wants("prompt", "use tabs", "deploy")
 	c.wants("read skill://deploy/SKILL.md", "Push, then wait.")

@@ -1,4 +1,4 @@
-// Package codingagents compares what `agent context` says of coding agents with what these
+// Package clients compares what `agent context` says of coding agents with what these
 // programs do, in a version that is pinned in testdata/npm.
 //
 // Each tree is a workspace; for each, a client is started in a directory of it with a

@@ -8,9 +8,9 @@ import (
 	"testing"
 	"time"
 
+	"waymark/agentapi/client"
 	"waymark/test/contracts/clienttest"
 	"waymark/test/e2e"
-	"waymark/workspace/client"
 )
 
 // timeout bounds what takes a moment.

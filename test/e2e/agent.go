@@ -4,8 +4,8 @@ import (
 	"context"
 	"os/exec"
 
+	"waymark/agentapi/client"
 	"waymark/test/process"
-	"waymark/workspace/client"
 )
 
 // AgentOptions say how to run an agent.

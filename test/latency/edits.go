@@ -10,11 +10,11 @@ import (
 	"slices"
 	"time"
 
+	"waymark/agentapi"
+	"waymark/agentapi/client"
 	"waymark/snapshot"
 	"waymark/test/e2e"
 	"waymark/test/process"
-	"waymark/workspace"
-	"waymark/workspace/client"
 )
 
 const (
@@ -297,8 +297,8 @@ func (c *chat) edit(ctx context.Context) ([]byte, time.Time, error) {
 	after := fmt.Sprintf("Edit %d.", c.site.edit)
 	c.text = bytes.Replace(c.text, []byte(before), []byte(after), 1)
 	begun := time.Now()
-	_, err := c.client.EditFiles(ctx, workspace.EditFiles{Files: []workspace.FileEdits{
-		{Path: filepath.Join(c.root, e2e.SkillFile(0)), Edits: []workspace.Edit{{Search: before, Replace: after}}},
+	_, err := c.client.EditFiles(ctx, agentapi.EditFiles{Files: []agentapi.FileEdits{
+		{Path: filepath.Join(c.root, e2e.SkillFile(0)), Edits: []agentapi.Edit{{Search: before, Replace: after}}},
 	}})
 	return c.text, begun, err
 }

@@ -14,9 +14,9 @@ import (
 
 	"github.com/google/uuid"
 
+	"waymark/agentapi"
+	"waymark/agentapi/client"
 	"waymark/test/process"
-	"waymark/workspace"
-	"waymark/workspace/client"
 	"waymark/workspace/mcp/session"
 )
 
@@ -251,7 +251,7 @@ func (w *world) tenChats(t testing.TB, more func() bool) (most int) {
 	t.Helper()
 	chats := make([]client.Client, 10)
 	for i := range chats {
-		chats[i] = w.client.For(workspace.Caller{Chat: uuid.New()})
+		chats[i] = w.client.For(agentapi.Caller{Chat: uuid.New()})
 	}
 	for more() {
 		var all sync.WaitGroup
@@ -259,7 +259,7 @@ func (w *world) tenChats(t testing.TB, more func() bool) (most int) {
 			all.Go(func() {
 				ctx, cancel := context.WithTimeout(w.ctx, timeout)
 				defer cancel()
-				if _, err := c.CallMCPTool(ctx, workspace.CallMCPTool{ToolName: "s__echo"}, nil); err != nil {
+				if _, err := c.CallMCPTool(ctx, agentapi.CallMCPTool{ToolName: "s__echo"}, nil); err != nil {
 					t.Errorf("call: %v", err)
 				}
 			})

@@ -9,11 +9,11 @@ import (
 	"testing"
 	"time"
 
+	"waymark/agentapi"
+	"waymark/agentapi/client"
 	"waymark/snapshot"
 	"waymark/test/process"
 	"waymark/test/randtest"
-	"waymark/workspace"
-	"waymark/workspace/client"
 )
 
 // early is what changes between two agents of a workspace.
@@ -130,7 +130,7 @@ func (w *world) next(random *rand.Rand, usual config, e *early) {
 }
 
 // wrong says what must not be in an answer; empty for nothing.
-func wrong(list *workspace.MCPTools, want map[string][]snapshot.Outcome) string {
+func wrong(list *agentapi.MCPTools, want map[string][]snapshot.Outcome) string {
 	tools := map[string]int{}
 	for _, tool := range list.Tools {
 		if tools[tool.ServerName]++; !slices.Equal(want[tool.ServerName], works) {

@@ -14,8 +14,8 @@ import (
 	"github.com/google/uuid"
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
-	"waymark/workspace"
-	"waymark/workspace/client"
+	"waymark/agentapi"
+	"waymark/agentapi/client"
 )
 
 // showing is a client of the agent's address that shows a token, and says for which chat.
@@ -31,7 +31,7 @@ func (s showing) RoundTrip(r *http.Request) (*http.Response, error) {
 		r.Header.Set("Authorization", "Bearer "+s.token)
 	}
 	if s.chat != "" {
-		r.Header.Set(workspace.HeaderChat, s.chat)
+		r.Header.Set(agentapi.HeaderChat, s.chat)
 	}
 	return s.RoundTripper.RoundTrip(r)
 }
@@ -62,7 +62,7 @@ func (w *world) mcpOver(transport http.RoundTripper, base, version string, told 
 		ResourceListChangedHandler: func(context.Context, *mcp.ResourceListChangedRequest) { tell("resources") },
 	})
 	s, err := c.Connect(w.ctx, &mcp.StreamableClientTransport{
-		Endpoint: base + workspace.PathMCP, HTTPClient: &http.Client{Transport: transport}, MaxRetries: -1,
+		Endpoint: base + agentapi.PathMCP, HTTPClient: &http.Client{Transport: transport}, MaxRetries: -1,
 	}, &mcp.ClientSessionOptions{ProtocolVersion: version})
 	if err == nil {
 		w.t.Cleanup(func() { _ = s.Close() })
@@ -197,7 +197,7 @@ func TestEndpoint(t *testing.T) {
 	}
 
 	// A session is there for its token alone, and for no web page.
-	url := base + workspace.PathMCP
+	url := base + agentapi.PathMCP
 	ping := `{"jsonrpc":"2.0","id":1,"method":"ping"}`
 	mine := []string{"Mcp-Session-Id", one.ID(), "Mcp-Protocol-Version", withSessions}
 	for _, c := range []struct {
@@ -224,7 +224,7 @@ func TestEndpoint(t *testing.T) {
 // fencedEndpoint: a fence holds there, and what was connected ends with its token.
 func (w *world) fencedEndpoint(socket http.RoundTripper, base string) {
 	w.t.Helper()
-	made, err := w.client.CreateToken(w.ctx, workspace.NewToken{Plan: filepath.Join(w.root, "PLAN.md")})
+	made, err := w.client.CreateToken(w.ctx, agentapi.NewToken{Plan: filepath.Join(w.root, "PLAN.md")})
 	w.must(err)
 	s, err := w.mcpOver(showing{socket, made.Secret, ""}, base, withSessions, nil)
 	w.must(err)
@@ -285,7 +285,7 @@ func TestEndpointTCP(t *testing.T) {
 		"another name": {http.StatusMisdirectedRequest, []string{"Authorization", "Bearer " + listen, "Host", "evil.example"}},
 		"no services":  {http.StatusForbidden, []string{"Authorization", "Bearer " + control}},
 	} {
-		if got := w.status(transport, http.MethodPost, base+workspace.PathMCP, hello, c.header...); got != c.want {
+		if got := w.status(transport, http.MethodPost, base+agentapi.PathMCP, hello, c.header...); got != c.want {
 			t.Errorf("%s: %d, want %d", what, got, c.want)
 		}
 	}

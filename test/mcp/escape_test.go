@@ -11,8 +11,8 @@ import (
 	"sync/atomic"
 	"testing"
 
+	"waymark/agentapi"
 	"waymark/test/mcp/hostile"
-	"waymark/workspace"
 	"waymark/workspace/launch"
 )
 
@@ -214,10 +214,10 @@ func TestEscapeWidened(t *testing.T) {
 	w.configure(config{"wide": w.hostileEntry("tries"), "narrow": w.hostileEntry("tries")})
 	w.start()
 	w.listed("wide", "narrow")
-	w.approveWith(workspace.MCPWidening{
+	w.approveWith(agentapi.MCPWidening{
 		Read: []string{filepath.Join(w.home.User(), "data")}, Write: []string{"out"}, Env: []string{"GIVEN"}, Unix: true,
 	}, "wide")
-	w.approveWith(workspace.MCPWidening{Ports: []uint16{}}, "narrow")
+	w.approveWith(agentapi.MCPWidening{Ports: []uint16{}}, "narrow")
 	want := []struct {
 		server string
 		hostile.Attempt

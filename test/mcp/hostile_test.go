@@ -15,11 +15,11 @@ import (
 	"time"
 	"unicode/utf8"
 
+	"waymark/agentapi"
+	"waymark/agentapi/client"
 	"waymark/internal/text"
 	"waymark/snapshot"
 	"waymark/test/mcp/hostile"
-	"waymark/workspace"
-	"waymark/workspace/client"
 )
 
 // quick are times that let what hangs be over soon. What works gets another
@@ -230,7 +230,7 @@ func (w *world) in(t testing.TB) *world {
 
 // shown requires that what is shown of a server is text of a bounded length, and
 // that a failed one says why.
-func shown(t *testing.T, d *workspace.MCPServerDetail) {
+func shown(t *testing.T, d *agentapi.MCPServerDetail) {
 	t.Helper()
 	all, err := json.Marshal(d)
 	if err != nil {
@@ -393,7 +393,7 @@ func turned(f *fleet, name string) {
 	f.put(filepath.Join(f.root, hostile.TurnFile), "now")
 	_, err = f.call(name+"__turn", "{}")
 	f.must(err)
-	var d *workspace.MCPServerDetail
+	var d *agentapi.MCPServerDetail
 	f.await("that the changed tool is held back", func() (any, bool) {
 		d, err = f.client.MCPServer(f.ctx, name)
 		f.must(err)
@@ -407,7 +407,7 @@ func turned(f *fleet, name string) {
 			f.t.Errorf("the changed tool is listed: %v", tool)
 		}
 	}
-	if i := slices.IndexFunc(d.Held, func(h workspace.MCPHeldTool) bool { return strings.HasSuffix(h.Name, "pay") }); i < 0 || !strings.Contains(d.Held[i].Diff, "id_ed25519") {
+	if i := slices.IndexFunc(d.Held, func(h agentapi.MCPHeldTool) bool { return strings.HasSuffix(h.Name, "pay") }); i < 0 || !strings.Contains(d.Held[i].Diff, "id_ed25519") {
 		f.t.Errorf("what is held back is %+v", d.Held)
 	}
 	f.approve(name)
@@ -491,7 +491,7 @@ func escapedResult(f *fleet, name string) {
 func progressed(f *fleet, name string) {
 	f.t.Helper()
 	notes := 0
-	r, err := f.client.CallMCPTool(f.ctx, workspace.CallMCPTool{ToolName: name + "__do"}, func(workspace.MCPProgress) { notes++ })
+	r, err := f.client.CallMCPTool(f.ctx, agentapi.CallMCPTool{ToolName: name + "__do"}, func(agentapi.MCPProgress) { notes++ })
 	if err != nil || say(r) != "done" {
 		f.t.Errorf("%v, %v", r, err)
 	}

@@ -6,10 +6,10 @@ import (
 	"testing"
 	"time"
 
+	"waymark/agentapi/client"
 	"waymark/snapshot"
 	"waymark/test/process"
 	"waymark/test/randtest"
-	"waymark/workspace/client"
 )
 
 // tenServers are well-behaved ones and such as don't want to end.

@@ -17,9 +17,9 @@ import (
 	"testing"
 	"time"
 
+	"waymark/agentapi"
+	"waymark/agentapi/client"
 	"waymark/test/process"
-	"waymark/workspace"
-	"waymark/workspace/client"
 )
 
 // module is the program of a package from npm.
@@ -44,13 +44,13 @@ func (w *world) chat(server string) *chat {
 }
 
 // does requires that a tool answers, with a text in it.
-func (c *chat) does(tool, arguments, want string) *workspace.MCPToolResult {
+func (c *chat) does(tool, arguments, want string) *agentapi.MCPToolResult {
 	c.t.Helper()
 	c.called[tool] = true
 	r, err := c.call(c.server+"__"+tool, arguments)
 	if err != nil {
 		c.t.Errorf("%s: %v", tool, err)
-		return &workspace.MCPToolResult{}
+		return &agentapi.MCPToolResult{}
 	}
 	if r.IsError || !strings.Contains(say(r)+string(r.Structured), want) {
 		text, _ := json.Marshal(r)
@@ -95,8 +95,8 @@ func TestServersFromNPM(t *testing.T) {
 	w.start()
 	w.listed("everything", "files", "memory", "http")
 	w.approve("http")
-	w.approveWith(workspace.MCPWidening{Read: []string{modules}}, "everything")
-	w.approveWith(workspace.MCPWidening{Read: []string{modules}, Write: []string{"files", w.kept()}}, "files", "memory")
+	w.approveWith(agentapi.MCPWidening{Read: []string{modules}}, "everything")
+	w.approveWith(agentapi.MCPWidening{Read: []string{modules}, Write: []string{"files", w.kept()}}, "files", "memory")
 	for _, name := range []string{"everything", "http"} {
 		t.Run(name, func(t *testing.T) { w.in(t).chat(name).everything() })
 	}
@@ -200,9 +200,9 @@ func (c *chat) everything() {
 }
 
 // image requires that a result has a picture.
-func (c *chat) image(r *workspace.MCPToolResult) {
+func (c *chat) image(r *agentapi.MCPToolResult) {
 	c.t.Helper()
-	i := slices.IndexFunc(r.Content, func(p workspace.MCPContent) bool { return p.Type == "image" })
+	i := slices.IndexFunc(r.Content, func(p agentapi.MCPContent) bool { return p.Type == "image" })
 	if i < 0 {
 		c.t.Errorf("there is no image in %+v", r.Content)
 		return
@@ -218,7 +218,7 @@ func (c *chat) image(r *workspace.MCPToolResult) {
 func (c *chat) resources() {
 	c.t.Helper()
 	kinds := map[string]int{}
-	count := func(r *workspace.MCPToolResult) {
+	count := func(r *agentapi.MCPToolResult) {
 		for _, p := range r.Content {
 			if p.URI != "" {
 				kinds[p.Type]++
@@ -240,8 +240,8 @@ func (c *chat) progress() {
 	const tool = "trigger-long-running-operation"
 	c.called[tool] = true
 	var notes []float64
-	r, err := c.client.CallMCPTool(c.ctx, workspace.CallMCPTool{ToolName: c.server + "__" + tool, Arguments: json.RawMessage(`{"duration":0.4,"steps":4}`)},
-		func(p workspace.MCPProgress) { notes = append(notes, p.Progress) })
+	r, err := c.client.CallMCPTool(c.ctx, agentapi.CallMCPTool{ToolName: c.server + "__" + tool, Arguments: json.RawMessage(`{"duration":0.4,"steps":4}`)},
+		func(p agentapi.MCPProgress) { notes = append(notes, p.Progress) })
 	if err != nil || r.IsError || !slices.Equal(notes, []float64{1, 2, 3, 4}) {
 		c.t.Errorf("%v, %v, notes: %v", r, err, notes)
 	}
@@ -253,8 +253,8 @@ func (c *chat) cancel() {
 	ctx, cancel := context.WithCancel(c.ctx)
 	defer cancel()
 	begun := time.Now()
-	_, err := c.client.CallMCPTool(ctx, workspace.CallMCPTool{ToolName: c.server + "__trigger-long-running-operation", Arguments: json.RawMessage(`{"duration":600,"steps":1200}`)},
-		func(workspace.MCPProgress) { cancel() })
+	_, err := c.client.CallMCPTool(ctx, agentapi.CallMCPTool{ToolName: c.server + "__trigger-long-running-operation", Arguments: json.RawMessage(`{"duration":600,"steps":1200}`)},
+		func(agentapi.MCPProgress) { cancel() })
 	if err == nil || c.ctx.Err() != nil {
 		c.t.Errorf("a canceled call: %v", err)
 	}

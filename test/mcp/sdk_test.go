@@ -8,9 +8,9 @@ import (
 	"strings"
 	"testing"
 
+	"waymark/agentapi"
+	"waymark/agentapi/client"
 	"waymark/test/built"
-	"waymark/workspace"
-	"waymark/workspace/client"
 )
 
 // examples are the SDK's own that are servers over stdio or HTTP: of the version in
@@ -69,7 +69,7 @@ func TestServersOfTheSDK(t *testing.T) {
 	for name := range calls {
 		w.listed(name)
 		if name == "memory" {
-			w.approveWith(workspace.MCPWidening{Write: []string{filepath.Join(w.home.Dir, "kept")}}, name)
+			w.approveWith(agentapi.MCPWidening{Write: []string{filepath.Join(w.home.Dir, "kept")}}, name)
 		} else {
 			w.approve(name)
 		}

@@ -17,10 +17,10 @@ import (
 	"strings"
 	"testing"
 
+	"waymark/agentapi"
+	"waymark/agentapi/client"
 	"waymark/test/mcp/hostile"
 	"waymark/test/randtest"
-	"waymark/workspace"
-	"waymark/workspace/client"
 )
 
 // secrets makes values as credentials are: of letters and digits, or of characters
@@ -167,8 +167,8 @@ func (s *seen) calls(w *world, name string) {
 			continue
 		}
 		for _, arguments := range []string{"{}", `{"how":"error"}`} {
-			call := workspace.CallMCPTool{ToolName: tool.Name, Arguments: json.RawMessage(arguments)}
-			r, err := w.client.CallMCPTool(w.ctx, call, func(p workspace.MCPProgress) { s.in(name+"'s progress", fmt.Append(nil, p)) })
+			call := agentapi.CallMCPTool{ToolName: tool.Name, Arguments: json.RawMessage(arguments)}
+			r, err := w.client.CallMCPTool(w.ctx, call, func(p agentapi.MCPProgress) { s.in(name+"'s progress", fmt.Append(nil, p)) })
 			text, _ := json.Marshal(r)
 			s.in(name+"'s result", text)
 			if r != nil {

@@ -11,10 +11,10 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"waymark/agentapi"
 	"waymark/snapshot"
 	"waymark/test/process"
 	"waymark/test/randtest"
-	"waymark/workspace"
 )
 
 // swapped is a server that somebody changes, and changes back, between the moment in
@@ -121,7 +121,7 @@ func (s *swapped) mapping() {
 
 // status is how the server is doing. Unlike what is shown of one server, it has nothing
 // looked at.
-func (s *swapped) status() workspace.MCPServer {
+func (s *swapped) status() agentapi.MCPServer {
 	list, err := s.client.MCPServers(s.ctx, "s", 0)
 	s.must(err)
 	return list.Servers[0]

@@ -9,8 +9,8 @@ import (
 	"strings"
 	"testing"
 
+	"waymark/agentapi"
 	"waymark/snapshot"
-	"waymark/workspace"
 )
 
 // scripts is a world with servers that are scripts, each of which leaves a file
@@ -53,7 +53,7 @@ func (s *scripts) yes(version string) {
 	if s.ran(version) {
 		s.t.Fatalf("%s has run before it was approved", version)
 	}
-	s.approveWith(workspace.MCPWidening{Write: []string{s.marks}, Read: []string{s.servers}}, "s")
+	s.approveWith(agentapi.MCPWidening{Write: []string{s.marks}, Read: []string{s.servers}}, "s")
 	s.becomes("s", works...)
 	s.echoes("s")
 	if !s.ran(version) {

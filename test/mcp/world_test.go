@@ -18,11 +18,11 @@ import (
 	"testing"
 	"time"
 
+	"waymark/agentapi"
+	"waymark/agentapi/client"
 	"waymark/snapshot"
 	"waymark/test/e2e"
 	"waymark/test/process"
-	"waymark/workspace"
-	"waymark/workspace/client"
 )
 
 // world is a workspace with an agent.
@@ -221,11 +221,11 @@ func (w *world) await(what string, is func() (any, bool)) {
 // approve approves servers as they are, all at once.
 func (w *world) approve(names ...string) {
 	w.t.Helper()
-	w.approveWith(workspace.MCPWidening{}, names...)
+	w.approveWith(agentapi.MCPWidening{}, names...)
 }
 
 // approveWith approves servers and widens what they may do.
-func (w *world) approveWith(more workspace.MCPWidening, names ...string) {
+func (w *world) approveWith(more agentapi.MCPWidening, names ...string) {
 	w.t.Helper()
 	var all sync.WaitGroup
 	errs := make([]error, len(names))
@@ -233,7 +233,7 @@ func (w *world) approveWith(more workspace.MCPWidening, names ...string) {
 		all.Go(func() {
 			detail, err := w.client.MCPServer(w.ctx, name)
 			if err == nil {
-				a := workspace.ApproveMCPServer{Definition: detail.Definition, Local: detail.Local, Held: detail.HeldDigest, MCPWidening: more}
+				a := agentapi.ApproveMCPServer{Definition: detail.Definition, Local: detail.Local, Held: detail.HeldDigest, MCPWidening: more}
 				err = w.client.ApproveMCPServer(w.ctx, name, a)
 			}
 			if err != nil {
@@ -267,9 +267,9 @@ func (w *world) listed(names ...string) {
 }
 
 // becomes waits until a server has one of some outcomes.
-func (w *world) becomes(name string, outcomes ...snapshot.Outcome) *workspace.MCPServerDetail {
+func (w *world) becomes(name string, outcomes ...snapshot.Outcome) *agentapi.MCPServerDetail {
 	w.t.Helper()
-	var detail *workspace.MCPServerDetail
+	var detail *agentapi.MCPServerDetail
 	w.await(fmt.Sprintf("that %s is %v", name, outcomes), func() (any, bool) {
 		var err error
 		if detail, err = w.client.MCPServer(w.ctx, name); err != nil {
@@ -289,10 +289,10 @@ func (w *world) becomes(name string, outcomes ...snapshot.Outcome) *workspace.MC
 var works = []snapshot.Outcome{snapshot.OutcomeConnected, snapshot.OutcomeCached}
 
 // call calls a tool.
-func (w *world) call(name, arguments string) (*workspace.MCPToolResult, error) {
+func (w *world) call(name, arguments string) (*agentapi.MCPToolResult, error) {
 	ctx, cancel := context.WithTimeout(w.ctx, timeout)
 	defer cancel()
-	return w.client.CallMCPTool(ctx, workspace.CallMCPTool{ToolName: name, Arguments: json.RawMessage(arguments)}, nil)
+	return w.client.CallMCPTool(ctx, agentapi.CallMCPTool{ToolName: name, Arguments: json.RawMessage(arguments)}, nil)
 }
 
 // echoes requires that a server's tool echo works. One that a call has ended is
@@ -309,7 +309,7 @@ func (w *world) echoes(server string) {
 }
 
 // say is what a result says.
-func say(r *workspace.MCPToolResult) string {
+func say(r *agentapi.MCPToolResult) string {
 	var b strings.Builder
 	for _, c := range r.Content {
 		b.WriteString(c.Text)

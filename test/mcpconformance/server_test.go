@@ -11,10 +11,10 @@ import (
 	"testing"
 
 	"waymark/abi"
-	"waymark/host/api/apitest"
+	"waymark/agent/server/servertest"
+	agentclient "waymark/agentapi/client"
+	"waymark/agentapi/client/fake"
 	"waymark/snapshot"
-	agentclient "waymark/workspace/client"
-	"waymark/workspace/client/fake"
 	"waymark/workspace/mcpserver"
 	"waymark/workspace/mcpserver/tools"
 )
@@ -22,7 +22,7 @@ import (
 // serve starts Waymark's own server over HTTP, for an agent in memory with a skill.
 func serve(t *testing.T) (url string) {
 	t.Helper()
-	engine := &apitest.Backend{Skills: map[string]map[string]string{}}
+	engine := &servertest.Backend{Skills: map[string]map[string]string{}}
 	engine.Report.Roots = []string{"/workspace"}
 	const text = "---\nname: forms\ndescription: Fills in forms\nmetadata:\n  version: \"1\"\n---\nDo it.\n"
 	r := snapshot.Resource{Kind: abi.KindSkill, Source: "/workspace/skills/forms", Name: "forms", Description: "Fills in forms", Status: snapshot.StatusOK, Payload: []byte(text)}

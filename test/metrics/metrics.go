@@ -326,7 +326,7 @@ func markProduct(byPath map[string]*Package) {
 // import each other, but for a room's own packages.
 var height = map[string]int{
 	".": 0, "abi": 0, "snapshot": 1, "internal": 1, "sdk-guest": 1, "plugins": 2, "examples": 2, "wire": 2,
-	"host": 3, "hub": 3, "workspace": 4, "cmd": 5,
+	"host": 3, "hub": 3, "agentapi": 4, "workspace": 5, "agent": 6, "cmd": 7,
 }
 
 func upward(p *Package) []string {

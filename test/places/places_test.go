@@ -12,12 +12,12 @@ import (
 	"testing"
 	"time"
 
-	"waymark/host/api/types"
+	"waymark/agentapi"
+	"waymark/agentapi/client"
+	"waymark/agentapi/status"
 	"waymark/host/places"
 	"waymark/internal/reexec"
 	"waymark/test/e2e"
-	"waymark/workspace"
-	"waymark/workspace/client"
 	"waymark/workspace/launch"
 )
 
@@ -48,7 +48,7 @@ type world struct {
 	root    string
 	c       client.Client
 	targets map[string]string // files, with what they hold
-	own     []types.OwnPlace
+	own     []status.OwnPlace
 }
 
 func must(t testing.TB, err error) {
@@ -235,15 +235,15 @@ func (w *world) processes(path string) (n int) {
 	plan := filepath.Join(w.root, "plan.md")
 	w.put(plan, "plan")
 	until := time.Now().Add(time.Hour)
-	narrow, err := w.c.CreateToken(w.t.Context(), workspace.NewToken{Plan: plan, ExpiresAt: &until, Scopes: []string{"processes", "files"}})
+	narrow, err := w.c.CreateToken(w.t.Context(), agentapi.NewToken{Plan: plan, ExpiresAt: &until, Scopes: []string{"processes", "files"}})
 	must(w.t, err)
 	for profile, c := range map[string]client.Client{"secrets": w.c, "plan": client.New(w.socket(), client.Options{Token: narrow.Secret})} {
 		by := "a process of the profile " + profile
 		scratch := filepath.Join(w.root, "scratch-"+profile)
 		must(w.t, os.MkdirAll(scratch, 0o700))
-		started, err := c.StartProcess(w.t.Context(), workspace.StartProcess{Argv: []string{"sh", "-c", ways, "sh", path, filepath.Join(scratch, "x")}})
+		started, err := c.StartProcess(w.t.Context(), agentapi.StartProcess{Argv: []string{"sh", "-c", ways, "sh", path, filepath.Join(scratch, "x")}})
 		must(w.t, err)
-		output, err := c.ProcessOutput(w.t.Context(), started.ID, workspace.OutputOptions{Wait: true})
+		output, err := c.ProcessOutput(w.t.Context(), started.ID, agentapi.OutputOptions{Wait: true})
 		must(w.t, err)
 		w.silent(by, path, fmt.Sprint(output))
 		w.unchanged(by)
@@ -305,7 +305,7 @@ func (w *world) api(path string) (n int) {
 			_ = body.Close()
 			w.silent("read-file", name, string(text))
 		}
-		if lines, err := w.c.ReadFileLines(ctx, name, workspace.LineRange{}); err == nil {
+		if lines, err := w.c.ReadFileLines(ctx, name, agentapi.LineRange{}); err == nil {
 			w.silent("read-file-lines", name, lines.Content)
 		}
 		if name != hard { // which becomes a file of its own, and the place stays as it is
@@ -313,14 +313,14 @@ func (w *world) api(path string) (n int) {
 				w.t.Errorf("write-file: %s was written", name)
 			}
 		}
-		edited, err := w.c.EditFiles(ctx, workspace.EditFiles{IncludeDiff: true, Files: []workspace.FileEdits{{Path: name, Edits: []workspace.Edit{{Search: "e", Replace: "E", ReplaceAll: true}}}}})
+		edited, err := w.c.EditFiles(ctx, agentapi.EditFiles{IncludeDiff: true, Files: []agentapi.FileEdits{{Path: name, Edits: []agentapi.Edit{{Search: "e", Replace: "E", ReplaceAll: true}}}}})
 		if err == nil {
 			w.t.Errorf("edit-files: %s was written: %v", name, edited)
 		}
 		n += 4
 	}
 	for _, name := range []string{filepath.Dir(path), dir} {
-		list, err := w.c.ListDirectory(ctx, workspace.ListDirectory{Path: []string{name}, Relativity: "root"})
+		list, err := w.c.ListDirectory(ctx, agentapi.ListDirectory{Path: []string{name}, Relativity: "root"})
 		if place := w.place(path); err == nil && place != path { // a directory that holds a file's place may be listed
 			w.t.Errorf("list-directory: %s was listed: %v", name, list)
 		}
@@ -366,7 +366,7 @@ func (w *world) found() (n int) {
 		w.silent("a resolver", r.Source, fmt.Sprint(r))
 		n++
 	}
-	diffs, err := w.c.GitDiff(ctx, workspace.GitQuestion{})
+	diffs, err := w.c.GitDiff(ctx, agentapi.GitQuestion{})
 	must(w.t, err)
 	w.silent("git", w.root, fmt.Sprintf("%+v", diffs))
 	w.unchanged("resolvers and git")

@@ -19,11 +19,11 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"waymark/agentapi"
 	"waymark/internal/httpapi"
 	"waymark/internal/httpapi/problem"
 	"waymark/test/goisms"
 	"waymark/test/openapitest"
-	"waymark/workspace"
 	"waymark/workspace/access"
 )
 
@@ -40,7 +40,7 @@ func open(t *testing.T, dir string) *access.Tokens {
 }
 
 // mint makes a token that must be possible.
-func mint(t *testing.T, tokens *access.Tokens, by *access.Grant, want workspace.NewToken) (*workspace.MintedToken, *access.Grant) {
+func mint(t *testing.T, tokens *access.Tokens, by *access.Grant, want agentapi.NewToken) (*agentapi.MintedToken, *access.Grant) {
 	t.Helper()
 	made, err := tokens.Mint(t.Context(), by, true, want)
 	if err != nil {
@@ -76,36 +76,36 @@ func TestNarrower(t *testing.T) {
 	soon, later, past := time.Now().Add(time.Hour), time.Now().Add(2*time.Hour), time.Now().Add(-time.Second)
 	far := time.Now().Add(400 * 24 * time.Hour)
 	all := tokens.Authenticate(control)
-	_, narrow := mint(t, tokens, all, workspace.NewToken{
+	_, narrow := mint(t, tokens, all, agentapi.NewToken{
 		Scopes: []string{"files", "tokens"}, Plan: filepath.Join(root, "PLAN.md"), Secrets: []string{".env*"}, ExpiresAt: &soon,
 	})
-	_, every := mint(t, tokens, all, workspace.NewToken{Scopes: []string{"tokens"}, Secrets: []string{"*"}})
-	ended, gone := mint(t, tokens, all, workspace.NewToken{Scopes: []string{"tokens"}})
+	_, every := mint(t, tokens, all, agentapi.NewToken{Scopes: []string{"tokens"}, Secrets: []string{"*"}})
+	ended, gone := mint(t, tokens, all, agentapi.NewToken{Scopes: []string{"tokens"}})
 	if err := tokens.Revoke(t.Context(), all, ended.ID); err != nil {
 		t.Fatal(err)
 	}
 	for name, c := range map[string]struct {
 		by      *access.Grant
 		secrets bool
-		want    workspace.NewToken
+		want    agentapi.NewToken
 		err     error
 	}{
-		"as narrow":                   {narrow, false, workspace.NewToken{Scopes: []string{"tokens", "files"}, Secrets: []string{".env*"}, ExpiresAt: &soon}, nil},
-		"less":                        {narrow, false, workspace.NewToken{}, nil},
-		"the same plan":               {narrow, false, workspace.NewToken{Plan: root + "/x/../PLAN.md"}, nil},
-		"another scope":               {narrow, true, workspace.NewToken{Scopes: []string{"files", "processes"}}, access.ErrWider},
-		"another plan":                {narrow, true, workspace.NewToken{Plan: root + "/OTHER.md"}, access.ErrWider},
-		"another secret":              {narrow, true, workspace.NewToken{Secrets: []string{".ssh/**"}}, access.ErrWider},
-		"all secrets":                 {narrow, true, workspace.NewToken{Secrets: []string{"*"}}, access.ErrWider},
-		"longer":                      {narrow, true, workspace.NewToken{ExpiresAt: &later}, access.ErrWider},
-		"one secret of all":           {every, false, workspace.NewToken{Secrets: []string{".ssh/**"}}, nil},
-		"secrets by control":          {all, true, workspace.NewToken{Secrets: []string{"*"}}, nil},
-		"secrets by control over TCP": {all, false, workspace.NewToken{Secrets: []string{".env*"}}, access.ErrWider},
-		"by one that has ended":       {gone, false, workspace.NewToken{}, access.ErrWider},
-		"no scope":                    {all, true, workspace.NewToken{Scopes: []string{"everything"}}, access.ErrRequest},
-		"no secret":                   {all, true, workspace.NewToken{Secrets: []string{"secret"}}, access.ErrRequest},
-		"ended already":               {all, true, workspace.NewToken{ExpiresAt: &past}, access.ErrRequest},
-		"for years":                   {all, true, workspace.NewToken{ExpiresAt: &far}, access.ErrRequest},
+		"as narrow":                   {narrow, false, agentapi.NewToken{Scopes: []string{"tokens", "files"}, Secrets: []string{".env*"}, ExpiresAt: &soon}, nil},
+		"less":                        {narrow, false, agentapi.NewToken{}, nil},
+		"the same plan":               {narrow, false, agentapi.NewToken{Plan: root + "/x/../PLAN.md"}, nil},
+		"another scope":               {narrow, true, agentapi.NewToken{Scopes: []string{"files", "processes"}}, access.ErrWider},
+		"another plan":                {narrow, true, agentapi.NewToken{Plan: root + "/OTHER.md"}, access.ErrWider},
+		"another secret":              {narrow, true, agentapi.NewToken{Secrets: []string{".ssh/**"}}, access.ErrWider},
+		"all secrets":                 {narrow, true, agentapi.NewToken{Secrets: []string{"*"}}, access.ErrWider},
+		"longer":                      {narrow, true, agentapi.NewToken{ExpiresAt: &later}, access.ErrWider},
+		"one secret of all":           {every, false, agentapi.NewToken{Secrets: []string{".ssh/**"}}, nil},
+		"secrets by control":          {all, true, agentapi.NewToken{Secrets: []string{"*"}}, nil},
+		"secrets by control over TCP": {all, false, agentapi.NewToken{Secrets: []string{".env*"}}, access.ErrWider},
+		"by one that has ended":       {gone, false, agentapi.NewToken{}, access.ErrWider},
+		"no scope":                    {all, true, agentapi.NewToken{Scopes: []string{"everything"}}, access.ErrRequest},
+		"no secret":                   {all, true, agentapi.NewToken{Secrets: []string{"secret"}}, access.ErrRequest},
+		"ended already":               {all, true, agentapi.NewToken{ExpiresAt: &past}, access.ErrRequest},
+		"for years":                   {all, true, agentapi.NewToken{ExpiresAt: &far}, access.ErrRequest},
 	} {
 		made, err := tokens.Mint(t.Context(), c.by, c.secrets, c.want)
 		if !errors.Is(err, c.err) || (err == nil) != (c.err == nil) {
@@ -156,7 +156,7 @@ func TestPlan(t *testing.T) {
 		root + "/a\x00b":                  "",
 		root + strings.Repeat("/x", 4096): "",
 	} {
-		made, err := tokens.Mint(t.Context(), all, false, workspace.NewToken{Plan: plan})
+		made, err := tokens.Mint(t.Context(), all, false, agentapi.NewToken{Plan: plan})
 		switch {
 		case want == "" && !errors.Is(err, access.ErrRequest):
 			t.Errorf("%.60q: %+v, %v", plan, made, err)
@@ -165,7 +165,7 @@ func TestPlan(t *testing.T) {
 		}
 	}
 	rootless := access.Open(access.Options{Dir: t.TempDir(), Control: control, Root: func() string { return "" }})
-	if _, err := rootless.Mint(t.Context(), all, false, workspace.NewToken{Plan: "/x/PLAN.md"}); !errors.Is(err, access.ErrRequest) {
+	if _, err := rootless.Mint(t.Context(), all, false, agentapi.NewToken{Plan: "/x/PLAN.md"}); !errors.Is(err, access.ErrRequest) {
 		t.Errorf("without a root: %v", err)
 	}
 }
@@ -176,10 +176,10 @@ func TestKept(t *testing.T) {
 	dir := t.TempDir()
 	tokens := open(t, dir)
 	all := tokens.Authenticate(control)
-	first, g := mint(t, tokens, all, workspace.NewToken{Scopes: []string{"tokens"}})
-	child, cg := mint(t, tokens, g, workspace.NewToken{Scopes: []string{"tokens"}})
-	grandchild, _ := mint(t, tokens, cg, workspace.NewToken{})
-	other, og := mint(t, tokens, all, workspace.NewToken{Scopes: []string{"tokens"}})
+	first, g := mint(t, tokens, all, agentapi.NewToken{Scopes: []string{"tokens"}})
+	child, cg := mint(t, tokens, g, agentapi.NewToken{Scopes: []string{"tokens"}})
+	grandchild, _ := mint(t, tokens, cg, agentapi.NewToken{})
+	other, og := mint(t, tokens, all, agentapi.NewToken{Scopes: []string{"tokens"}})
 	data, err := os.ReadFile(filepath.Join(dir, "tokens.json"))
 	if err != nil {
 		t.Fatal(err)
@@ -235,13 +235,13 @@ func TestExpiry(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		tokens := open(t, dir)
 		all := tokens.Authenticate(control)
-		made, g := mint(t, tokens, all, workspace.NewToken{})
+		made, g := mint(t, tokens, all, agentapi.NewToken{})
 		if got := time.Until(made.ExpiresAt); got <= 7*time.Hour || got > 8*time.Hour {
 			t.Errorf("it ends after %s", got)
 		}
 		n := 1
 		for ; n < 300; n++ {
-			if _, err := tokens.Mint(t.Context(), all, false, workspace.NewToken{}); errors.Is(err, access.ErrTooMany) {
+			if _, err := tokens.Mint(t.Context(), all, false, agentapi.NewToken{}); errors.Is(err, access.ErrTooMany) {
 				break
 			}
 		}
@@ -256,7 +256,7 @@ func TestExpiry(t *testing.T) {
 		if tokens.Authenticate(made.Secret) != nil || len(tokens.List(all)) != 0 {
 			t.Error("it hasn't ended")
 		}
-		mint(t, tokens, all, workspace.NewToken{})
+		mint(t, tokens, all, agentapi.NewToken{})
 	})
 }
 
@@ -313,7 +313,7 @@ func TestService(t *testing.T) {
 		return w.Code, w.Body.String()
 	}
 	code, body := ask(control, http.MethodPost, "/api/v0/tokens", `{"secrets":["*"],"scopes":["files"]}`, false)
-	var made workspace.MintedToken
+	var made agentapi.MintedToken
 	if err := json.Unmarshal([]byte(body), &made); err != nil || code != http.StatusCreated || made.Secret == "" {
 		t.Fatalf("%d %s", code, body)
 	}

@@ -9,9 +9,9 @@ import (
 	"io"
 	"time"
 
+	"waymark/agentapi"
 	"waymark/internal/httpapi"
 	"waymark/internal/text"
-	"waymark/workspace"
 )
 
 // Record is a line of the audit log: one call that acted, or was refused to a
@@ -106,7 +106,7 @@ func record(c *httpapi.Call, g *Grant, scope Scope, refused error) error {
 		}
 	}
 	r := Record{Owner: scope == ScopeApprove || scope == ScopeTokens, Time: time.Now().UTC(), Token: g.ID, Action: c.Method + " " + text.Truncate(c.URL.Path, maxNote)}
-	if caller, err := workspace.CallerOf(c.Header); err == nil && caller.Scoped() {
+	if caller, err := agentapi.CallerOf(c.Header); err == nil && caller.Scoped() {
 		r.Chat = caller.Chat.String()
 	}
 	n := &notes{}

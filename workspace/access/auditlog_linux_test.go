@@ -16,9 +16,9 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"waymark/agentapi"
 	"waymark/internal/httpapi"
 	"waymark/internal/httpapi/problem"
-	"waymark/workspace"
 	"waymark/workspace/access"
 )
 
@@ -225,7 +225,7 @@ func TestAdmit(t *testing.T) {
 		var a acting
 		router := httpapi.New(httpapi.Options{Guard: access.Guard, Classify: func(*httpapi.Call, error) *problem.Error { return nil }}, a.service())
 		tokens := open(t, t.TempDir())
-		minted, _ := mint(t, tokens, tokens.Authenticate(control), workspace.NewToken{})
+		minted, _ := mint(t, tokens, tokens.Authenticate(control), agentapi.NewToken{})
 		call := func(token, method, path string) (int, string) {
 			ctx := access.Audited(access.With(t.Context(), tokens.Authenticate(token)), log)
 			w := httptest.NewRecorder()

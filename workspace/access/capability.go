@@ -9,15 +9,15 @@ import (
 
 	"github.com/google/uuid"
 
+	"waymark/agentapi"
 	"waymark/internal/credential"
-	"waymark/workspace"
 )
 
 // Capability is what a chat may have done through a hub. It is immutable.
 type Capability struct {
 	Grant
 	// Caller is the chat for which calls are made.
-	Caller workspace.Caller
+	Caller agentapi.Caller
 }
 
 // Capability returns what a capability allows; nil for one that isn't known here, has
@@ -69,7 +69,7 @@ func (l *lent) find(hash credential.Hash) *Grant {
 }
 
 // kindOf is what is minted.
-func kindOf(hub *workspace.Capability) credential.Kind {
+func kindOf(hub *agentapi.Capability) credential.Kind {
 	if hub != nil {
 		return credential.Capability
 	}
@@ -77,11 +77,11 @@ func kindOf(hub *workspace.Capability) credential.Kind {
 }
 
 // capabilityOf says what a capability is good for; nil where none is wanted.
-func capabilityOf(want *workspace.NewToken) (*workspace.Capability, error) {
+func capabilityOf(want *agentapi.NewToken) (*agentapi.Capability, error) {
 	if want.Hub == nil {
 		return nil, nil
 	}
-	refused := func(format string, args ...any) (*workspace.Capability, error) {
+	refused := func(format string, args ...any) (*agentapi.Capability, error) {
 		return nil, fmt.Errorf("%w: "+format, append([]any{ErrRequest}, args...)...)
 	}
 	through := []string{string(ScopeProcesses), string(ScopeFiles), string(ScopeMCP)}
@@ -101,7 +101,7 @@ func capabilityOf(want *workspace.NewToken) (*workspace.Capability, error) {
 			return refused("%.80q is no tool, and no pattern of tools such as tracker__*", tool)
 		}
 	}
-	made := &workspace.Capability{Tools: slices.Clone(want.Hub.Tools), Chat: uuid.NewString()}
+	made := &agentapi.Capability{Tools: slices.Clone(want.Hub.Tools), Chat: uuid.NewString()}
 	if want.Hub.Chat != "" {
 		chat, err := uuid.Parse(want.Hub.Chat)
 		if err != nil || chat == uuid.Nil {

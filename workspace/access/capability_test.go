@@ -11,15 +11,15 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"waymark/workspace"
+	"waymark/agentapi"
 	"waymark/workspace/access"
 )
 
 // capability mints one that must be possible.
-func capability(t *testing.T, tokens *access.Tokens, want workspace.NewToken) *workspace.MintedToken {
+func capability(t *testing.T, tokens *access.Tokens, want agentapi.NewToken) *agentapi.MintedToken {
 	t.Helper()
 	if want.Hub == nil {
-		want.Hub = &workspace.Capability{}
+		want.Hub = &agentapi.Capability{}
 	}
 	made, err := tokens.Mint(t.Context(), tokens.Authenticate(control), true, want)
 	if err != nil {
@@ -33,7 +33,7 @@ func capability(t *testing.T, tokens *access.Tokens, want workspace.NewToken) *w
 func TestCapability(t *testing.T) {
 	dir := t.TempDir()
 	tokens := open(t, dir)
-	reading := capability(t, tokens, workspace.NewToken{})
+	reading := capability(t, tokens, agentapi.NewToken{})
 	got := tokens.Capability(reading.Secret)
 	if got == nil || len(got.Scopes) != 0 || got.Secrets != nil || !got.Within || got.ID != reading.ID || !got.Caller.Scoped() {
 		t.Fatalf("it allows %+v", got)
@@ -41,7 +41,7 @@ func TestCapability(t *testing.T) {
 	if g := tokens.Authenticate(reading.Secret); g != nil {
 		t.Errorf("as a token it grants %+v", g)
 	}
-	token, _ := mint(t, tokens, tokens.Authenticate(control), workspace.NewToken{})
+	token, _ := mint(t, tokens, tokens.Authenticate(control), agentapi.NewToken{})
 	for _, secret := range []string{"", control, token.Secret, reading.Secret[1:], reading.ID, strings.ToLower(reading.Secret)} {
 		if c := tokens.Capability(secret); c != nil {
 			t.Errorf("%q is a capability: %+v", secret, c)
@@ -69,7 +69,7 @@ func TestCapabilityExpires(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		tokens := open(t, t.TempDir())
 		until := time.Now().Add(time.Hour)
-		made := capability(t, tokens, workspace.NewToken{ExpiresAt: &until})
+		made := capability(t, tokens, agentapi.NewToken{ExpiresAt: &until})
 		time.Sleep(time.Hour - time.Second)
 		if tokens.Capability(made.Secret) == nil {
 			t.Error("it isn't valid a second before its end")
@@ -87,29 +87,29 @@ func TestCapabilityRequests(t *testing.T) {
 	tokens := open(t, t.TempDir())
 	all := tokens.Authenticate(control)
 	far := time.Now().Add(32 * 24 * time.Hour)
-	narrow, by := mint(t, tokens, all, workspace.NewToken{Scopes: []string{"tokens", "files"}})
+	narrow, by := mint(t, tokens, all, agentapi.NewToken{Scopes: []string{"tokens", "files"}})
 	if narrow == nil {
 		t.Fatal("no token")
 	}
 	for name, c := range map[string]struct {
 		by   *access.Grant
-		want workspace.NewToken
+		want agentapi.NewToken
 		err  error
 	}{
-		"approving":     {all, workspace.NewToken{Scopes: []string{"approve"}}, access.ErrRequest},
-		"minting":       {all, workspace.NewToken{Scopes: []string{"tokens"}}, access.ErrRequest},
-		"stopping":      {all, workspace.NewToken{Scopes: []string{"files", "stop"}}, access.ErrRequest},
-		"secrets":       {all, workspace.NewToken{Secrets: []string{"*"}}, access.ErrRequest},
-		"for long":      {all, workspace.NewToken{ExpiresAt: &far}, access.ErrRequest},
-		"a bad pattern": {all, workspace.NewToken{Hub: &workspace.Capability{Tools: []string{"a["}}}, access.ErrRequest},
-		"no name":       {all, workspace.NewToken{Hub: &workspace.Capability{Tools: []string{""}}}, access.ErrRequest},
-		"many tools":    {all, workspace.NewToken{Hub: &workspace.Capability{Tools: make([]string, 257)}}, access.ErrRequest},
-		"a bad chat":    {all, workspace.NewToken{Hub: &workspace.Capability{Chat: "seven"}}, access.ErrRequest},
-		"no chat":       {all, workspace.NewToken{Hub: &workspace.Capability{Chat: "00000000-0000-0000-0000-000000000000"}}, access.ErrRequest},
-		"wider":         {by, workspace.NewToken{Scopes: []string{"processes"}}, access.ErrWider},
+		"approving":     {all, agentapi.NewToken{Scopes: []string{"approve"}}, access.ErrRequest},
+		"minting":       {all, agentapi.NewToken{Scopes: []string{"tokens"}}, access.ErrRequest},
+		"stopping":      {all, agentapi.NewToken{Scopes: []string{"files", "stop"}}, access.ErrRequest},
+		"secrets":       {all, agentapi.NewToken{Secrets: []string{"*"}}, access.ErrRequest},
+		"for long":      {all, agentapi.NewToken{ExpiresAt: &far}, access.ErrRequest},
+		"a bad pattern": {all, agentapi.NewToken{Hub: &agentapi.Capability{Tools: []string{"a["}}}, access.ErrRequest},
+		"no name":       {all, agentapi.NewToken{Hub: &agentapi.Capability{Tools: []string{""}}}, access.ErrRequest},
+		"many tools":    {all, agentapi.NewToken{Hub: &agentapi.Capability{Tools: make([]string, 257)}}, access.ErrRequest},
+		"a bad chat":    {all, agentapi.NewToken{Hub: &agentapi.Capability{Chat: "seven"}}, access.ErrRequest},
+		"no chat":       {all, agentapi.NewToken{Hub: &agentapi.Capability{Chat: "00000000-0000-0000-0000-000000000000"}}, access.ErrRequest},
+		"wider":         {by, agentapi.NewToken{Scopes: []string{"processes"}}, access.ErrWider},
 	} {
 		if c.want.Hub == nil {
-			c.want.Hub = &workspace.Capability{}
+			c.want.Hub = &agentapi.Capability{}
 		}
 		if _, err := tokens.Mint(t.Context(), c.by, true, c.want); !errors.Is(err, c.err) {
 			t.Errorf("%s: %v, want %v", name, err, c.err)

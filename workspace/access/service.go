@@ -5,10 +5,10 @@ import (
 	"net"
 	"net/http"
 
+	"waymark/agentapi"
 	"waymark/internal/errtext"
 	"waymark/internal/httpapi"
 	"waymark/internal/httpapi/problem"
-	"waymark/workspace"
 )
 
 // tokenParams are the parameters of a path that names a token.
@@ -19,24 +19,24 @@ type tokenParams struct {
 
 // Service returns the routes by which tokens are minted, listed and revoked.
 func (t *Tokens) Service() httpapi.Service {
-	one := workspace.PathMintedTokens + "/{id}"
+	one := agentapi.PathMintedTokens + "/{id}"
 	return httpapi.Service{
 		About: httpapi.AgentAbout("access", "Tokens for what acts in the workspace."),
 		Routes: []httpapi.Route{
-			{Method: http.MethodPost, Pattern: workspace.PathMintedTokens, Scope: string(ScopeTokens), Effect: httpapi.Fenced, Handle: t.create, Failed: "the token was not made",
+			{Method: http.MethodPost, Pattern: agentapi.PathMintedTokens, Scope: string(ScopeTokens), Effect: httpapi.Fenced, Handle: t.create, Failed: "the token was not made",
 				Operation: &httpapi.Operation{
 					ID: "createToken", Summary: "Mint a token",
 					Text:    "It is never wider than the token that asks for it: scopes, fence, secrets and time. The control token has no grant for secrets itself, and may grant them over the socket only. Needs the scope `tokens`.",
-					Body:    workspace.NewToken{},
-					Example: workspace.NewToken{Scopes: []string{"processes", "files"}, Plan: "/home/me/project/PLAN.md"},
-					Answers: []httpapi.Answer{{Code: http.StatusCreated, Text: "The token, which is shown this once.", Body: workspace.MintedToken{}}},
+					Body:    agentapi.NewToken{},
+					Example: agentapi.NewToken{Scopes: []string{"processes", "files"}, Plan: "/home/me/project/PLAN.md"},
+					Answers: []httpapi.Answer{{Code: http.StatusCreated, Text: "The token, which is shown this once.", Body: agentapi.MintedToken{}}},
 					Errors:  []int{http.StatusConflict},
 				}},
-			{Method: http.MethodGet, Pattern: workspace.PathMintedTokens, Scope: string(ScopeTokens), Handle: t.list, Failed: "the tokens are not known",
+			{Method: http.MethodGet, Pattern: agentapi.PathMintedTokens, Scope: string(ScopeTokens), Handle: t.list, Failed: "the tokens are not known",
 				Operation: &httpapi.Operation{
 					ID: "listTokens", Summary: "List the tokens that were minted",
 					Text:    "Those that are valid, without the tokens themselves. To another token than the control token, only its own and those that were made with it are shown. Needs the scope `tokens`.",
-					Answers: []httpapi.Answer{httpapi.OK("In the order in which they were made.", []workspace.Token{})},
+					Answers: []httpapi.Answer{httpapi.OK("In the order in which they were made.", []agentapi.Token{})},
 				}},
 			{Method: http.MethodDelete, Pattern: one, Scope: string(ScopeTokens), Effect: httpapi.Fenced, Handle: t.revoke, Failed: "the token was not revoked",
 				Operation: &httpapi.Operation{
@@ -51,7 +51,7 @@ func (t *Tokens) Service() httpapi.Service {
 
 // create answers POST /api/v0/tokens.
 func (t *Tokens) create(c *httpapi.Call) error {
-	var want workspace.NewToken
+	var want agentapi.NewToken
 	if err := c.Decode(&want); err != nil {
 		return err
 	}

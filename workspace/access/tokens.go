@@ -16,11 +16,11 @@ import (
 	"sync/atomic"
 	"time"
 
+	"waymark/agentapi"
 	"waymark/host/vfs"
 	"waymark/internal/atomicfile"
 	"waymark/internal/credential"
 	"waymark/internal/priolock"
-	"waymark/workspace"
 )
 
 const (
@@ -73,7 +73,7 @@ type Tokens struct {
 
 // minted is a token as the file has it.
 type minted struct {
-	workspace.Token
+	agentapi.Token
 	Hash credential.Hash `json:"sha256"`
 }
 
@@ -156,10 +156,10 @@ func visible(list []minted, by *Grant) map[string]bool {
 
 // List returns the tokens that a grant may know of, in the order in which they
 // were made.
-func (t *Tokens) List(by *Grant) []workspace.Token {
+func (t *Tokens) List(by *Grant) []agentapi.Token {
 	live := t.live()
 	ids := visible(live, by)
-	list := []workspace.Token{}
+	list := []agentapi.Token{}
 	for i := range live {
 		if ids[live[i].ID] {
 			list = append(list, live[i].Token)
@@ -176,7 +176,7 @@ func (t *Tokens) List(by *Grant) []workspace.Token {
 //
 // ErrRequest, ErrWider and ErrTooMany are matched; the context's, and that the
 // token couldn't be kept.
-func (t *Tokens) Mint(ctx context.Context, by *Grant, secrets bool, want workspace.NewToken) (*workspace.MintedToken, error) {
+func (t *Tokens) Mint(ctx context.Context, by *Grant, secrets bool, want agentapi.NewToken) (*agentapi.MintedToken, error) {
 	token, err := t.narrowed(by, secrets, want)
 	if err != nil {
 		return nil, err
@@ -193,7 +193,7 @@ func (t *Tokens) Mint(ctx context.Context, by *Grant, secrets bool, want workspa
 	case by.ID != ControlID && !slices.ContainsFunc(list, func(m minted) bool { return m.ID == by.ID }):
 		return nil, fmt.Errorf("%w: that one has ended", ErrWider)
 	}
-	answer := &workspace.MintedToken{Token: *token, Secret: kindOf(token.Hub).New()}
+	answer := &agentapi.MintedToken{Token: *token, Secret: kindOf(token.Hub).New()}
 	return answer, t.keep(append(list, minted{Token: *token, Hash: credential.HashOf(answer.Secret)}))
 }
 
@@ -232,8 +232,8 @@ func (t *Tokens) keep(list []minted) error {
 }
 
 // narrowed says what is granted of what is wanted.
-func (t *Tokens) narrowed(by *Grant, secrets bool, want workspace.NewToken) (*workspace.Token, error) {
-	token := &workspace.Token{ID: strings.ToLower(rand.Text()[:10]), CreatedAt: time.Now().UTC().Truncate(time.Second), MintedBy: by.ID}
+func (t *Tokens) narrowed(by *Grant, secrets bool, want agentapi.NewToken) (*agentapi.Token, error) {
+	token := &agentapi.Token{ID: strings.ToLower(rand.Text()[:10]), CreatedAt: time.Now().UTC().Truncate(time.Second), MintedBy: by.ID}
 	var err error
 	if token.Hub, err = capabilityOf(&want); err != nil {
 		return nil, err
@@ -298,7 +298,7 @@ func secretsOf(by *Grant, all bool, want []string) (list []string, err error) {
 	return list, nil
 }
 
-func expiryOf(by *Grant, now time.Time, want *time.Time, hub *workspace.Capability) (time.Time, error) {
+func expiryOf(by *Grant, now time.Time, want *time.Time, hub *agentapi.Capability) (time.Time, error) {
 	last := now.Add(maxLife)
 	if hub != nil {
 		last = now.Add(maxHubLife)

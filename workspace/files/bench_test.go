@@ -9,7 +9,7 @@ import (
 	"strings"
 	"testing"
 
-	"waymark/workspace"
+	"waymark/agentapi"
 )
 
 // megabyte is text of 1 MB in lines of 50 bytes.
@@ -41,7 +41,7 @@ func BenchmarkReadFileLines(b *testing.B) {
 	put(b, s.in("f"), text)
 	b.SetBytes(int64(len(text)))
 	for b.Loop() {
-		call(b, s, "GET", query(workspace.PathReadFileLines, s.in("f"), "limit", "500"), nil)
+		call(b, s, "GET", query(agentapi.PathReadFileLines, s.in("f"), "limit", "500"), nil)
 	}
 }
 
@@ -52,7 +52,7 @@ func BenchmarkReadFile(b *testing.B) {
 	put(b, s.in("f"), text)
 	b.SetBytes(int64(len(text)))
 	for b.Loop() {
-		call(b, s, "GET", query(workspace.PathReadFile, s.in("f")), nil)
+		call(b, s, "GET", query(agentapi.PathReadFile, s.in("f")), nil)
 	}
 }
 
@@ -70,13 +70,13 @@ func BenchmarkEditFiles(b *testing.B) {
 			var bodies [2][]byte
 			for i := range bodies {
 				var err error
-				if bodies[i], err = json.Marshal(workspace.EditFiles{IncludeDiff: true, Files: []workspace.FileEdits{one(s.in("f"), edit[i], edit[1-i])}}); err != nil {
+				if bodies[i], err = json.Marshal(agentapi.EditFiles{IncludeDiff: true, Files: []agentapi.FileEdits{one(s.in("f"), edit[i], edit[1-i])}}); err != nil {
 					b.Fatal(err)
 				}
 			}
 			b.SetBytes(int64(len(text)))
 			for i := 0; b.Loop(); i++ {
-				call(b, s, "POST", workspace.PathEditFiles, bodies[i%2])
+				call(b, s, "POST", agentapi.PathEditFiles, bodies[i%2])
 			}
 		})
 	}
@@ -87,6 +87,6 @@ func BenchmarkSmallWrite(b *testing.B) {
 	s := serve(b, nil)
 	body := bytes.Repeat([]byte("x"), 1000)
 	for b.Loop() {
-		call(b, s, "POST", query(workspace.PathWriteFile, s.in("f")), body)
+		call(b, s, "POST", query(agentapi.PathWriteFile, s.in("f")), body)
 	}
 }

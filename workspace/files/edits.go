@@ -9,10 +9,10 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"waymark/agentapi"
 	"waymark/internal/beneath"
 	"waymark/internal/errtext"
 	"waymark/internal/httpapi"
-	"waymark/workspace"
 	"waymark/workspace/access"
 	"waymark/workspace/files/edit"
 )
@@ -30,7 +30,7 @@ func (s *Service) editFiles(c *httpapi.Call) error {
 	if err != nil {
 		return err
 	}
-	var body workspace.EditFiles
+	var body agentapi.EditFiles
 	if err := c.Decode(&body); err != nil {
 		return err
 	}
@@ -55,11 +55,11 @@ func (s *Service) editFiles(c *httpapi.Call) error {
 		return answer(c, err)
 	}
 	s.opts.Touched(who, paths...)
-	return c.JSON(http.StatusOK, workspace.EditedFiles{Files: edited})
+	return c.JSON(http.StatusOK, agentapi.EditedFiles{Files: edited})
 }
 
 // bounded refuses a request that is too large to be held.
-func (s *Service) bounded(body workspace.EditFiles) error {
+func (s *Service) bounded(body agentapi.EditFiles) error {
 	edits := 0
 	for _, f := range body.Files {
 		edits += len(f.Edits)
@@ -74,7 +74,7 @@ func (s *Service) bounded(body workspace.EditFiles) error {
 }
 
 // edit makes all edits, or none.
-func (a *asker) edit(ctx context.Context, body workspace.EditFiles) (edited []workspace.EditedFile, paths []string, err error) {
+func (a *asker) edit(ctx context.Context, body agentapi.EditFiles) (edited []agentapi.EditedFile, paths []string, err error) {
 	for range maxTries {
 		b := &batch{a: a}
 		edited, paths, err = b.run(ctx, body)
@@ -99,7 +99,7 @@ type batch struct {
 type target struct {
 	*place
 	key           lockKey
-	edits         []workspace.Edit
+	edits         []agentapi.Edit
 	file          *file
 	before, after string
 	temp          *temp // nil where nothing changes
@@ -120,7 +120,7 @@ func (b *batch) close() {
 	}
 }
 
-func (b *batch) run(ctx context.Context, body workspace.EditFiles) ([]workspace.EditedFile, []string, error) {
+func (b *batch) run(ctx context.Context, body agentapi.EditFiles) ([]agentapi.EditedFile, []string, error) {
 	if err := b.find(ctx, body); err != nil {
 		return nil, nil, err
 	}
@@ -140,19 +140,19 @@ func (b *batch) run(ctx context.Context, body workspace.EditFiles) ([]workspace.
 	if err := b.commit(); err != nil {
 		return nil, nil, err
 	}
-	var edited []workspace.EditedFile
+	var edited []agentapi.EditedFile
 	var paths []string
 	for _, t := range b.targets {
 		paths = append(paths, t.path)
 		if body.IncludeDiff {
-			edited = append(edited, workspace.EditedFile{Path: t.asked, Diff: edit.Diff(t.asked, t.before, t.after)})
+			edited = append(edited, agentapi.EditedFile{Path: t.asked, Diff: edit.Diff(t.asked, t.before, t.after)})
 		}
 	}
 	return edited, paths, nil
 }
 
 // find looks all files up and locks them.
-func (b *batch) find(ctx context.Context, body workspace.EditFiles) error {
+func (b *batch) find(ctx context.Context, body agentapi.EditFiles) error {
 	var keys []lockKey
 	seen := make(map[lockKey]bool)
 	for _, f := range body.Files {
@@ -182,7 +182,7 @@ func twice(t *target) error {
 }
 
 // target checks one entry of the request.
-func (b *batch) target(f workspace.FileEdits) (*target, error) {
+func (b *batch) target(f agentapi.FileEdits) (*target, error) {
 	p, err := b.a.place(f.Path, writing)
 	if err != nil {
 		return nil, err

@@ -13,7 +13,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"waymark/workspace"
+	"waymark/agentapi"
 )
 
 // editAll edits "old" to "new" in some files of a directory.
@@ -23,9 +23,9 @@ func editAll(t *testing.T, s *Service, dir string, names ...string) error {
 	if err != nil {
 		t.Fatal(err)
 	}
-	var body workspace.EditFiles
+	var body agentapi.EditFiles
 	for _, name := range names {
-		body.Files = append(body.Files, workspace.FileEdits{Path: filepath.Join(dir, name), Edits: []workspace.Edit{{Search: "old", Replace: "new"}}})
+		body.Files = append(body.Files, agentapi.FileEdits{Path: filepath.Join(dir, name), Edits: []agentapi.Edit{{Search: "old", Replace: "new"}}})
 	}
 	_, _, err = a.edit(t.Context(), body)
 	return err

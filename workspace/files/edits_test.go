@@ -9,8 +9,8 @@ import (
 	"testing"
 	"time"
 
+	"waymark/agentapi"
 	"waymark/test/randtest"
-	"waymark/workspace"
 	"waymark/workspace/files"
 )
 
@@ -23,56 +23,56 @@ func allocated(do func()) uint64 {
 }
 
 // one is an edit of one file.
-func one(path, search, replace string) workspace.FileEdits {
-	return workspace.FileEdits{Path: path, Edits: []workspace.Edit{{Search: search, Replace: replace}}}
+func one(path, search, replace string) agentapi.FileEdits {
+	return agentapi.FileEdits{Path: path, Edits: []agentapi.Edit{{Search: search, Replace: replace}}}
 }
 
 func TestEditFiles(t *testing.T) {
 	for name, c := range map[string]struct {
-		files []workspace.FileEdits
+		files []agentapi.FileEdits
 		code  int
 		want  string            // of the answer
 		after map[string]string // what files are then; all others are as they were
 	}{
-		"one":               {[]workspace.FileEdits{one("$ROOT/a.txt", "hello", "bye")}, 200, `{}`, map[string]string{"a.txt": "bye"}},
-		"several":           {[]workspace.FileEdits{one("$ROOT/a.txt", "hello", "bye"), one("$ROOT/b.txt", "one", "1")}, 200, `{}`, map[string]string{"a.txt": "bye", "b.txt": "1 two"}},
-		"through a link":    {[]workspace.FileEdits{one("$ROOT/chain", "hello", "bye")}, 200, `{}`, map[string]string{"a.txt": "bye"}},
-		"in a directory":    {[]workspace.FileEdits{one("$ROOT/deep/b.go", "b", "c")}, 200, `{}`, map[string]string{"sub/b.go": "package c"}},
-		"in order":          {[]workspace.FileEdits{{Path: "$ROOT/a.txt", Edits: []workspace.Edit{{Search: "hello", Replace: "a"}, {Search: "a", Replace: "b"}}}}, 200, `{}`, map[string]string{"a.txt": "b"}},
-		"outside":           {[]workspace.FileEdits{one("$OUT/plain", "outside", "beside")}, 200, `{}`, nil},
-		"A right, B missed": {[]workspace.FileEdits{one("$ROOT/a.txt", "hello", "bye"), one("$ROOT/b.txt", "none", "1"), one("$ROOT/c.txt", "three", "3")}, 400, "b.txt", nil},
-		"a second edit":     {[]workspace.FileEdits{{Path: "$ROOT/a.txt", Edits: []workspace.Edit{{Search: "hello", Replace: "a"}, {Search: "hello", Replace: "b"}}}}, 400, "not found", nil},
-		"403 and 404":       {[]workspace.FileEdits{one("$ROOT/.env", "TOKEN", "x"), one("$ROOT/none", "a", "b"), one("$ROOT/a.txt", "hello", "bye")}, 404, "secret list", nil},
-		"400 and 403":       {[]workspace.FileEdits{one("$ROOT/a.txt", "none", "b"), one("$ROOT/out", "a", "b")}, 403, "leads out", nil},
-		"404 alone":         {[]workspace.FileEdits{one("$ROOT/none", "a", "b")}, 404, "no such file", nil},
-		"twice":             {[]workspace.FileEdits{one("$ROOT/a.txt", "hello", "a"), one("$ROOT/a.txt", "a", "b")}, 400, "twice", nil},
-		"twice by a link":   {[]workspace.FileEdits{one("$ROOT/a.txt", "hello", "a"), one("$ROOT/chain", "hello", "b")}, 400, "twice", nil},
-		"twice otherwise":   {[]workspace.FileEdits{one("$ROOT/sub/b.go", "b", "a"), one("$ROOT/deep/./b.go", "b", "c")}, 400, "twice", nil},
-		"by a hard link":    {[]workspace.FileEdits{one("$ROOT/a.txt", "hello", "a"), one("$ROOT/twin", "hello", "b")}, 400, "twice", nil},
-		"empty search":      {[]workspace.FileEdits{one("$ROOT/a.txt", "", "a")}, 400, "empty", nil},
-		"no edits":          {[]workspace.FileEdits{{Path: "$ROOT/a.txt"}}, 400, "no edits", nil},
-		"no path":           {[]workspace.FileEdits{one("", "a", "b")}, 400, "path", nil},
-		"relative":          {[]workspace.FileEdits{one("a.txt", "a", "b")}, 400, "absolute", nil},
-		"a directory":       {[]workspace.FileEdits{one("$ROOT/dir", "a", "b")}, 400, "directory", nil},
-		"a FIFO":            {[]workspace.FileEdits{one("$ROOT/pipe", "a", "b")}, 400, "regular", nil},
-		"a secret by link":  {[]workspace.FileEdits{one("$ROOT/tosecret", "TOKEN", "b")}, 403, "secret list", nil},
-		"a hard link to it": {[]workspace.FileEdits{one("$ROOT/hard", "TOKEN", "b")}, 403, "hard link", nil},
-		"the agent's own":   {[]workspace.FileEdits{one("$OUT/agent/control.token", "TOKEN", "b")}, 403, "agent's own", nil},
+		"one":               {[]agentapi.FileEdits{one("$ROOT/a.txt", "hello", "bye")}, 200, `{}`, map[string]string{"a.txt": "bye"}},
+		"several":           {[]agentapi.FileEdits{one("$ROOT/a.txt", "hello", "bye"), one("$ROOT/b.txt", "one", "1")}, 200, `{}`, map[string]string{"a.txt": "bye", "b.txt": "1 two"}},
+		"through a link":    {[]agentapi.FileEdits{one("$ROOT/chain", "hello", "bye")}, 200, `{}`, map[string]string{"a.txt": "bye"}},
+		"in a directory":    {[]agentapi.FileEdits{one("$ROOT/deep/b.go", "b", "c")}, 200, `{}`, map[string]string{"sub/b.go": "package c"}},
+		"in order":          {[]agentapi.FileEdits{{Path: "$ROOT/a.txt", Edits: []agentapi.Edit{{Search: "hello", Replace: "a"}, {Search: "a", Replace: "b"}}}}, 200, `{}`, map[string]string{"a.txt": "b"}},
+		"outside":           {[]agentapi.FileEdits{one("$OUT/plain", "outside", "beside")}, 200, `{}`, nil},
+		"A right, B missed": {[]agentapi.FileEdits{one("$ROOT/a.txt", "hello", "bye"), one("$ROOT/b.txt", "none", "1"), one("$ROOT/c.txt", "three", "3")}, 400, "b.txt", nil},
+		"a second edit":     {[]agentapi.FileEdits{{Path: "$ROOT/a.txt", Edits: []agentapi.Edit{{Search: "hello", Replace: "a"}, {Search: "hello", Replace: "b"}}}}, 400, "not found", nil},
+		"403 and 404":       {[]agentapi.FileEdits{one("$ROOT/.env", "TOKEN", "x"), one("$ROOT/none", "a", "b"), one("$ROOT/a.txt", "hello", "bye")}, 404, "secret list", nil},
+		"400 and 403":       {[]agentapi.FileEdits{one("$ROOT/a.txt", "none", "b"), one("$ROOT/out", "a", "b")}, 403, "leads out", nil},
+		"404 alone":         {[]agentapi.FileEdits{one("$ROOT/none", "a", "b")}, 404, "no such file", nil},
+		"twice":             {[]agentapi.FileEdits{one("$ROOT/a.txt", "hello", "a"), one("$ROOT/a.txt", "a", "b")}, 400, "twice", nil},
+		"twice by a link":   {[]agentapi.FileEdits{one("$ROOT/a.txt", "hello", "a"), one("$ROOT/chain", "hello", "b")}, 400, "twice", nil},
+		"twice otherwise":   {[]agentapi.FileEdits{one("$ROOT/sub/b.go", "b", "a"), one("$ROOT/deep/./b.go", "b", "c")}, 400, "twice", nil},
+		"by a hard link":    {[]agentapi.FileEdits{one("$ROOT/a.txt", "hello", "a"), one("$ROOT/twin", "hello", "b")}, 400, "twice", nil},
+		"empty search":      {[]agentapi.FileEdits{one("$ROOT/a.txt", "", "a")}, 400, "empty", nil},
+		"no edits":          {[]agentapi.FileEdits{{Path: "$ROOT/a.txt"}}, 400, "no edits", nil},
+		"no path":           {[]agentapi.FileEdits{one("", "a", "b")}, 400, "path", nil},
+		"relative":          {[]agentapi.FileEdits{one("a.txt", "a", "b")}, 400, "absolute", nil},
+		"a directory":       {[]agentapi.FileEdits{one("$ROOT/dir", "a", "b")}, 400, "directory", nil},
+		"a FIFO":            {[]agentapi.FileEdits{one("$ROOT/pipe", "a", "b")}, 400, "regular", nil},
+		"a secret by link":  {[]agentapi.FileEdits{one("$ROOT/tosecret", "TOKEN", "b")}, 403, "secret list", nil},
+		"a hard link to it": {[]agentapi.FileEdits{one("$ROOT/hard", "TOKEN", "b")}, 403, "hard link", nil},
+		"the agent's own":   {[]agentapi.FileEdits{one("$OUT/agent/control.token", "TOKEN", "b")}, 403, "agent's own", nil},
 		"no files":          {nil, 400, "at least one", nil},
-		"too many":          {make([]workspace.FileEdits, 101), 400, "at most", nil},
-		"nothing changes":   {[]workspace.FileEdits{one("$ROOT/a.txt", "hello", "hello")}, 200, `{}`, nil},
-		"matches several":   {[]workspace.FileEdits{one("$ROOT/b.txt", "o", "0")}, 400, "matches 2 occurrences", nil},
+		"too many":          {make([]agentapi.FileEdits, 101), 400, "at most", nil},
+		"nothing changes":   {[]agentapi.FileEdits{one("$ROOT/a.txt", "hello", "hello")}, 200, `{}`, nil},
+		"matches several":   {[]agentapi.FileEdits{one("$ROOT/b.txt", "o", "0")}, 400, "matches 2 occurrences", nil},
 	} {
 		t.Run(name, func(t *testing.T) {
 			s := serve(t, append([]string{"b.txt = one two", "c.txt = three"}, tree...))
 			outside(t, s)
 			was := map[string]string{"a.txt": "hello", "b.txt": "one two", "c.txt": "three", ".env": "TOKEN", "sub/b.go": "package b"}
-			var files []workspace.FileEdits
+			var files []agentapi.FileEdits
 			for _, f := range c.files {
 				f.Path = s.at(f.Path)
 				files = append(files, f)
 			}
-			code, body := s.post(t, workspace.PathEditFiles, workspace.EditFiles{Files: files})
+			code, body := s.post(t, agentapi.PathEditFiles, agentapi.EditFiles{Files: files})
 			if code != c.code || !strings.Contains(body, c.want) || strings.Contains(body, "TOKEN") {
 				t.Errorf("%d %s, want %d %q", code, body, c.code, c.want)
 			}
@@ -99,11 +99,11 @@ func TestEditFiles(t *testing.T) {
 // change.
 func TestEditFilesDiff(t *testing.T) {
 	s := serve(t, append([]string{"b.txt = one two"}, tree...))
-	body := workspace.EditFiles{IncludeDiff: true, Files: []workspace.FileEdits{
+	body := agentapi.EditFiles{IncludeDiff: true, Files: []agentapi.FileEdits{
 		one(s.in("b.txt"), "one", "1"), one(s.in("sub/../link"), "hello", "bye"), one(s.in("page.html"), "<b>", "<b>"),
 	}}
-	code, text := s.post(t, workspace.PathEditFiles, body)
-	var got workspace.EditedFiles
+	code, text := s.post(t, agentapi.PathEditFiles, body)
+	var got agentapi.EditedFiles
 	decode(t, text, &got)
 	if code != 200 || len(got.Files) != 3 {
 		t.Fatalf("%d %s", code, text)
@@ -119,17 +119,17 @@ func TestEditFilesDiff(t *testing.T) {
 func TestEditFilesLimits(t *testing.T) {
 	s := serve(t, []string{"small = abc", "at = 1000*x", "over = 1001*x", "a1 = 900*x", "a2 = 900*y", "a3 = 900*z", "a4 = 900*u", "a5 = 900*v"}, func(o *files.Options) { o.MaxEdit = 1000 })
 	for _, c := range []struct {
-		files []workspace.FileEdits
+		files []agentapi.FileEdits
 		code  int
 	}{
-		{[]workspace.FileEdits{{Path: s.in("at"), Edits: []workspace.Edit{{Search: "x", Replace: "x", ReplaceAll: true}}}}, 200},
-		{[]workspace.FileEdits{one(s.in("small"), "abc", "abd"), one(s.in("over"), "x", "y")}, 400},
-		{[]workspace.FileEdits{one(s.in("small"), "abc", strings.Repeat("x", 4001))}, 400},
-		{[]workspace.FileEdits{{Path: s.in("at"), Edits: []workspace.Edit{{Search: "x", Replace: strings.Repeat("x", 1<<20), ReplaceAll: true}}}}, 400},
-		{[]workspace.FileEdits{one(s.in("a1"), "xx", "x"), one(s.in("a2"), "yy", "y"), one(s.in("a3"), "zz", "z"), one(s.in("a4"), "uu", "u"), one(s.in("a5"), "vv", "v")}, 400},
+		{[]agentapi.FileEdits{{Path: s.in("at"), Edits: []agentapi.Edit{{Search: "x", Replace: "x", ReplaceAll: true}}}}, 200},
+		{[]agentapi.FileEdits{one(s.in("small"), "abc", "abd"), one(s.in("over"), "x", "y")}, 400},
+		{[]agentapi.FileEdits{one(s.in("small"), "abc", strings.Repeat("x", 4001))}, 400},
+		{[]agentapi.FileEdits{{Path: s.in("at"), Edits: []agentapi.Edit{{Search: "x", Replace: strings.Repeat("x", 1<<20), ReplaceAll: true}}}}, 400},
+		{[]agentapi.FileEdits{one(s.in("a1"), "xx", "x"), one(s.in("a2"), "yy", "y"), one(s.in("a3"), "zz", "z"), one(s.in("a4"), "uu", "u"), one(s.in("a5"), "vv", "v")}, 400},
 	} {
 		took := allocated(func() {
-			if code, body := s.post(t, workspace.PathEditFiles, workspace.EditFiles{Files: c.files}); code != c.code {
+			if code, body := s.post(t, agentapi.PathEditFiles, agentapi.EditFiles{Files: c.files}); code != c.code {
 				t.Errorf("%d %.300s", code, body)
 			}
 		})
@@ -141,14 +141,14 @@ func TestEditFilesLimits(t *testing.T) {
 		t.Errorf("it is %.10q", got)
 	}
 	for _, bad := range []string{`{`, `{"files":1}`, `{"files":[{"path":"/a","edits":[],"ed_script":"1d"}]}`, `{"files":[],"files":[]}`, "{\"files\":[{\"path\":\"\xff\"}]}"} {
-		if code, _, _ := s.send(t, s.request(t, "POST", workspace.PathEditFiles, strings.NewReader(bad))); code != 400 {
+		if code, _, _ := s.send(t, s.request(t, "POST", agentapi.PathEditFiles, strings.NewReader(bad))); code != 400 {
 			t.Errorf("%q: %d", bad, code)
 		}
 	}
-	if code, _, _ := s.send(t, s.request(t, "POST", workspace.PathEditFiles, strings.NewReader(strings.Repeat(" ", 16<<20+1)))); code != 413 {
+	if code, _, _ := s.send(t, s.request(t, "POST", agentapi.PathEditFiles, strings.NewReader(strings.Repeat(" ", 16<<20+1)))); code != 413 {
 		t.Errorf("too much: %d", code)
 	}
-	if code, _, _ := s.send(t, s.request(t, "POST", workspace.PathEditFiles+"?x=1", strings.NewReader(`{}`))); code != 400 {
+	if code, _, _ := s.send(t, s.request(t, "POST", agentapi.PathEditFiles+"?x=1", strings.NewReader(`{}`))); code != 400 {
 		t.Errorf("an unknown parameter: %d", code)
 	}
 }
@@ -248,7 +248,7 @@ func TestEditFilesEndings(t *testing.T) {
 			if err := os.WriteFile(path, []byte(c.file), 0o600); err != nil {
 				t.Fatal(err)
 			}
-			code, body := s.post(t, workspace.PathEditFiles, workspace.EditFiles{Files: []workspace.FileEdits{one(path, c.search, c.replace)}})
+			code, body := s.post(t, agentapi.PathEditFiles, agentapi.EditFiles{Files: []agentapi.FileEdits{one(path, c.search, c.replace)}})
 			if got := content(t, path); code != 200 || got != c.want {
 				t.Errorf("%q is %q, want %q: %d %s", c.file, got, c.want, code, body)
 			}

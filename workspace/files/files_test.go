@@ -15,11 +15,11 @@ import (
 	"sync"
 	"testing"
 
+	"waymark/agentapi"
 	"waymark/internal/httpapi"
 	"waymark/test/contracts/vfstest"
 	"waymark/test/openapitest"
 	"waymark/test/testenv"
-	"waymark/workspace"
 	"waymark/workspace/access"
 	"waymark/workspace/files"
 )
@@ -42,7 +42,7 @@ type server struct {
 	mu      sync.Mutex // guards the rest
 	grant   *access.Grant
 	touched []string
-	chats   []workspace.Caller
+	chats   []agentapi.Caller
 }
 
 func acting() *access.Grant {
@@ -66,7 +66,7 @@ func serve(t testing.TB, tree []string, change ...func(*files.Options)) *server 
 	s := &server{root: root, out: filepath.Join(filepath.Dir(root), "out"), grant: acting(), doc: checker.doc}
 	opts := files.Options{
 		Root: func() string { return root }, Home: filepath.Join(s.out, "home"), Own: func() []string { return []string{filepath.Join(s.out, "agent"), filepath.Join(s.out, "later")} },
-		Touched: func(who workspace.Caller, paths ...string) {
+		Touched: func(who agentapi.Caller, paths ...string) {
 			s.mu.Lock()
 			defer s.mu.Unlock()
 			s.touched, s.chats = append(s.touched, paths...), append(s.chats, who)
@@ -142,14 +142,14 @@ func query(route, path string, more ...string) string {
 
 func (s *server) read(t testing.TB, path string, more ...string) (int, string) {
 	t.Helper()
-	code, _, body := s.send(t, s.request(t, "GET", query(workspace.PathReadFile, path, more...), nil))
+	code, _, body := s.send(t, s.request(t, "GET", query(agentapi.PathReadFile, path, more...), nil))
 	return code, body
 }
 
-func (s *server) lines(t testing.TB, path string, more ...string) workspace.FileLines {
+func (s *server) lines(t testing.TB, path string, more ...string) agentapi.FileLines {
 	t.Helper()
-	code, _, body := s.send(t, s.request(t, "GET", query(workspace.PathReadFileLines, path, more...), nil))
-	var lines workspace.FileLines
+	code, _, body := s.send(t, s.request(t, "GET", query(agentapi.PathReadFileLines, path, more...), nil))
+	var lines agentapi.FileLines
 	if err := json.Unmarshal([]byte(body), &lines); err != nil || code != 200 {
 		t.Fatalf("%d %s", code, body)
 	}
@@ -158,7 +158,7 @@ func (s *server) lines(t testing.TB, path string, more ...string) workspace.File
 
 func (s *server) write(t testing.TB, path, content string) (int, string) {
 	t.Helper()
-	code, _, body := s.send(t, s.request(t, "POST", query(workspace.PathWriteFile, path), strings.NewReader(content)))
+	code, _, body := s.send(t, s.request(t, "POST", query(agentapi.PathWriteFile, path), strings.NewReader(content)))
 	return code, body
 }
 
@@ -177,11 +177,11 @@ func (s *server) post(t testing.TB, route string, v any) (int, string) {
 // edit makes one edit in each of some files.
 func (s *server) edit(t testing.TB, search, replace string, paths ...string) (int, string) {
 	t.Helper()
-	var body workspace.EditFiles
+	var body agentapi.EditFiles
 	for _, path := range paths {
-		body.Files = append(body.Files, workspace.FileEdits{Path: path, Edits: []workspace.Edit{{Search: search, Replace: replace}}})
+		body.Files = append(body.Files, agentapi.FileEdits{Path: path, Edits: []agentapi.Edit{{Search: search, Replace: replace}}})
 	}
-	return s.post(t, workspace.PathEditFiles, body)
+	return s.post(t, agentapi.PathEditFiles, body)
 }
 
 func (s *server) in(name string) string { return s.root + "/" + name }

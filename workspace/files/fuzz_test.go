@@ -7,7 +7,7 @@ import (
 	"strings"
 	"testing"
 
-	"waymark/workspace"
+	"waymark/agentapi"
 	"waymark/workspace/files"
 )
 
@@ -59,7 +59,7 @@ func FuzzBody(f *testing.F) {
 	s := serve(f, tree, func(o *files.Options) { o.Within = true })
 	before := snapshotOf(f, s.out)
 	f.Fuzz(func(t *testing.T, body string) {
-		for _, route := range []string{workspace.PathEditFiles, workspace.PathListDirectory} {
+		for _, route := range []string{agentapi.PathEditFiles, agentapi.PathListDirectory} {
 			r := s.request(t, http.MethodPost, route, strings.NewReader(s.at(body)))
 			code, _, got := s.send(t, r)
 			if !slices.Contains(codes, code) || strings.Contains(got, "TOKEN") {

@@ -6,9 +6,9 @@ import (
 	"io"
 	"net/http"
 
+	"waymark/agentapi"
 	"waymark/internal/httpapi"
 	"waymark/internal/httpapi/problem"
-	"waymark/workspace"
 	"waymark/workspace/files/lines"
 )
 
@@ -29,13 +29,13 @@ func (s *Service) readFileLines(c *httpapi.Call) error {
 		if !ok {
 			return err
 		}
-		answer = workspace.FileLines{Error: r.text}
+		answer = agentapi.FileLines{Error: r.text}
 	}
 	return c.JSON(http.StatusOK, answer)
 }
 
 // lineRange reads the query.
-func lineRange(c *httpapi.Call) (path string, want workspace.LineRange, err error) {
+func lineRange(c *httpapi.Call) (path string, want agentapi.LineRange, err error) {
 	numbers := []struct {
 		name  string
 		value *int64
@@ -61,10 +61,10 @@ func lineRange(c *httpapi.Call) (path string, want workspace.LineRange, err erro
 	return path, want, err
 }
 
-func (a *asker) lines(ctx context.Context, path string, want workspace.LineRange) (workspace.FileLines, error) {
+func (a *asker) lines(ctx context.Context, path string, want agentapi.LineRange) (agentapi.FileLines, error) {
 	f, err := a.open(path)
 	if err != nil {
-		return workspace.FileLines{}, err
+		return agentapi.FileLines{}, err
 	}
 	defer f.close()
 	answer, err := lines.Number(ctx, io.NewSectionReader(f, 0, f.st.Size), f.st.Size, want)

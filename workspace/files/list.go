@@ -12,9 +12,9 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"waymark/agentapi"
 	"waymark/internal/beneath"
 	"waymark/internal/httpapi"
-	"waymark/workspace"
 )
 
 // maxEntries bounds a listing, which is one answer.
@@ -30,7 +30,7 @@ func (s *Service) listDirectory(c *httpapi.Call) error {
 	if err != nil {
 		return err
 	}
-	var body workspace.ListDirectory
+	var body agentapi.ListDirectory
 	if err := c.Decode(&body); err != nil {
 		return err
 	}
@@ -44,7 +44,7 @@ func (s *Service) listDirectory(c *httpapi.Call) error {
 		return err
 	}
 	for range beneath.MaxSwaps {
-		var dir *workspace.Directory
+		var dir *agentapi.Directory
 		if dir, err = a.list(path); err == nil {
 			return c.JSON(http.StatusOK, dir)
 		}
@@ -56,7 +56,7 @@ func (s *Service) listDirectory(c *httpapi.Call) error {
 }
 
 // directory is the path that a body names.
-func (s *Service) directory(body workspace.ListDirectory) (string, error) {
+func (s *Service) directory(body agentapi.ListDirectory) (string, error) {
 	for _, name := range body.Path {
 		if strings.IndexByte(name, 0) >= 0 {
 			return "", refuse(http.StatusBadRequest, "a path is UTF-8 without NUL: %q", name)
@@ -75,7 +75,7 @@ func (s *Service) directory(body workspace.ListDirectory) (string, error) {
 	return "", refuse(http.StatusBadRequest, "relativity is %q: write root or home", body.Relativity)
 }
 
-func (a *asker) list(asked string) (*workspace.Directory, error) {
+func (a *asker) list(asked string) (*agentapi.Directory, error) {
 	found, _, err := a.find(asked, reading)
 	if err != nil {
 		return nil, err
@@ -90,7 +90,7 @@ func (a *asker) list(asked string) (*workspace.Directory, error) {
 		return nil, err
 	}
 	path := filepath.Clean(asked)
-	dir := &workspace.Directory{AbsolutePathString: path, AbsolutePath: strings.FieldsFunc(path, func(r rune) bool { return r == '/' })}
+	dir := &agentapi.Directory{AbsolutePathString: path, AbsolutePath: strings.FieldsFunc(path, func(r rune) bool { return r == '/' })}
 	if dir.Contents, err = entries(fd, path); err != nil {
 		return nil, refuseFor(asked, err)
 	}
@@ -110,8 +110,8 @@ func notListed(found *beneath.Resolution, asked string, errno error) error {
 }
 
 // entries lists a directory: directories first, then by name.
-func entries(fd int, path string) ([]workspace.DirectoryEntry, error) {
-	list := []workspace.DirectoryEntry{}
+func entries(fd int, path string) ([]agentapi.DirectoryEntry, error) {
+	list := []agentapi.DirectoryEntry{}
 	full := false
 	w := beneath.Walker{Root: fd}
 	var before, after unix.Stat_t
@@ -121,7 +121,7 @@ func entries(fd int, path string) ([]workspace.DirectoryEntry, error) {
 		}
 		if utf8.Valid(name) {
 			n := string(name)
-			list = append(list, workspace.DirectoryEntry{Name: n, AbsolutePathString: filepath.Join(path, n), IsDir: typ == fs.ModeDir})
+			list = append(list, agentapi.DirectoryEntry{Name: n, AbsolutePathString: filepath.Join(path, n), IsDir: typ == fs.ModeDir})
 		}
 		return true
 	})
@@ -131,7 +131,7 @@ func entries(fd int, path string) ([]workspace.DirectoryEntry, error) {
 	case full:
 		return nil, refuse(http.StatusBadRequest, "%q holds more than %d names: list it with a command", path, maxEntries)
 	}
-	slices.SortFunc(list, func(a, b workspace.DirectoryEntry) int {
+	slices.SortFunc(list, func(a, b agentapi.DirectoryEntry) int {
 		if a.IsDir != b.IsDir {
 			if a.IsDir {
 				return -1

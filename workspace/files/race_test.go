@@ -11,8 +11,8 @@ import (
 	"sync/atomic"
 	"testing"
 
+	"waymark/agentapi"
 	"waymark/test/randtest"
-	"waymark/workspace"
 	"waymark/workspace/access"
 )
 
@@ -143,11 +143,11 @@ func (s *server) callAll(t *testing.T, n int, fence bool, swapped *atomic.Int64)
 		if code, body := s.write(t, path, mine); code == 500 || strings.Contains(body, "TOKEN") || fence && code == 200 && path != s.in("plan.md") {
 			t.Errorf("%s: wrote %d %s", path, code, body)
 		}
-		code, body := s.post(t, workspace.PathEditFiles, workspace.EditFiles{IncludeDiff: true, Files: []workspace.FileEdits{one(path, "fine", "fine, and mine")}})
+		code, body := s.post(t, agentapi.PathEditFiles, agentapi.EditFiles{IncludeDiff: true, Files: []agentapi.FileEdits{one(path, "fine", "fine, and mine")}})
 		if code == 500 || strings.Contains(body, "TOKEN") || strings.Contains(body, "outside") {
 			t.Errorf("%s: edited %d %s", path, code, body)
 		}
-		_, list := s.post(t, workspace.PathListDirectory, workspace.ListDirectory{Path: []string{s.in("dir")}, Relativity: "root"})
+		_, list := s.post(t, agentapi.PathListDirectory, agentapi.ListDirectory{Path: []string{s.in("dir")}, Relativity: "root"})
 		if strings.Contains(list, "secret.txt") {
 			t.Errorf("listed %s", list)
 		}
@@ -359,7 +359,7 @@ func TestMissingParents(t *testing.T) {
 			path := s.in(strings.Repeat("d/", 1+r.IntN(3)) + fmt.Sprintf("e%d/%d", r.IntN(2), n))
 			text := strings.Repeat(string(rune('a'+n)), 1+r.IntN(5000))
 			if r.IntN(2) == 0 {
-				q := s.request(t, "POST", query(workspace.PathWriteFile, path), &slowBody{text, errors.New("broken")})
+				q := s.request(t, "POST", query(agentapi.PathWriteFile, path), &slowBody{text, errors.New("broken")})
 				wg.Go(func() {
 					if resp, err := s.Client().Do(q); err == nil {
 						_ = resp.Body.Close()

@@ -13,7 +13,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"waymark/workspace"
+	"waymark/agentapi"
 	"waymark/workspace/access"
 	"waymark/workspace/files"
 )
@@ -122,22 +122,22 @@ func TestReadFilePart(t *testing.T) {
 	}
 	for name, want := range map[string]string{"page.html": "text/html; charset=utf-8", "noext": "application/octet-stream", "x.json": "application/json"} {
 		for _, method := range []string{"GET", "HEAD"} {
-			code, header, _ := s.send(t, s.request(t, method, query(workspace.PathReadFile, s.in(name)), nil))
+			code, header, _ := s.send(t, s.request(t, method, query(agentapi.PathReadFile, s.in(name)), nil))
 			if code != 200 || header.Get("Content-Type") != want || header.Get("Content-Length") == "" || header.Get("X-Content-Type-Options") != "nosniff" {
 				t.Errorf("%s %s: %d %v", method, name, code, header)
 			}
 		}
 	}
-	if code, _, _ := s.send(t, s.request(t, "GET", query(workspace.PathReadFile, s.in("a.txt"))+"&path=/x", nil)); code != 400 {
+	if code, _, _ := s.send(t, s.request(t, "GET", query(agentapi.PathReadFile, s.in("a.txt"))+"&path=/x", nil)); code != 400 {
 		t.Errorf("two paths: %d", code)
 	}
-	if code, _, _ := s.send(t, s.request(t, "GET", query(workspace.PathReadFile, s.in("a.txt")), strings.NewReader("body"))); code != 400 {
+	if code, _, _ := s.send(t, s.request(t, "GET", query(agentapi.PathReadFile, s.in("a.txt")), strings.NewReader("body"))); code != 400 {
 		t.Errorf("a body: %d", code)
 	}
-	if code, _, _ := s.send(t, s.request(t, "GET", query(workspace.PathReadFileLines, s.in("a.txt"), "lines", "1"), nil)); code != 400 {
+	if code, _, _ := s.send(t, s.request(t, "GET", query(agentapi.PathReadFileLines, s.in("a.txt"), "lines", "1"), nil)); code != 400 {
 		t.Errorf("an unknown parameter: %d", code)
 	}
-	if code, _, _ := s.send(t, s.request(t, "GET", workspace.PathReadFileLines, nil)); code != 400 {
+	if code, _, _ := s.send(t, s.request(t, "GET", agentapi.PathReadFileLines, nil)); code != 400 {
 		t.Errorf("no path: %d", code)
 	}
 }
@@ -149,33 +149,33 @@ func TestReadFileLines(t *testing.T) {
 	for _, c := range []struct {
 		content string
 		more    []string
-		want    workspace.FileLines
+		want    agentapi.FileLines
 	}{
-		{"", nil, workspace.FileLines{Success: true}},
-		{"a", nil, workspace.FileLines{Success: true, FileSize: 1, TotalLines: 1, LinesRead: 1, Content: "1\ta"}},
-		{"a\n", nil, workspace.FileLines{Success: true, FileSize: 2, TotalLines: 2, LinesRead: 2, Content: "1\ta\n2\t"}},
-		{"\n", nil, workspace.FileLines{Success: true, FileSize: 1, TotalLines: 2, LinesRead: 2, Content: "1\t\n2\t"}},
-		{"a\r\nb", nil, workspace.FileLines{Success: true, FileSize: 4, TotalLines: 2, LinesRead: 2, Content: "1\ta\r\n2\tb"}},
-		{"a\nb\nc", []string{"offset", "2"}, workspace.FileLines{Success: true, FileSize: 5, TotalLines: 3, LinesRead: 2, Content: "2\tb\n3\tc"}},
-		{"a\nb\nc", []string{"offset", "2", "limit", "1"}, workspace.FileLines{Success: true, FileSize: 5, TotalLines: 3, LinesRead: 1, Content: "2\tb"}},
-		{"a\nb\nc", []string{"offset", "0", "limit", "0"}, workspace.FileLines{Success: true, FileSize: 5, TotalLines: 3, LinesRead: 3, Content: "1\ta\n2\tb\n3\tc"}},
-		{"a\nb", []string{"offset", "3"}, workspace.FileLines{Error: "offset 3 is beyond the file's end: it has 2 lines"}},
-		{"a\n", []string{"offset", "2"}, workspace.FileLines{Success: true, FileSize: 2, TotalLines: 2, LinesRead: 1, Content: "2\t"}},
-		{"abcdef\nx", []string{"max_line_bytes", "3"}, workspace.FileLines{Success: true, FileSize: 8, TotalLines: 2, LinesRead: 2, Content: "1\tabc... [truncated]\n2\tx"}},
-		{"abc\nx", []string{"max_line_bytes", "3"}, workspace.FileLines{Success: true, FileSize: 5, TotalLines: 2, LinesRead: 2, Content: "1\tabc\n2\tx"}},
-		{"aéb", []string{"max_line_bytes", "2"}, workspace.FileLines{Success: true, FileSize: 4, TotalLines: 1, LinesRead: 1, Content: "1\ta... [truncated]"}},
-		{long, nil, workspace.FileLines{Success: true, FileSize: 1200, TotalLines: 1, LinesRead: 1, Content: "1\t" + long[:1024] + "... [truncated]"}},
-		{many[:len(many)-1], nil, workspace.FileLines{Success: true, FileSize: 3999, TotalLines: 2000, LinesRead: 2000}},
-		{many, nil, workspace.FileLines{Error: "output would exceed 2000 lines. Read less at a time using offset and limit parameters."}},
-		{many, []string{"limit", "2000"}, workspace.FileLines{Success: true, FileSize: 4000, TotalLines: 2001, LinesRead: 2000}},
-		{many, []string{"offset", "2"}, workspace.FileLines{Success: true, FileSize: 4000, TotalLines: 2001, LinesRead: 2000}},
-		{"a\nb\nc", []string{"max_response_lines", "2"}, workspace.FileLines{Error: "output would exceed 2 lines. Read less at a time using offset and limit parameters."}},
-		{"a\nb\nc", []string{"max_response_bytes", "10"}, workspace.FileLines{Error: "output would exceed 10 bytes. Read less at a time using offset and limit parameters."}},
-		{"a\nb\nc", []string{"max_response_bytes", "11"}, workspace.FileLines{Success: true, FileSize: 5, TotalLines: 3, LinesRead: 3, Content: "1\ta\n2\tb\n3\tc"}},
-		{strings.Repeat(strings.Repeat("y", 99)+"\n", 400), nil, workspace.FileLines{Error: "output would exceed 32768 bytes. Read less at a time using offset and limit parameters."}},
-		{"abc", []string{"max_file_size", "2"}, workspace.FileLines{Error: "the file has 3 bytes, and at most 2 are read: find what you need with grep, sed or awk, or raise max_file_size and use offset and limit"}},
-		{strings.Repeat("z", 1<<20+1), nil, workspace.FileLines{Error: "the file has 1048577 bytes, and at most 1048576 are read: find what you need with grep, sed or awk, or raise max_file_size and use offset and limit"}},
-		{strings.Repeat("z", 1<<20), nil, workspace.FileLines{Success: true, FileSize: 1 << 20, TotalLines: 1, LinesRead: 1, Content: "1\t" + strings.Repeat("z", 1024) + "... [truncated]"}},
+		{"", nil, agentapi.FileLines{Success: true}},
+		{"a", nil, agentapi.FileLines{Success: true, FileSize: 1, TotalLines: 1, LinesRead: 1, Content: "1\ta"}},
+		{"a\n", nil, agentapi.FileLines{Success: true, FileSize: 2, TotalLines: 2, LinesRead: 2, Content: "1\ta\n2\t"}},
+		{"\n", nil, agentapi.FileLines{Success: true, FileSize: 1, TotalLines: 2, LinesRead: 2, Content: "1\t\n2\t"}},
+		{"a\r\nb", nil, agentapi.FileLines{Success: true, FileSize: 4, TotalLines: 2, LinesRead: 2, Content: "1\ta\r\n2\tb"}},
+		{"a\nb\nc", []string{"offset", "2"}, agentapi.FileLines{Success: true, FileSize: 5, TotalLines: 3, LinesRead: 2, Content: "2\tb\n3\tc"}},
+		{"a\nb\nc", []string{"offset", "2", "limit", "1"}, agentapi.FileLines{Success: true, FileSize: 5, TotalLines: 3, LinesRead: 1, Content: "2\tb"}},
+		{"a\nb\nc", []string{"offset", "0", "limit", "0"}, agentapi.FileLines{Success: true, FileSize: 5, TotalLines: 3, LinesRead: 3, Content: "1\ta\n2\tb\n3\tc"}},
+		{"a\nb", []string{"offset", "3"}, agentapi.FileLines{Error: "offset 3 is beyond the file's end: it has 2 lines"}},
+		{"a\n", []string{"offset", "2"}, agentapi.FileLines{Success: true, FileSize: 2, TotalLines: 2, LinesRead: 1, Content: "2\t"}},
+		{"abcdef\nx", []string{"max_line_bytes", "3"}, agentapi.FileLines{Success: true, FileSize: 8, TotalLines: 2, LinesRead: 2, Content: "1\tabc... [truncated]\n2\tx"}},
+		{"abc\nx", []string{"max_line_bytes", "3"}, agentapi.FileLines{Success: true, FileSize: 5, TotalLines: 2, LinesRead: 2, Content: "1\tabc\n2\tx"}},
+		{"aéb", []string{"max_line_bytes", "2"}, agentapi.FileLines{Success: true, FileSize: 4, TotalLines: 1, LinesRead: 1, Content: "1\ta... [truncated]"}},
+		{long, nil, agentapi.FileLines{Success: true, FileSize: 1200, TotalLines: 1, LinesRead: 1, Content: "1\t" + long[:1024] + "... [truncated]"}},
+		{many[:len(many)-1], nil, agentapi.FileLines{Success: true, FileSize: 3999, TotalLines: 2000, LinesRead: 2000}},
+		{many, nil, agentapi.FileLines{Error: "output would exceed 2000 lines. Read less at a time using offset and limit parameters."}},
+		{many, []string{"limit", "2000"}, agentapi.FileLines{Success: true, FileSize: 4000, TotalLines: 2001, LinesRead: 2000}},
+		{many, []string{"offset", "2"}, agentapi.FileLines{Success: true, FileSize: 4000, TotalLines: 2001, LinesRead: 2000}},
+		{"a\nb\nc", []string{"max_response_lines", "2"}, agentapi.FileLines{Error: "output would exceed 2 lines. Read less at a time using offset and limit parameters."}},
+		{"a\nb\nc", []string{"max_response_bytes", "10"}, agentapi.FileLines{Error: "output would exceed 10 bytes. Read less at a time using offset and limit parameters."}},
+		{"a\nb\nc", []string{"max_response_bytes", "11"}, agentapi.FileLines{Success: true, FileSize: 5, TotalLines: 3, LinesRead: 3, Content: "1\ta\n2\tb\n3\tc"}},
+		{strings.Repeat(strings.Repeat("y", 99)+"\n", 400), nil, agentapi.FileLines{Error: "output would exceed 32768 bytes. Read less at a time using offset and limit parameters."}},
+		{"abc", []string{"max_file_size", "2"}, agentapi.FileLines{Error: "the file has 3 bytes, and at most 2 are read: find what you need with grep, sed or awk, or raise max_file_size and use offset and limit"}},
+		{strings.Repeat("z", 1<<20+1), nil, agentapi.FileLines{Error: "the file has 1048577 bytes, and at most 1048576 are read: find what you need with grep, sed or awk, or raise max_file_size and use offset and limit"}},
+		{strings.Repeat("z", 1<<20), nil, agentapi.FileLines{Success: true, FileSize: 1 << 20, TotalLines: 1, LinesRead: 1, Content: "1\t" + strings.Repeat("z", 1024) + "... [truncated]"}},
 	} {
 		put(t, s.in("f"), c.content)
 		got := s.lines(t, s.in("f"), c.more...)
@@ -192,7 +192,7 @@ func TestReadFileLines(t *testing.T) {
 // shorter meanwhile isn't taken for whole.
 func TestReadFileStreams(t *testing.T) {
 	s := serve(t, []string{"big # 1073741824", "lines # 1073741824"})
-	resp, err := s.Client().Do(s.request(t, "GET", query(workspace.PathReadFile, s.in("big")), nil))
+	resp, err := s.Client().Do(s.request(t, "GET", query(agentapi.PathReadFile, s.in("big")), nil))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -228,7 +228,7 @@ func TestNothingBlocks(t *testing.T) {
 		func() (int, string) { return s.write(t, s.in("pipe"), "x") },
 		func() (int, string) { return s.edit(t, "a", "b", s.in("pipe")) },
 		func() (int, string) {
-			return s.post(t, workspace.PathListDirectory, workspace.ListDirectory{Path: []string{s.in("pipe")}, Relativity: "root"})
+			return s.post(t, agentapi.PathListDirectory, agentapi.ListDirectory{Path: []string{s.in("pipe")}, Relativity: "root"})
 		},
 	} {
 		if code, body := do(); code != 400 {
@@ -246,31 +246,31 @@ func TestListDirectory(t *testing.T) {
 	outside(t, s)
 	s.as(nil)
 	for _, c := range []struct {
-		body  workspace.ListDirectory
+		body  agentapi.ListDirectory
 		query string
 		code  int
 		want  string
 	}{
-		{workspace.ListDirectory{Path: []string{"$ROOT", "dir"}, Relativity: "root"}, "", 200, "c/ .env Z a b l"},
-		{workspace.ListDirectory{Path: []string{"$ROOT/dir/c"}, Relativity: "root"}, "", 200, "x"},
-		{workspace.ListDirectory{Relativity: "home"}, "", 200, ".aws/ notes"},
-		{workspace.ListDirectory{Path: []string{"..", "home"}, Relativity: "home"}, "", 200, ".aws/ notes"},
-		{workspace.ListDirectory{}, "$ROOT/dir/c", 200, "x"},
-		{workspace.ListDirectory{Path: []string{"$ROOT/deep"}, Relativity: "root"}, "", 200, "b.go .ENV.local"},
-		{workspace.ListDirectory{Path: []string{"$ROOT/none"}, Relativity: "root"}, "", 404, "no such"},
-		{workspace.ListDirectory{Path: []string{"$ROOT/a.txt"}, Relativity: "root"}, "", 400, "not a directory"},
-		{workspace.ListDirectory{Path: []string{"$ROOT/outdir"}, Relativity: "root"}, "", 403, "leads out"},
-		{workspace.ListDirectory{Path: []string{"$ROOT/.git"}, Relativity: "root"}, "", 403, "secret list"},
-		{workspace.ListDirectory{Path: []string{"$OUT/agent"}, Relativity: "root"}, "", 403, "agent's own"},
-		{workspace.ListDirectory{Path: []string{"/proc/self"}, Relativity: "root"}, "", 403, "kernel"},
-		{workspace.ListDirectory{Path: []string{"a\x00"}, Relativity: "root"}, "", 400, "NUL"},
-		{workspace.ListDirectory{Path: []string{"$ROOT"}, Relativity: "here"}, "", 400, "root or home"},
-		{workspace.ListDirectory{}, "", 400, "root or home"}, {workspace.ListDirectory{}, "dir", 400, "absolute"},
+		{agentapi.ListDirectory{Path: []string{"$ROOT", "dir"}, Relativity: "root"}, "", 200, "c/ .env Z a b l"},
+		{agentapi.ListDirectory{Path: []string{"$ROOT/dir/c"}, Relativity: "root"}, "", 200, "x"},
+		{agentapi.ListDirectory{Relativity: "home"}, "", 200, ".aws/ notes"},
+		{agentapi.ListDirectory{Path: []string{"..", "home"}, Relativity: "home"}, "", 200, ".aws/ notes"},
+		{agentapi.ListDirectory{}, "$ROOT/dir/c", 200, "x"},
+		{agentapi.ListDirectory{Path: []string{"$ROOT/deep"}, Relativity: "root"}, "", 200, "b.go .ENV.local"},
+		{agentapi.ListDirectory{Path: []string{"$ROOT/none"}, Relativity: "root"}, "", 404, "no such"},
+		{agentapi.ListDirectory{Path: []string{"$ROOT/a.txt"}, Relativity: "root"}, "", 400, "not a directory"},
+		{agentapi.ListDirectory{Path: []string{"$ROOT/outdir"}, Relativity: "root"}, "", 403, "leads out"},
+		{agentapi.ListDirectory{Path: []string{"$ROOT/.git"}, Relativity: "root"}, "", 403, "secret list"},
+		{agentapi.ListDirectory{Path: []string{"$OUT/agent"}, Relativity: "root"}, "", 403, "agent's own"},
+		{agentapi.ListDirectory{Path: []string{"/proc/self"}, Relativity: "root"}, "", 403, "kernel"},
+		{agentapi.ListDirectory{Path: []string{"a\x00"}, Relativity: "root"}, "", 400, "NUL"},
+		{agentapi.ListDirectory{Path: []string{"$ROOT"}, Relativity: "here"}, "", 400, "root or home"},
+		{agentapi.ListDirectory{}, "", 400, "root or home"}, {agentapi.ListDirectory{}, "dir", 400, "absolute"},
 	} {
 		for i := range c.body.Path {
 			c.body.Path[i] = s.at(c.body.Path[i])
 		}
-		route := workspace.PathListDirectory
+		route := agentapi.PathListDirectory
 		if c.query != "" {
 			route = query(route, s.at(c.query))
 		}
@@ -284,12 +284,12 @@ func TestListDirectory(t *testing.T) {
 		}
 	}
 	// Coder's clients send JSON without saying so.
-	code, _, body := s.send(t, s.request(t, "POST", workspace.PathListDirectory, strings.NewReader(`{"path":[],"relativity":"root"}`)))
+	code, _, body := s.send(t, s.request(t, "POST", agentapi.PathListDirectory, strings.NewReader(`{"path":[],"relativity":"root"}`)))
 	if code != 200 || !strings.Contains(body, `"absolute_path":[],"absolute_path_string":"/"`) {
 		t.Errorf("the top: %d %s", code, body)
 	}
 	for _, bad := range []string{`{"path":[],"relativity":"root","x":1}`, `{`, ``} {
-		if code, _, _ := s.send(t, s.request(t, "POST", workspace.PathListDirectory, strings.NewReader(bad))); code != 400 {
+		if code, _, _ := s.send(t, s.request(t, "POST", agentapi.PathListDirectory, strings.NewReader(bad))); code != 400 {
 			t.Errorf("%s: %d", bad, code)
 		}
 	}
@@ -297,7 +297,7 @@ func TestListDirectory(t *testing.T) {
 
 func compareListing(t *testing.T, s *server, body, want string) {
 	t.Helper()
-	var dir workspace.Directory
+	var dir agentapi.Directory
 	decode(t, body, &dir)
 	var got []string
 	for _, e := range dir.Contents {

@@ -7,11 +7,11 @@ import (
 	"strconv"
 	"time"
 
+	"waymark/agentapi"
 	"waymark/internal/defaults"
 	"waymark/internal/httpapi"
 	"waymark/internal/httpapi/problem"
 	"waymark/internal/text"
-	"waymark/workspace"
 	"waymark/workspace/access"
 )
 
@@ -53,7 +53,7 @@ type Options struct {
 	// Writing is told which files are about to be replaced, before the first one of a
 	// call is, and Touched which have been. Nil means nobody.
 	Writing func(paths ...string)
-	Touched workspace.Touched
+	Touched agentapi.Touched
 	// Logger gets what goes wrong behind an answer; never contents. Nil means
 	// none.
 	Logger *slog.Logger
@@ -72,7 +72,7 @@ type Service struct {
 // New returns a Service. It holds nothing open.
 func New(opts Options) *Service {
 	opts = defaults.Or(opts, Options{
-		Root: func() string { return "" }, Writing: func(...string) {}, Touched: func(workspace.Caller, ...string) {},
+		Root: func() string { return "" }, Writing: func(...string) {}, Touched: func(agentapi.Caller, ...string) {},
 		Logger: slog.New(slog.DiscardHandler), MaxWrite: defaultMaxWrite, MaxEdit: defaultMaxEdit,
 	})
 	return &Service{opts: opts, parallel: make(chan struct{}, maxParallel), exchange: exchange}
@@ -114,7 +114,7 @@ type listDirectoryParams struct {
 
 // writeFileParams are the parameters of POST /api/v0/write-file.
 type writeFileParams struct {
-	workspace.CallerParams
+	agentapi.CallerParams
 
 	// The file, an absolute path.
 	Path string `query:"path" example:"/home/me/project/main.go" required:"true"`
@@ -133,7 +133,7 @@ func (s *Service) Service() httpapi.Service {
 	return httpapi.Service{
 		About: about,
 		Routes: []httpapi.Route{
-			{Method: http.MethodGet, Pattern: workspace.PathReadFile, Handle: bodiless(s.readFile), Failed: "the file was not read",
+			{Method: http.MethodGet, Pattern: agentapi.PathReadFile, Handle: bodiless(s.readFile), Failed: "the file was not read",
 				Operation: &httpapi.Operation{
 					ID: "readFile", Summary: "The bytes of a file",
 					Text:    "As they are, streamed, with the media type that the name's end says.",
@@ -141,45 +141,45 @@ func (s *Service) Service() httpapi.Service {
 					Answers: []httpapi.Answer{httpapi.OK("The bytes.", httpapi.Content("*/*"))},
 					Errors:  []int{http.StatusBadRequest, http.StatusForbidden, http.StatusNotFound},
 				}},
-			{Method: http.MethodGet, Pattern: workspace.PathReadFileLines, Handle: bodiless(s.readFileLines), Failed: "the file was not read", Timeout: callTimeout,
+			{Method: http.MethodGet, Pattern: agentapi.PathReadFileLines, Handle: bodiless(s.readFileLines), Failed: "the file was not read", Timeout: callTimeout,
 				Operation: &httpapi.Operation{
 					ID: "readFileLines", Summary: "Lines of a file, numbered",
 					Text:   "Whatever the file is, the answer is 200 and says in `success` and `error` what came of it. What is over a budget is an error and never a part: read less at a time with `offset` and `limit`. An empty file has no lines, and behind a final newline one more is counted. 0 as a number means its default.",
 					Params: readFileLinesParams{},
-					Answers: []httpapi.Answer{{Code: http.StatusOK, Text: "The lines, or why there are none.", Body: workspace.FileLines{},
-						Example: workspace.FileLines{Success: true, FileSize: 12, TotalLines: 3, LinesRead: 2, Content: "1\thello\n2\tworld"}}},
+					Answers: []httpapi.Answer{{Code: http.StatusOK, Text: "The lines, or why there are none.", Body: agentapi.FileLines{},
+						Example: agentapi.FileLines{Success: true, FileSize: 12, TotalLines: 3, LinesRead: 2, Content: "1\thello\n2\tworld"}}},
 					Errors: []int{http.StatusBadRequest},
 				}},
-			{Method: http.MethodPost, Pattern: workspace.PathListDirectory, Effect: httpapi.Reads, Handle: s.listDirectory, Failed: "the directory was not listed", Timeout: callTimeout,
+			{Method: http.MethodPost, Pattern: agentapi.PathListDirectory, Effect: httpapi.Reads, Handle: s.listDirectory, Failed: "the directory was not listed", Timeout: callTimeout,
 				Untyped: true,
 				Operation: &httpapi.Operation{
 					ID: "listDirectory", Summary: "What is in a directory",
 					Text:    "Directories first, then by name; a link is no directory. At most 100,000 names, without those that aren't UTF-8.",
 					Params:  listDirectoryParams{},
-					Body:    workspace.ListDirectory{},
-					Example: workspace.ListDirectory{Path: []string{"project", "src"}, Relativity: "home"},
-					Answers: []httpapi.Answer{httpapi.OK("The entries.", workspace.Directory{})},
+					Body:    agentapi.ListDirectory{},
+					Example: agentapi.ListDirectory{Path: []string{"project", "src"}, Relativity: "home"},
+					Answers: []httpapi.Answer{httpapi.OK("The entries.", agentapi.Directory{})},
 					Errors:  []int{http.StatusForbidden, http.StatusNotFound},
 				}},
-			{Method: http.MethodPost, Pattern: workspace.PathWriteFile, Scope: string(access.ScopeFiles), Effect: httpapi.Fenced, Handle: s.writeFile, Failed: "the file was not written",
+			{Method: http.MethodPost, Pattern: agentapi.PathWriteFile, Scope: string(access.ScopeFiles), Effect: httpapi.Fenced, Handle: s.writeFile, Failed: "the file was not written",
 				MaxBody: s.opts.MaxWrite, BodyTimeout: bodyTimeout, Timeout: bodyTimeout + callTimeout,
 				Operation: &httpapi.Operation{
 					ID: "writeFile", Summary: "Write a file",
 					Text:    "The body becomes the file, as a whole: a body that breaks off leaves what was there. Directories that are missing are made with mode 0755; a link is followed and stays a link; mode, owner and attributes are kept as far as the agent may. At most 1 GiB, within 10 minutes.",
 					Params:  writeFileParams{},
 					Body:    httpapi.Content("*/*"),
-					Answers: []httpapi.Answer{httpapi.OK("It is written.", workspace.Written{})},
+					Answers: []httpapi.Answer{httpapi.OK("It is written.", agentapi.Written{})},
 					Errors:  []int{http.StatusBadRequest, http.StatusNotFound, http.StatusConflict, http.StatusRequestEntityTooLarge},
 				}},
-			{Method: http.MethodPost, Pattern: workspace.PathEditFiles, Scope: string(access.ScopeFiles), Effect: httpapi.Fenced, Handle: s.editFiles, Failed: "nothing was edited",
+			{Method: http.MethodPost, Pattern: agentapi.PathEditFiles, Scope: string(access.ScopeFiles), Effect: httpapi.Fenced, Handle: s.editFiles, Failed: "nothing was edited",
 				MaxBody: maxEditBody, BodyTimeout: callTimeout, Timeout: 2 * callTimeout, Untyped: true,
 				Operation: &httpapi.Operation{
 					ID: "editFiles", Summary: "Replace texts in files",
 					Text:    "All edits are computed first, each on the result of the one before it, and the files are exchanged when all are written. If anything fails nothing is edited, and the answer has the highest of the codes that the failures have. A file that somebody else saves meanwhile is read again. Files of at most 10 MiB; 1,000 edits in 100 files at once.\n\nA search is tried exactly, then by lines without blanks at their ends, then without those before them, too. More than one match needs `replace_all`.",
-					Params:  workspace.CallerParams{},
-					Body:    workspace.EditFiles{},
-					Example: workspace.EditFiles{IncludeDiff: true, Files: []workspace.FileEdits{{Path: "/home/me/project/main.go", Edits: []workspace.Edit{{Search: "old()", Replace: "new()"}}}}},
-					Answers: []httpapi.Answer{httpapi.OK("All is edited.", workspace.EditedFiles{})},
+					Params:  agentapi.CallerParams{},
+					Body:    agentapi.EditFiles{},
+					Example: agentapi.EditFiles{IncludeDiff: true, Files: []agentapi.FileEdits{{Path: "/home/me/project/main.go", Edits: []agentapi.Edit{{Search: "old()", Replace: "new()"}}}}},
+					Answers: []httpapi.Answer{httpapi.OK("All is edited.", agentapi.EditedFiles{})},
 					Errors:  []int{http.StatusNotFound, http.StatusConflict},
 				}},
 		},
@@ -215,8 +215,8 @@ func onlyParameters(c *httpapi.Call, known ...string) error {
 const maxShown = 60
 
 // caller is for whom a call acts.
-func caller(c *httpapi.Call) (workspace.Caller, error) {
-	who, err := workspace.CallerOf(c.Header)
+func caller(c *httpapi.Call) (agentapi.Caller, error) {
+	who, err := agentapi.CallerOf(c.Header)
 	if err != nil {
 		return who, &problem.Error{Code: http.StatusBadRequest, Message: c.Failed(), Detail: err.Error()}
 	}

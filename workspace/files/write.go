@@ -10,10 +10,10 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"waymark/agentapi"
 	"waymark/internal/beneath"
 	"waymark/internal/httpapi"
 	"waymark/internal/httpapi/problem"
-	"waymark/workspace"
 )
 
 // writeFile answers POST /api/v0/write-file: the body becomes the file.
@@ -41,7 +41,7 @@ func (s *Service) writeFile(c *httpapi.Call) error {
 		return answer(c, err)
 	}
 	s.opts.Touched(who, path)
-	return c.JSON(http.StatusOK, workspace.Written{Message: fmt.Sprintf("Successfully wrote to %q", asked)})
+	return c.JSON(http.StatusOK, agentapi.Written{Message: fmt.Sprintf("Successfully wrote to %q", asked)})
 }
 
 // write makes the body the content of a file. It returns where that is.

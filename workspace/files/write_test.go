@@ -15,8 +15,8 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"waymark/agentapi"
 	"waymark/test/testenv"
-	"waymark/workspace"
 	"waymark/workspace/access"
 	"waymark/workspace/files"
 )
@@ -144,7 +144,7 @@ func TestBodyBreaksOff(t *testing.T) {
 	s := serve(t, []string{"a = old"}, func(o *files.Options) { o.MaxWrite = 1000 })
 	for _, path := range []string{"a", "new", "d/e/f"} {
 		for _, length := range []int64{-1, 900} {
-			r := s.request(t, "POST", query(workspace.PathWriteFile, s.in(path)), &slowBody{strings.Repeat("x", 500), errors.New("broken")})
+			r := s.request(t, "POST", query(agentapi.PathWriteFile, s.in(path)), &slowBody{strings.Repeat("x", 500), errors.New("broken")})
 			r.ContentLength = length
 			if resp, err := s.Client().Do(r); err == nil {
 				resp.Body.Close()
@@ -154,7 +154,7 @@ func TestBodyBreaksOff(t *testing.T) {
 			}
 		}
 		for _, length := range []int64{-1, 1001} { // too much, without and with saying so
-			r := s.request(t, "POST", query(workspace.PathWriteFile, s.in(path)), io.LimitReader(zeros{}, 1001))
+			r := s.request(t, "POST", query(agentapi.PathWriteFile, s.in(path)), io.LimitReader(zeros{}, 1001))
 			r.ContentLength = length
 			if code, _, body := s.send(t, r); code != http.StatusRequestEntityTooLarge {
 				t.Errorf("%s, %d announced: %d %s", path, length, code, body)
@@ -178,7 +178,7 @@ func (zeros) Read(p []byte) (int, error) { clear(p); return len(p), nil }
 func TestWriteFileStreams(t *testing.T) {
 	s := serve(t, nil)
 	const size = 100 << 20
-	r := s.request(t, "POST", query(workspace.PathWriteFile, s.in("big")), io.LimitReader(zeros{}, size))
+	r := s.request(t, "POST", query(agentapi.PathWriteFile, s.in("big")), io.LimitReader(zeros{}, size))
 	took := allocated(func() {
 		if code, _, body := s.send(t, r); code != 200 {
 			t.Errorf("%d %s", code, body)
@@ -284,7 +284,7 @@ func TestPermissions(t *testing.T) {
 				t.Errorf("writing %s: %d %s", c.path, code, body)
 			}
 		}
-		if code, _ := s.post(t, workspace.PathListDirectory, workspace.ListDirectory{Path: []string{s.in("shut")}, Relativity: "root"}); code != 403 {
+		if code, _ := s.post(t, agentapi.PathListDirectory, agentapi.ListDirectory{Path: []string{s.in("shut")}, Relativity: "root"}); code != 403 {
 			t.Errorf("listing: %d", code)
 		}
 		noTemps(t, s.root)
@@ -305,12 +305,12 @@ func TestChats(t *testing.T) {
 		put(t, s.in("a"), "old")
 		s.chats = nil
 		for _, r := range []*http.Request{
-			s.request(t, "POST", query(workspace.PathWriteFile, s.in("a")), strings.NewReader("old")),
-			s.request(t, "POST", workspace.PathEditFiles, strings.NewReader(fmt.Sprintf(`{"files":[{"path":%q,"edits":[{"search":"old","replace":"new"}]}]}`, s.in("a")))),
+			s.request(t, "POST", query(agentapi.PathWriteFile, s.in("a")), strings.NewReader("old")),
+			s.request(t, "POST", agentapi.PathEditFiles, strings.NewReader(fmt.Sprintf(`{"files":[{"path":%q,"edits":[{"search":"old","replace":"new"}]}]}`, s.in("a")))),
 		} {
 			if c.chat != "" {
-				r.Header.Set(workspace.HeaderChat, c.chat)
-				r.Header.Set(workspace.HeaderAncestors, c.ancestors)
+				r.Header.Set(agentapi.HeaderChat, c.chat)
+				r.Header.Set(agentapi.HeaderAncestors, c.ancestors)
 			}
 			if code, _, body := s.send(t, r); code != c.want {
 				t.Errorf("%s %s: %d %s", r.URL.Path, c.chat, code, body)
@@ -374,17 +374,17 @@ func TestWriting(t *testing.T) {
 			}
 		}
 	})
-	both := []workspace.FileEdits{
-		{Path: s.in("b.txt"), Edits: []workspace.Edit{{Search: "one", Replace: "new"}}}, {Path: s.in("c.txt"), Edits: []workspace.Edit{{Search: "two", Replace: "new"}}},
+	both := []agentapi.FileEdits{
+		{Path: s.in("b.txt"), Edits: []agentapi.Edit{{Search: "one", Replace: "new"}}}, {Path: s.in("c.txt"), Edits: []agentapi.Edit{{Search: "two", Replace: "new"}}},
 	}
-	wrong := []workspace.FileEdits{both[0], {Path: s.in("c.txt"), Edits: []workspace.Edit{{Search: "none", Replace: "new"}}}}
+	wrong := []agentapi.FileEdits{both[0], {Path: s.in("c.txt"), Edits: []agentapi.Edit{{Search: "none", Replace: "new"}}}}
 	for _, c := range []struct {
 		do   func() (int, string)
 		want string
 	}{
 		{func() (int, string) { return s.write(t, s.in(".env"), "new") }, ""},
-		{func() (int, string) { return s.post(t, workspace.PathEditFiles, workspace.EditFiles{Files: wrong}) }, ""},
-		{func() (int, string) { return s.post(t, workspace.PathEditFiles, workspace.EditFiles{Files: both}) }, "/b.txt=one /c.txt=two"},
+		{func() (int, string) { return s.post(t, agentapi.PathEditFiles, agentapi.EditFiles{Files: wrong}) }, ""},
+		{func() (int, string) { return s.post(t, agentapi.PathEditFiles, agentapi.EditFiles{Files: both}) }, "/b.txt=one /c.txt=two"},
 		{func() (int, string) { return s.write(t, s.in("m/fresh"), "new") }, "/m/fresh="},
 		{func() (int, string) { return s.write(t, s.in("chain"), "new") }, "/a.txt=hello"},
 	} {

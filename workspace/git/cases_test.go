@@ -9,7 +9,7 @@ import (
 	"testing"
 	"unicode/utf8"
 
-	"waymark/workspace"
+	"waymark/agentapi"
 )
 
 // TestDiff: what is staged, modified and untracked is in one diff, beside branch
@@ -115,7 +115,7 @@ func TestSecrets(t *testing.T) {
 	p.repo("home/.password-store", "mail", "hunter2\n")
 	p.write("home/.password-store/mail", "hunter3\n")
 	s := p.serve("keepdir", nil)
-	s.Touched(workspace.Caller{Chat: chat(1)}, p.at("home/.password-store/mail"))
+	s.Touched(agentapi.Caller{Chat: chat(1)}, p.at("home/.password-store/mail"))
 	hasNot(t, s.dial("?chat_id="+chat(1).String()).only().UnifiedDiff, "hunter")
 	has(t, p.look("home/.password-store", nil).only().UnifiedDiff, "+hunter3")
 }
@@ -252,7 +252,7 @@ func TestStates(t *testing.T) {
 			root := c.root
 			if name == "alternates in the workspace" {
 				s := p.serve("", confined(t))
-				s.Touched(workspace.Caller{Chat: chat(1)}, p.at("two/a"))
+				s.Touched(agentapi.Caller{Chat: chat(1)}, p.at("two/a"))
 				has(t, s.dial("?chat_id="+chat(1).String()).only().UnifiedDiff, "-a\n+b\n")
 				return
 			}

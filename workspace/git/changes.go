@@ -20,9 +20,9 @@ import (
 	"github.com/google/uuid"
 	"golang.org/x/sys/unix"
 
+	"waymark/agentapi"
 	"waymark/internal/httpapi/problem"
 	"waymark/internal/text"
-	"waymark/workspace"
 )
 
 const (
@@ -48,7 +48,7 @@ const (
 
 // file is one that has changed. Its names are as git says them until it is told.
 type file struct {
-	workspace.GitFile
+	agentapi.GitFile
 	untracked bool
 	size      int // of an untracked one
 }
@@ -70,7 +70,7 @@ func (q *question) inside(path string) bool { return q.root != "" && within(path
 // # Errors
 //
 // A *problem.Error of code 404 where there is no repository, or nothing at a path.
-func (s *Service) Diff(ctx context.Context, caller workspace.Caller, paths []string) (*workspace.GitDiffs, error) {
+func (s *Service) Diff(ctx context.Context, caller agentapi.Caller, paths []string) (*agentapi.GitDiffs, error) {
 	q := &question{root: s.opts.Root(), stay: s.opts.Within != nil && s.opts.Within(ctx), files: maxFiles, texts: maxTexts}
 	tops, err := s.places(caller.Chat, paths, q)
 	if err != nil {
@@ -82,7 +82,7 @@ func (s *Service) Diff(ctx context.Context, caller workspace.Caller, paths []str
 		return nil, ctx.Err()
 	}
 	defer func() { <-s.slots }()
-	answer := &workspace.GitDiffs{Repositories: []workspace.GitDiff{}}
+	answer := &agentapi.GitDiffs{Repositories: []agentapi.GitDiff{}}
 	var warnings []string
 	for _, top := range tops {
 		d, err := s.scanner.changes(ctx, top, q)
@@ -141,8 +141,8 @@ func notThere(path, why string) error {
 }
 
 // changes says what isn't committed in a repository.
-func (s *scan) changes(ctx context.Context, top string, q *question) (*workspace.GitDiff, error) {
-	d := &workspace.GitDiff{RepoRoot: valid(top), Files: []workspace.GitFile{}}
+func (s *scan) changes(ctx context.Context, top string, q *question) (*agentapi.GitDiff, error) {
+	d := &agentapi.GitDiff{RepoRoot: valid(top), Files: []agentapi.GitFile{}}
 	return d, s.with(ctx, top, func(t *target, may visible) error {
 		d.Branch, d.RemoteOrigin = t.branchName(), t.remote
 		files, unread, err := s.changed(ctx, t, q.places[top])
@@ -202,10 +202,10 @@ func (s *scan) changed(ctx context.Context, t *target, places []string) (files [
 		files, unread, err = s.counted(ctx, t)
 	}
 	for _, name := range unread {
-		files = append(files, &file{GitFile: workspace.GitFile{Path: name, Note: noteUnread}})
+		files = append(files, &file{GitFile: agentapi.GitFile{Path: name, Note: noteUnread}})
 	}
 	for _, name := range untracked {
-		files = append(files, &file{GitFile: workspace.GitFile{Path: name}, untracked: true})
+		files = append(files, &file{GitFile: agentapi.GitFile{Path: name}, untracked: true})
 	}
 	return files, unread, err
 }
@@ -221,7 +221,7 @@ func (s *scan) counted(ctx context.Context, t *target) (files []*file, unread []
 				switch {
 				case f == nil:
 					numbers := append(strings.SplitN(record, "\t", 3), "", "")
-					f = &file{GitFile: workspace.GitFile{Path: numbers[2]}}
+					f = &file{GitFile: agentapi.GitFile{Path: numbers[2]}}
 					f.Added, _ = strconv.Atoi(numbers[0])
 					f.Removed, _ = strconv.Atoi(numbers[1])
 					if numbers[0] == "-" {

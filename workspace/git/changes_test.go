@@ -15,18 +15,18 @@ import (
 	"testing"
 	"time"
 
+	"waymark/agentapi"
 	"waymark/internal/httpapi/problem"
-	"waymark/workspace"
 	"waymark/workspace/git"
 )
 
 // ask asks for diffs over HTTP.
-func (s *server) ask(ctx context.Context, asked workspace.GitQuestion) (*workspace.GitDiffs, error) {
+func (s *server) ask(ctx context.Context, asked agentapi.GitQuestion) (*agentapi.GitDiffs, error) {
 	body, err := json.Marshal(asked)
 	if err != nil {
 		return nil, err
 	}
-	url := "http" + strings.TrimSuffix(strings.TrimPrefix(s.url, "ws"), workspace.PathGitWatch) + workspace.PathGitDiff
+	url := "http" + strings.TrimSuffix(strings.TrimPrefix(s.url, "ws"), agentapi.PathGitWatch) + agentapi.PathGitDiff
 	r, err := http.NewRequestWithContext(ctx, http.MethodPost, url, bytes.NewReader(body))
 	if err != nil {
 		return nil, err
@@ -40,17 +40,17 @@ func (s *server) ask(ctx context.Context, asked workspace.GitQuestion) (*workspa
 		return nil, problem.Read(resp, "agent")
 	}
 	defer func() { _ = resp.Body.Close() }()
-	answer := new(workspace.GitDiffs)
+	answer := new(agentapi.GitDiffs)
 	return answer, json.NewDecoder(resp.Body).Decode(answer)
 }
 
 // changes are the diffs of the only repository, at paths relative to the directory.
-func (s *server) changes(paths ...string) workspace.GitDiff {
+func (s *server) changes(paths ...string) agentapi.GitDiff {
 	s.Helper()
 	for i := range paths {
 		paths[i] = s.at(paths[i])
 	}
-	answer, err := s.ask(s.Context(), workspace.GitQuestion{Paths: paths})
+	answer, err := s.ask(s.Context(), agentapi.GitQuestion{Paths: paths})
 	if err != nil {
 		s.Fatal(err)
 	}
@@ -61,7 +61,7 @@ func (s *server) changes(paths ...string) workspace.GitDiff {
 }
 
 // said is what a list of files says, one a line.
-func said(d workspace.GitDiff) string {
+func said(d agentapi.GitDiff) string {
 	var b strings.Builder
 	for _, f := range d.Files {
 		fmt.Fprintf(&b, "%s +%d -%d", f.Path, f.Added, f.Removed)
@@ -77,7 +77,7 @@ func said(d workspace.GitDiff) string {
 }
 
 // wants compares what is said of a question.
-func (s *server) wants(paths []string, want string) workspace.GitDiff {
+func (s *server) wants(paths []string, want string) agentapi.GitDiff {
 	s.Helper()
 	d := s.changes(paths...)
 	if got := said(d); got != want {
@@ -239,7 +239,7 @@ func TestChangesPaths(t *testing.T) {
 		s.wants([]string{"kind"}, "kind +0 -1\nkind/in +1 -0\n")
 		s.wants([]string{"sub/a", "sub/b"}, "sub/a +1 -1\n")
 		for _, path := range []string{"sub/none", "sub/none/more", "sub/a/more", "none", "a/more", "dir/none", "kind/none", "a\x00"} {
-			if d, err := s.ask(t.Context(), workspace.GitQuestion{Paths: []string{p.at(path)}}); problem.CodeOf(err)/100 != 4 {
+			if d, err := s.ask(t.Context(), agentapi.GitQuestion{Paths: []string{p.at(path)}}); problem.CodeOf(err)/100 != 4 {
 				t.Errorf("%q of %q: %+v, %v", path, root, d, err)
 			}
 		}
@@ -258,11 +258,11 @@ func TestChangesPaths(t *testing.T) {
 		t.Errorf("all is\n%s", got)
 	}
 	for _, path := range []string{p.at("out/o"), p.at("../outside/o"), p.at(".."), "/"} {
-		if d, err := s.ask(t.Context(), workspace.GitQuestion{Paths: []string{path}}); problem.CodeOf(err) != 404 {
+		if d, err := s.ask(t.Context(), agentapi.GitQuestion{Paths: []string{path}}); problem.CodeOf(err) != 404 {
 			t.Errorf("%q: %+v, %v", path, d, err)
 		}
 	}
-	for _, q := range []workspace.GitQuestion{{Paths: []string{"sub"}}, {Paths: []string{""}}} {
+	for _, q := range []agentapi.GitQuestion{{Paths: []string{"sub"}}, {Paths: []string{""}}} {
 		if d, err := s.ask(t.Context(), q); problem.CodeOf(err) != 400 {
 			t.Errorf("%+v: %+v, %v", q, d, err)
 		}
@@ -338,7 +338,7 @@ func TestChangesWithin(t *testing.T) {
 		if within {
 			hasNot(t, d.Diff, "a/a", "a/new", "outside")
 		}
-		caller := workspace.Caller{Chat: chat(1)}
+		caller := agentapi.Caller{Chat: chat(1)}
 		s.Touched(caller, p.at("other/o"))
 		for path, code := range map[string]int{p.at("other/o"): 0, p.at("a"): 404, p.at("dir/b"): 0} {
 			if within && path == p.at("other/o") {
@@ -454,11 +454,11 @@ func TestChangesStates(t *testing.T) {
 	p := newPlace(t)
 	p.repo("", "a", "a\n")
 	p.write("../none/x", "x\n")
-	if _, err := p.serve("../none", nil).ask(t.Context(), workspace.GitQuestion{}); problem.CodeOf(err) != 404 {
+	if _, err := p.serve("../none", nil).ask(t.Context(), agentapi.GitQuestion{}); problem.CodeOf(err) != 404 {
 		t.Errorf("without a repository: %v", err)
 	}
 	p.write(".git/HEAD", "nonsense\n")
-	answer, err := p.serve("", nil).ask(t.Context(), workspace.GitQuestion{})
+	answer, err := p.serve("", nil).ask(t.Context(), agentapi.GitQuestion{})
 	if err != nil || len(answer.Repositories) > 0 || !strings.HasPrefix(answer.Message, p.dir+": ") {
 		t.Errorf("a damaged one: %+v, %v", answer, err)
 	}
@@ -489,7 +489,7 @@ func TestChangesEnd(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	answered := make(chan error, 1)
 	go func() {
-		_, err := s.ask(ctx, workspace.GitQuestion{})
+		_, err := s.ask(ctx, agentapi.GitQuestion{})
 		answered <- err
 	}()
 	held, err := os.OpenFile(ended, os.O_RDONLY, 0) // until git is there

@@ -9,7 +9,7 @@ import (
 	"strings"
 	"testing"
 
-	"waymark/workspace"
+	"waymark/agentapi"
 )
 
 // hostile is a repository that wants to execute something, or to show what isn't
@@ -325,7 +325,7 @@ func (h hostile) look(t *testing.T, s *server, way string) {
 	t.Helper()
 	s.write("repo/f", "changed\n")
 	c := s.dial("")
-	s.Touched(workspace.Caller{Chat: chat(1)}, s.at(cmp.Or(h.root, "repo")+"/f"), s.at("repo/x"))
+	s.Touched(agentapi.Caller{Chat: chat(1)}, s.at(cmp.Or(h.root, "repo")+"/f"), s.at("repo/x"))
 	d := s.dial("?chat_id=" + chat(1).String())
 	s.write("repo/f", "again\n")
 	c.say(`{"type":"refresh"}`)
@@ -347,7 +347,7 @@ func (h hostile) look(t *testing.T, s *server, way string) {
 // ask asks what has changed in the repository.
 func (h hostile) ask(t *testing.T, s *server, way string) {
 	t.Helper()
-	answer, err := s.ask(t.Context(), workspace.GitQuestion{})
+	answer, err := s.ask(t.Context(), agentapi.GitQuestion{})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -6,10 +6,10 @@ import (
 	"strings"
 	"testing"
 
+	"waymark/agentapi"
 	"waymark/test/contracts/vfstest"
 	"waymark/test/randtest"
 	"waymark/test/testenv"
-	"waymark/workspace"
 	"waymark/workspace/git"
 )
 
@@ -135,7 +135,7 @@ func TestMany(t *testing.T) {
 		t.Errorf("%d files are shown", n)
 	}
 	p.write("d0/e0/f0", "more\n")
-	s.Touched(workspace.Caller{}, p.at("d0/e0/f0"))
+	s.Touched(agentapi.Caller{}, p.at("d0/e0/f0"))
 	for !strings.Contains(c.only().UnifiedDiff, "+more") {
 		c.next()
 	}

@@ -17,11 +17,11 @@ import (
 	"github.com/coder/websocket"
 	"github.com/google/uuid"
 
+	"waymark/agentapi"
 	"waymark/internal/httpapi"
 	"waymark/internal/reexec"
 	"waymark/test/built"
 	"waymark/test/testenv"
-	"waymark/workspace"
 	"waymark/workspace/git"
 	"waymark/workspace/launch"
 )
@@ -162,7 +162,7 @@ func (p *place) serveWith(root string, launcher *launch.Program, change func(git
 			p.Errorf("%s is left behind", left[0].Name())
 		}
 	})
-	return &server{p, s, "ws" + strings.TrimPrefix(srv.URL, "http") + workspace.PathGitWatch}
+	return &server{p, s, "ws" + strings.TrimPrefix(srv.URL, "http") + agentapi.PathGitWatch}
 }
 
 // confined is how git is confined; the test is skipped where it can't be.
@@ -185,10 +185,10 @@ func confined(t testing.TB) *launch.Program {
 type client struct {
 	testing.TB
 	socket   *websocket.Conn
-	repos    map[string]workspace.GitRepository
+	repos    map[string]agentapi.GitRepository
 	removed  []string
 	warnings []string
-	all      []workspace.GitMessage
+	all      []agentapi.GitMessage
 }
 
 // dial connects and waits for the first answer.
@@ -200,13 +200,13 @@ func (s *server) dial(query string) *client {
 	}
 	socket.SetReadLimit(4 << 20)
 	s.Cleanup(func() { _ = socket.CloseNow() })
-	c := &client{TB: s.TB, socket: socket, repos: map[string]workspace.GitRepository{}}
+	c := &client{TB: s.TB, socket: socket, repos: map[string]agentapi.GitRepository{}}
 	c.answer()
 	return c
 }
 
 // next reads a message.
-func (c *client) next() workspace.GitMessage {
+func (c *client) next() agentapi.GitMessage {
 	c.Helper()
 	ctx, cancel := context.WithTimeout(context.Background(), patient)
 	defer cancel()
@@ -214,7 +214,7 @@ func (c *client) next() workspace.GitMessage {
 	if err != nil {
 		c.Fatal(err)
 	}
-	var m workspace.GitMessage
+	var m agentapi.GitMessage
 	if err := json.Unmarshal(data, &m); err != nil {
 		c.Fatal(err)
 	}
@@ -227,17 +227,17 @@ func (c *client) next() workspace.GitMessage {
 		}
 		c.repos[r.RepoRoot] = r
 	}
-	if m.Type == workspace.GitChanges && m.Message != "" {
+	if m.Type == agentapi.GitChanges && m.Message != "" {
 		c.warnings = append(c.warnings, m.Message)
 	}
 	return m
 }
 
 // answer reads messages until one is complete.
-func (c *client) answer() workspace.GitMessage {
+func (c *client) answer() agentapi.GitMessage {
 	c.Helper()
 	for {
-		if m := c.next(); m.Type == workspace.GitChanges && len(m.Pending) == 0 {
+		if m := c.next(); m.Type == agentapi.GitChanges && len(m.Pending) == 0 {
 			return m
 		}
 	}
@@ -273,7 +273,7 @@ func (c *client) diffs() string {
 }
 
 // diff is what is known of the only repository.
-func (c *client) only() workspace.GitRepository {
+func (c *client) only() agentapi.GitRepository {
 	c.Helper()
 	if len(c.repos) != 1 {
 		c.Fatalf("known are %q, warnings %q", slices.Sorted(maps.Keys(c.repos)), c.warnings)

@@ -14,9 +14,9 @@ import (
 	"strings"
 	"sync"
 
+	"waymark/agentapi"
 	"waymark/internal/lazyregexp"
 	"waymark/internal/text"
-	"waymark/workspace"
 	"waymark/workspace/launch"
 )
 
@@ -25,14 +25,14 @@ import (
 type result struct {
 	gone    bool
 	warning string
-	workspace.GitRepository
+	agentapi.GitRepository
 }
 
 // scanner looks at a repository.
 type scanner interface {
 	// scan returns when it has looked, or ctx has ended.
 	scan(ctx context.Context, top string) result
-	changes(ctx context.Context, top string, q *question) (*workspace.GitDiff, error)
+	changes(ctx context.Context, top string, q *question) (*agentapi.GitDiff, error)
 }
 
 // scan is the real scanner.
@@ -82,9 +82,9 @@ func (t *target) ours(path string) bool {
 }
 
 // look looks at a repository.
-func (s *scan) look(ctx context.Context, top string) (repo *workspace.GitRepository, err error) {
+func (s *scan) look(ctx context.Context, top string) (repo *agentapi.GitRepository, err error) {
 	err = s.with(ctx, top, func(t *target, may visible) error {
-		repo = &workspace.GitRepository{RepoRoot: valid(top), Branch: t.branchName(), RemoteOrigin: t.remote}
+		repo = &agentapi.GitRepository{RepoRoot: valid(top), Branch: t.branchName(), RemoteOrigin: t.remote}
 		repo.UnifiedDiff, err = s.compare(ctx, t, may)
 		return err
 	})

@@ -17,7 +17,7 @@ import (
 
 	"github.com/google/uuid"
 
-	"waymark/workspace"
+	"waymark/agentapi"
 )
 
 // fakeScanner takes a while for each look, and notes when it has begun.
@@ -32,7 +32,7 @@ type fakeScanner struct {
 	most    int
 }
 
-func (f *fakeScanner) changes(context.Context, string, *question) (*workspace.GitDiff, error) {
+func (f *fakeScanner) changes(context.Context, string, *question) (*agentapi.GitDiff, error) {
 	return nil, errGone
 }
 
@@ -79,7 +79,7 @@ func (f *fakeScanner) find(path string) string {
 }
 
 func present(top, diff string) result {
-	return result{GitRepository: workspace.GitRepository{RepoRoot: top, Branch: "main", UnifiedDiff: diff}}
+	return result{GitRepository: agentapi.GitRepository{RepoRoot: top, Branch: "main", UnifiedDiff: diff}}
 }
 
 // watching runs a subscriber in a bubble. What it is told is in messages.
@@ -89,14 +89,14 @@ type watching struct {
 	done    chan error
 
 	mu       sync.Mutex // guards messages
-	messages []workspace.GitMessage
+	messages []agentapi.GitMessage
 }
 
 func (s *Service) subscribe(ctx context.Context, chat uuid.UUID) *watching {
 	ctx, cancel := context.WithCancel(ctx)
 	w := &watching{refresh: make(chan struct{}, 1), stop: cancel, done: make(chan error, 1)}
 	go func() {
-		w.done <- s.watch(ctx, chat, w.refresh, func(m *workspace.GitMessage) error {
+		w.done <- s.watch(ctx, chat, w.refresh, func(m *agentapi.GitMessage) error {
 			w.mu.Lock()
 			defer w.mu.Unlock()
 			w.messages = append(w.messages, *m)
@@ -115,7 +115,7 @@ func (w *watching) end(t *testing.T) {
 }
 
 // take returns the messages, and forgets them.
-func (w *watching) take() []workspace.GitMessage {
+func (w *watching) take() []agentapi.GitMessage {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	list := w.messages
@@ -175,14 +175,14 @@ func TestSchedule(t *testing.T) {
 		}
 		f.set("/root", present("/root", "2"))
 		for range 50 { // within five seconds
-			s.Touched(workspace.Caller{}, "/root/f", "/root/g")
+			s.Touched(agentapi.Caller{}, "/root/f", "/root/g")
 			time.Sleep(100 * time.Millisecond)
 		}
 		time.Sleep(5 * time.Second)
 		if a, b := one.told(), two.told(); a != "root=2" || b != "root=2" {
 			t.Errorf("told are %q and %q", a, b)
 		}
-		s.Touched(workspace.Caller{}, "/other/f")
+		s.Touched(agentapi.Caller{}, "/other/f")
 		time.Sleep(5 * time.Second)
 		looks := f.looks()
 		if len(looks) < 6 || len(looks) > 9 {
@@ -261,7 +261,7 @@ func TestSlow(t *testing.T) {
 		for i := range 5 {
 			top := fmt.Sprint("/r", i)
 			f.set(top, present(top, "d"))
-			s.Touched(workspace.Caller{Chat: chat}, top+"/f")
+			s.Touched(agentapi.Caller{Chat: chat}, top+"/f")
 		}
 		w := s.subscribe(t.Context(), chat)
 		time.Sleep(6 * time.Second)
@@ -283,7 +283,7 @@ func TestSlow(t *testing.T) {
 		f.set("/root", present("/root", "1"))
 		w := s.subscribe(t.Context(), uuid.Nil)
 		for range 1000 {
-			s.Touched(workspace.Caller{}, "/root/f")
+			s.Touched(agentapi.Caller{}, "/root/f")
 			time.Sleep(100 * time.Millisecond)
 		}
 		looks := f.looks()
@@ -304,12 +304,12 @@ func TestWarning(t *testing.T) {
 		w := s.subscribe(t.Context(), uuid.Nil)
 		time.Sleep(time.Second)
 		broken := present("/root", "")
-		broken.GitRepository, broken.warning = workspace.GitRepository{}, "it is damaged"
+		broken.GitRepository, broken.warning = agentapi.GitRepository{}, "it is damaged"
 		good := present("/root", "1")
 		for range 2 {
 			f.set("/root", broken)
 			for range 3 {
-				s.Touched(workspace.Caller{}, "/root/f")
+				s.Touched(agentapi.Caller{}, "/root/f")
 				time.Sleep(2 * time.Second)
 			}
 			f.set("/root", good)
@@ -327,8 +327,8 @@ func TestTouches(t *testing.T) {
 	var touched touches
 	id := func(n int) uuid.UUID { return uuid.UUID{0: 1, 14: byte(n >> 8), 15: byte(n)} }
 	for n := range maxChats + 10 {
-		touched.add(workspace.Caller{Chat: id(n)}, []string{fmt.Sprint("/c", n)})
-		touched.add(workspace.Caller{Chat: id(0)}, []string{"/kept"})
+		touched.add(agentapi.Caller{Chat: id(n)}, []string{fmt.Sprint("/c", n)})
+		touched.add(agentapi.Caller{Chat: id(0)}, []string{"/kept"})
 	}
 	if len(touched.chats) != maxChats+1 {
 		t.Errorf("%d chats are remembered", len(touched.chats))
@@ -339,7 +339,7 @@ func TestTouches(t *testing.T) {
 		}
 	}
 	for n := range maxPaths + 10 {
-		touched.add(workspace.Caller{Chat: id(0)}, []string{fmt.Sprint("/p", n), "/kept"})
+		touched.add(agentapi.Caller{Chat: id(0)}, []string{fmt.Sprint("/p", n), "/kept"})
 	}
 	paths, seq := touched.since(id(0), 0)
 	if len(paths) != maxPaths || slices.Contains(paths, "/p5") || !slices.Contains(paths, "/kept") {
@@ -348,7 +348,7 @@ func TestTouches(t *testing.T) {
 	if more, _ := touched.since(id(0), seq); len(more) > 0 {
 		t.Errorf("since then it was %q", more)
 	}
-	if touched.add(workspace.Caller{Chat: id(0)}, []string{"", "relative", "/" + strings.Repeat("x", maxPath)}) {
+	if touched.add(agentapi.Caller{Chat: id(0)}, []string{"", "relative", "/" + strings.Repeat("x", maxPath)}) {
 		t.Error("it remembers what is no absolute path")
 	}
 }
@@ -383,7 +383,7 @@ func TestRemote(t *testing.T) {
 // TestShrink: the largest give way, as many as it takes.
 func TestShrink(t *testing.T) {
 	big := strings.Repeat("x", 2<<20)
-	list := []workspace.GitRepository{{UnifiedDiff: big + "y"}, {UnifiedDiff: "small"}, {UnifiedDiff: big}, {UnifiedDiff: strings.Repeat("\x01", 700<<10)}}
+	list := []agentapi.GitRepository{{UnifiedDiff: big + "y"}, {UnifiedDiff: "small"}, {UnifiedDiff: big}, {UnifiedDiff: strings.Repeat("\x01", 700<<10)}}
 	shrink(list)
 	if !strings.HasPrefix(list[0].UnifiedDiff, "Total diff too large") || list[1].UnifiedDiff != "small" || list[2].UnifiedDiff != big ||
 		!strings.HasPrefix(list[3].UnifiedDiff, "Total diff too large") {

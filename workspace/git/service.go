@@ -9,8 +9,8 @@ import (
 	"sync"
 	"time"
 
+	"waymark/agentapi"
 	"waymark/internal/notify"
-	"waymark/workspace"
 	"waymark/workspace/launch"
 )
 
@@ -118,7 +118,7 @@ func (s *Service) Unconfined() error { return s.unconfined }
 // Touched remembers that a caller has worked on paths, and has their repositories
 // looked at for whoever watches. What isn't absolute is ignored. It returns at
 // once.
-func (s *Service) Touched(caller workspace.Caller, paths ...string) {
+func (s *Service) Touched(caller agentapi.Caller, paths ...string) {
 	if s.touches.add(caller, paths) {
 		s.changed.Notify()
 	}

@@ -12,10 +12,10 @@ import (
 	"github.com/coder/websocket"
 	"github.com/google/uuid"
 
+	"waymark/agentapi"
 	"waymark/internal/httpapi"
 	"waymark/internal/httpapi/problem"
 	"waymark/internal/notify"
-	"waymark/workspace"
 )
 
 const (
@@ -37,11 +37,11 @@ type watchParams struct {
 // Service is the git watch, with the diff for one call, as a part of an API.
 func (s *Service) Service() httpapi.Service {
 	about := httpapi.AgentAbout("git", "What isn't committed.")
-	about.Messages = []any{workspace.GitMessage{}}
+	about.Messages = []any{agentapi.GitMessage{}}
 	return httpapi.Service{
 		About: about,
 		Routes: []httpapi.Route{{
-			Method: http.MethodGet, Pattern: workspace.PathGitWatch, Handle: s.serve,
+			Method: http.MethodGet, Pattern: agentapi.PathGitWatch, Handle: s.serve,
 			Failed: "the repositories can't be watched", MaxBody: maxMessage,
 			Operation: &httpapi.Operation{
 				ID: "watchGit", Summary: "Watch repositories for what isn't committed",
@@ -54,14 +54,14 @@ func (s *Service) Service() httpapi.Service {
 				Errors: []int{http.StatusUnauthorized},
 			},
 		}, {
-			Method: http.MethodPost, Pattern: workspace.PathGitDiff, Effect: httpapi.Reads, Handle: s.serveDiff,
+			Method: http.MethodPost, Pattern: agentapi.PathGitDiff, Effect: httpapi.Reads, Handle: s.serveDiff,
 			Failed: "what has changed is not known", Timeout: 2 * commandTime,
 			Operation: &httpapi.Operation{
 				ID: "gitDiff", Summary: "Say which files aren't as they were committed, and how",
 				Text:   "For one call, over the repositories of the watch: with `Coder-Chat-Id` those of a chat. Files are named, up to 4,000, each with the lines added and removed; and as many of their diffs are there as 32 KiB hold. What is on the secret list, binary or too large has a `note` and no diff, and costs the others nothing: ask for it by `paths`. With `services.files_within` \"workspace\" files outside of the workspace aren't named. The end of the call ends git.",
-				Params: workspace.CallerParams{}, Body: workspace.GitQuestion{}, Example: workspace.GitQuestion{Paths: []string{"/srv/project/src"}},
+				Params: agentapi.CallerParams{}, Body: agentapi.GitQuestion{}, Example: agentapi.GitQuestion{Paths: []string{"/srv/project/src"}},
 				Answers: []httpapi.Answer{
-					httpapi.OK("What has changed.", workspace.GitDiffs{}),
+					httpapi.OK("What has changed.", agentapi.GitDiffs{}),
 					httpapi.Refuse(http.StatusBadRequest, "The body, or a path, can't be right.", "what has changed is not known: paths are absolute, without NUL"),
 					httpapi.Refuse(http.StatusNotFound, "There is no repository, or nothing at a path: it isn't there, and hasn't gone since the last commit.", "there is no /srv/project/src: it isn't among the files, and hasn't gone since the last commit"),
 				},
@@ -73,11 +73,11 @@ func (s *Service) Service() httpapi.Service {
 
 // serveDiff answers POST /api/v0/git/diff.
 func (s *Service) serveDiff(c *httpapi.Call) error {
-	caller, err := workspace.CallerOf(c.Header)
+	caller, err := agentapi.CallerOf(c.Header)
 	if err != nil {
 		return &problem.Error{Code: http.StatusBadRequest, Message: c.Failed(), Detail: err.Error()}
 	}
-	var asked workspace.GitQuestion
+	var asked agentapi.GitQuestion
 	if err := c.Decode(&asked); err != nil {
 		return err
 	}
@@ -125,7 +125,7 @@ func (s *Service) serve(c *httpapi.Call) error {
 			cancel(err)
 		}
 	}()
-	err = s.watch(ctx, chat, refresh, func(m *workspace.GitMessage) error { return send(ctx, socket, m) })
+	err = s.watch(ctx, chat, refresh, func(m *agentapi.GitMessage) error { return send(ctx, socket, m) })
 	cancel(err)
 	code, why := websocket.StatusNormalClosure, ""
 	if c.Context().Err() != nil || s.ctx.Err() != nil {
@@ -145,12 +145,12 @@ func listen(socket *websocket.Conn, refresh notify.Wake) error {
 		if err != nil {
 			return err
 		}
-		var message workspace.GitMessage
-		if json.Unmarshal(data, &message) == nil && message.Type == workspace.GitRefresh {
+		var message agentapi.GitMessage
+		if json.Unmarshal(data, &message) == nil && message.Type == agentapi.GitRefresh {
 			refresh.Set()
 			continue
 		}
-		if err := send(ctx, socket, &workspace.GitMessage{Type: workspace.GitError, Message: "unknown message type"}); err != nil {
+		if err := send(ctx, socket, &agentapi.GitMessage{Type: agentapi.GitError, Message: "unknown message type"}); err != nil {
 			return err
 		}
 	}
@@ -158,7 +158,7 @@ func listen(socket *websocket.Conn, refresh notify.Wake) error {
 
 // send sends a message, which the client has some time to take, and lastWords from when ctx
 // ends.
-func send(ctx context.Context, socket *websocket.Conn, m *workspace.GitMessage) error {
+func send(ctx context.Context, socket *websocket.Conn, m *agentapi.GitMessage) error {
 	data, err := httpapi.Encode(m)
 	if err != nil {
 		return err

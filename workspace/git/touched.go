@@ -7,7 +7,7 @@ import (
 
 	"github.com/google/uuid"
 
-	"waymark/workspace"
+	"waymark/agentapi"
 )
 
 const (
@@ -35,7 +35,7 @@ type chatPaths struct {
 
 // add remembers that a caller has worked on paths, for itself and the chats that
 // it was started by. It reports whether there was anything to remember.
-func (t *touches) add(caller workspace.Caller, paths []string) bool {
+func (t *touches) add(caller agentapi.Caller, paths []string) bool {
 	var clean []string
 	for _, path := range paths {
 		if filepath.IsAbs(path) && len(path) <= maxPath {

@@ -11,8 +11,8 @@ import (
 
 	"github.com/google/uuid"
 
+	"waymark/agentapi"
 	"waymark/internal/notify"
-	"waymark/workspace"
 )
 
 const (
@@ -157,13 +157,13 @@ type subscription struct {
 	*repository
 	until uint64 // what its seen is waited for
 	told  bool   // sent is what the subscriber knows
-	sent  workspace.GitRepository
+	sent  agentapi.GitRepository
 	said  string // the warning that was told
 }
 
 // watch calls send with what has changed, until ctx ends or send fails. A token in
 // refresh asks for a look at everything.
-func (s *Service) watch(ctx context.Context, chat uuid.UUID, refresh <-chan struct{}, send func(*workspace.GitMessage) error) error {
+func (s *Service) watch(ctx context.Context, chat uuid.UUID, refresh <-chan struct{}, send func(*agentapi.GitMessage) error) error {
 	w := &subscriber{s: s, chat: chat, watched: make(map[string]*subscription)}
 	defer func() {
 		for _, r := range w.watched {
@@ -266,8 +266,8 @@ func (s *Service) tops(paths []string) []string {
 
 // news is what has changed since the last message; nil when there is nothing to
 // say, or not yet: then wait, if it isn't 0, is when to ask again at the latest.
-func (w *subscriber) news(now time.Time) (message *workspace.GitMessage, wait time.Duration) {
-	m := &workspace.GitMessage{Type: workspace.GitChanges}
+func (w *subscriber) news(now time.Time) (message *agentapi.GitMessage, wait time.Duration) {
+	m := &agentapi.GitMessage{Type: agentapi.GitChanges}
 	var warnings []string
 	var gone []*repository
 	w.s.mu.Lock()
@@ -316,12 +316,12 @@ func (w *subscriber) news(now time.Time) (message *workspace.GitMessage, wait ti
 
 // news is what the subscriber doesn't know of a repository yet. The caller holds
 // Service.mu.
-func (r *subscription) news() (told *workspace.GitRepository, warning string) {
+func (r *subscription) news() (told *agentapi.GitRepository, warning string) {
 	if r.gone {
 		if !r.told {
 			return nil, ""
 		}
-		return &workspace.GitRepository{RepoRoot: r.sent.RepoRoot, Removed: true}, ""
+		return &agentapi.GitRepository{RepoRoot: r.sent.RepoRoot, Removed: true}, ""
 	}
 	recovered := r.said != "" && r.warning == ""
 	if r.warning != r.said {
@@ -336,14 +336,14 @@ func (r *subscription) news() (told *workspace.GitRepository, warning string) {
 }
 
 // shrink makes the diffs of a message fit it: the largest give way.
-func shrink(list []workspace.GitRepository) {
+func shrink(list []agentapi.GitRepository) {
 	total, encoded := 0, 0
 	for i := range list {
 		total += len(list[i].UnifiedDiff)
 		encoded += encodedSize(list[i].UnifiedDiff)
 	}
 	for total > maxDiff || encoded > maxMessage-maxFrame {
-		largest := slices.MaxFunc(list, func(a, b workspace.GitRepository) int {
+		largest := slices.MaxFunc(list, func(a, b agentapi.GitRepository) int {
 			return cmp.Compare(encodedSize(a.UnifiedDiff), encodedSize(b.UnifiedDiff))
 		})
 		i := slices.Index(list, largest)

@@ -14,8 +14,8 @@ import (
 	"github.com/coder/websocket"
 	"github.com/google/uuid"
 
+	"waymark/agentapi"
 	"waymark/internal/httpapi/problem"
-	"waymark/workspace"
 	"waymark/workspace/launch"
 )
 
@@ -51,7 +51,7 @@ func TestRevert(t *testing.T) {
 	p.write("a", "a\n")
 	c.until("the end of the edit", func() bool { return c.only().UnifiedDiff == "" })
 	p.git("", "checkout", "-q", "-b", "other")
-	s.Touched(workspace.Caller{}, p.at("a")) // without being asked
+	s.Touched(agentapi.Caller{}, p.at("a")) // without being asked
 	for c.only().Branch != "other" {
 		c.next()
 	}
@@ -74,8 +74,8 @@ func TestChats(t *testing.T) {
 	if len(before.repos) != 0 {
 		t.Errorf("it has touched nothing: %v", before.repos)
 	}
-	s.Touched(workspace.Caller{Chat: parent}, p.at("one/f"), "relative/f", "", "one/f", p.at("notgit/x"), p.at("one/new/dir/file"), "/")
-	s.Touched(workspace.Caller{Chat: parent}, p.at("one/f"))
+	s.Touched(agentapi.Caller{Chat: parent}, p.at("one/f"), "relative/f", "", "one/f", p.at("notgit/x"), p.at("one/new/dir/file"), "/")
+	s.Touched(agentapi.Caller{Chat: parent}, p.at("one/f"))
 	for len(before.repos) == 0 {
 		before.next() // without being asked
 	}
@@ -83,10 +83,10 @@ func TestChats(t *testing.T) {
 	for i := range 500 {
 		many = append(many, p.at(fmt.Sprintf("two/dir%d/f", i)))
 	}
-	s.Touched(workspace.Caller{Chat: child, Ancestors: []uuid.UUID{parent}}, many...)
-	s.Touched(workspace.Caller{Chat: child, Ancestors: []uuid.UUID{parent}}, p.at("one/inner/f"))
-	s.Touched(workspace.Caller{Chat: other}, p.at("three/f"))
-	s.Touched(workspace.Caller{}, p.at("three/f"))
+	s.Touched(agentapi.Caller{Chat: child, Ancestors: []uuid.UUID{parent}}, many...)
+	s.Touched(agentapi.Caller{Chat: child, Ancestors: []uuid.UUID{parent}}, p.at("one/inner/f"))
+	s.Touched(agentapi.Caller{Chat: other}, p.at("three/f"))
+	s.Touched(agentapi.Caller{}, p.at("three/f"))
 	for n, want := range map[byte][]string{1: {"one", "one/inner", "two"}, 2: {"one/inner", "two"}, 3: {"three"}, 4: nil} {
 		c := watch(n)
 		if len(c.repos) != len(want) {
@@ -124,7 +124,7 @@ func TestGone(t *testing.T) {
 				p.repo("repo", "f", "f\n")
 			}
 			s := p.serve("", confined(t))
-			s.Touched(workspace.Caller{Chat: chat(1)}, p.at("repo/f"))
+			s.Touched(agentapi.Caller{Chat: chat(1)}, p.at("repo/f"))
 			c := s.dial("?chat_id=" + chat(1).String())
 			c.only()
 			remove(p)
@@ -220,10 +220,10 @@ func TestProtocol(t *testing.T) {
 	for _, text := range []string{`{"type":"subscribe","paths":["/"]}`, `{}`, `nonsense`, `[]`, `{"type":"` + strings.Repeat("x", 3<<20) + `"}`} {
 		one.say(text)
 		m := one.next()
-		for m.Type == workspace.GitChanges {
+		for m.Type == agentapi.GitChanges {
 			m = one.next()
 		}
-		if m.Type != workspace.GitError || m.Message != "unknown message type" || m.ScannedAt != nil {
+		if m.Type != agentapi.GitError || m.Message != "unknown message type" || m.ScannedAt != nil {
 			t.Errorf("%.20s: got %+v", text, m)
 		}
 	}
@@ -310,7 +310,7 @@ func TestLarge(t *testing.T) {
 	p.write("huge/x", strings.Repeat("0123456789abcde\n", 5<<20))
 	p.git("huge", "init", "-q", "-b", "main")
 	s := p.serve("", nil)
-	s.Touched(workspace.Caller{Chat: chat(1)}, p.at("r0"), p.at("r1"), p.at("r2"), p.at("r3"), p.at("none"), p.at("huge"))
+	s.Touched(agentapi.Caller{Chat: chat(1)}, p.at("r0"), p.at("r1"), p.at("r2"), p.at("r3"), p.at("none"), p.at("huge"))
 	c := s.dial("?chat_id=" + chat(1).String()) // which reads 4 MiB
 	c.until("all", func() bool { return len(c.repos) == 6 })
 	for name, r := range c.repos {

@@ -11,9 +11,9 @@ import (
 	"strings"
 	"time"
 
+	"waymark/agentapi"
 	"waymark/internal/httpapi"
 	"waymark/internal/httpapi/problem"
-	"waymark/workspace"
 	"waymark/workspace/access"
 	"waymark/workspace/mcp/catalog"
 	"waymark/workspace/mcp/session"
@@ -32,7 +32,7 @@ const (
 
 // call answers POST /api/v0/mcp/call-tool.
 func (s *Service) call(c *httpapi.Call) error {
-	var body workspace.CallMCPTool
+	var body agentapi.CallMCPTool
 	if err := c.Decode(&body); err != nil {
 		return err
 	}
@@ -104,7 +104,7 @@ var errHeld = errors.New("it is held back")
 var errFull = fmt.Errorf("the server has %d calls to answer already: call again later", maxCalls)
 
 // do starts the server where it doesn't run, and calls the tool.
-func (t *toolCall) do(ctx context.Context) (*workspace.MCPToolResult, error) {
+func (t *toolCall) do(ctx context.Context) (*agentapi.MCPToolResult, error) {
 	s := t.server
 	// What is waited for before the call: a free place, and then the server.
 	starting, cancel := context.WithTimeoutCause(ctx, t.set.ConnectTimeout, fmt.Errorf("the server wasn't there within %s", t.set.ConnectTimeout))
@@ -211,7 +211,7 @@ func (s *Service) stream(c *httpapi.Call, t *toolCall) error {
 	ctx, cancel := context.WithTimeout(c.Context(), t.set.ConnectTimeout+t.set.CallTimeout)
 	defer cancel()
 	type done struct {
-		result *workspace.MCPToolResult
+		result *agentapi.MCPToolResult
 		err    error
 	}
 	ends := make(chan done, 1)
@@ -238,7 +238,7 @@ func (s *Service) stream(c *httpapi.Call, t *toolCall) error {
 	for {
 		select {
 		case p := <-steps:
-			send(workspace.MCPEventProgress, workspace.MCPProgress(p))
+			send(agentapi.MCPEventProgress, agentapi.MCPProgress(p))
 		case <-alive.C:
 			if err := c.Flush([]byte(": alive\n\n")); err != nil {
 				gone = err
@@ -246,13 +246,13 @@ func (s *Service) stream(c *httpapi.Call, t *toolCall) error {
 			}
 		case d := <-ends:
 			for len(steps) > 0 {
-				send(workspace.MCPEventProgress, workspace.MCPProgress(<-steps))
+				send(agentapi.MCPEventProgress, agentapi.MCPProgress(<-steps))
 			}
 			if d.err != nil {
 				e := s.callError(c, t.server, d.err)
-				send(workspace.MCPEventError, workspace.MCPCallError{Code: e.Code, Message: e.Message, Detail: e.Detail})
+				send(agentapi.MCPEventError, agentapi.MCPCallError{Code: e.Code, Message: e.Message, Detail: e.Detail})
 			} else {
-				send(workspace.MCPEventResult, d.result)
+				send(agentapi.MCPEventResult, d.result)
 			}
 			return nil
 		}

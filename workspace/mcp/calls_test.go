@@ -18,9 +18,9 @@ import (
 	"unicode/utf8"
 
 	"waymark/abi"
+	"waymark/agentapi"
 	"waymark/snapshot"
 	"waymark/wire/convert"
-	"waymark/workspace"
 	"waymark/workspace/access"
 	"waymark/workspace/mcp"
 	"waymark/workspace/mcp/catalog"
@@ -41,7 +41,7 @@ func TestContract(t *testing.T) {
 		synctest.Wait()
 		d := w.detail("n")
 		digests := fmt.Sprintf(`"definition":%q,"local":%q`, d.Definition, d.Local)
-		const tools, call, servers, search, results = workspace.PathMCPTools, workspace.PathMCPCallTool, workspace.PathMCPServers, workspace.PathMCPSearch, workspace.PathMCPResults
+		const tools, call, servers, search, results = agentapi.PathMCPTools, agentapi.PathMCPCallTool, agentapi.PathMCPServers, agentapi.PathMCPSearch, agentapi.PathMCPResults
 		for _, c := range []struct {
 			name, method, target, body string
 			headers                    []string
@@ -215,9 +215,9 @@ func TestLongResult(t *testing.T) {
 		}
 		w.configure(map[string]definition{"a": stdio("a")})
 		synctest.Wait()
-		called := func() *workspace.MCPToolResult {
+		called := func() *agentapi.MCPToolResult {
 			code, text := w.say("a", "x")
-			r := new(workspace.MCPToolResult)
+			r := new(agentapi.MCPToolResult)
 			if err := json.Unmarshal([]byte(text), r); err != nil || code != 200 || !utf8.ValidString(text) {
 				t.Fatalf("%d %v %.200s", code, err, text)
 			}
@@ -226,10 +226,10 @@ func TestLongResult(t *testing.T) {
 			}
 			return r
 		}
-		whole := func(r *workspace.MCPToolResult) *workspace.MCPToolResult {
+		whole := func(r *agentapi.MCPToolResult) *agentapi.MCPToolResult {
 			var b strings.Builder
 			for offset := int64(0); ; {
-				page := get[workspace.MCPResultPage](w, fmt.Sprintf("%s/%s?offset=%d&limit=1000", workspace.PathMCPResults, r.Truncated.ResultID, offset))
+				page := get[agentapi.MCPResultPage](w, fmt.Sprintf("%s/%s?offset=%d&limit=1000", agentapi.PathMCPResults, r.Truncated.ResultID, offset))
 				b.WriteString(page.Text)
 				if !utf8.ValidString(page.Text) || len(page.Text) > 1000 || page.Length != r.Truncated.OriginalBytes {
 					t.Fatalf("a page of %d bytes of %d", len(page.Text), page.Length)
@@ -242,7 +242,7 @@ func TestLongResult(t *testing.T) {
 				}
 				offset = page.NextOffset
 			}
-			all := new(workspace.MCPToolResult)
+			all := new(agentapi.MCPToolResult)
 			if err := json.Unmarshal([]byte(b.String()), all); err != nil {
 				t.Fatal(err)
 			}
@@ -267,7 +267,7 @@ func TestLongResult(t *testing.T) {
 		// The oldest ones go.
 		content = []session.Content{{Type: "text", Text: strings.Repeat("x", 900_000)}}
 		called()
-		if code, _ := w.text("GET", workspace.PathMCPResults+"/"+first, ""); code != http.StatusNotFound {
+		if code, _ := w.text("GET", agentapi.PathMCPResults+"/"+first, ""); code != http.StatusNotFound {
 			t.Errorf("the oldest result: %d", code)
 		}
 		content[0].Text = strings.Repeat("x", 2<<20)
@@ -343,7 +343,7 @@ func TestGone(t *testing.T) {
 		ctx, cancel := context.WithCancel(context.Background())
 		done := make(chan bool, 100)
 		for i := range 20 {
-			r := httptest.NewRequest("POST", workspace.PathMCPCallTool, strings.NewReader(`{"tool_name":"a__echo"}`))
+			r := httptest.NewRequest("POST", agentapi.PathMCPCallTool, strings.NewReader(`{"tool_name":"a__echo"}`))
 			r.Header.Set("Content-Type", "application/json")
 			if i%2 == 0 {
 				r.Header.Set("Accept", "text/event-stream")
@@ -490,7 +490,7 @@ func TestSearch(t *testing.T) {
 			"repository": "create_issue get_file merge", "owner": "merge", "hub": "create_issue get_file merge searchIssues", "": "create_issue get_file merge searchIssues",
 			"zzz": "", "search": "searchIssues",
 		} {
-			found := get[workspace.MCPSearch](w, workspace.PathMCPSearch+"?q="+query)
+			found := get[agentapi.MCPSearch](w, agentapi.PathMCPSearch+"?q="+query)
 			var names []string
 			for _, t := range found.Tools {
 				names = append(names, strings.TrimPrefix(t.Name, "hub__"))
@@ -520,11 +520,11 @@ func TestPatterns(t *testing.T) {
 			w.grant = &access.Grant{ID: "narrow", Scopes: access.Scopes(), Tools: strings.Fields(patterns)}
 			_, listed, _ := w.tools("")
 			var found, called []string
-			for _, t := range get[workspace.MCPSearch](w, workspace.PathMCPSearch+"?q=").Tools {
+			for _, t := range get[agentapi.MCPSearch](w, agentapi.PathMCPSearch+"?q=").Tools {
 				found = append(found, t.Name)
 			}
 			for _, name := range strings.Fields(all) {
-				switch code, text := w.text("POST", workspace.PathMCPCallTool, fmt.Sprintf(`{"tool_name":%q}`, name)); {
+				switch code, text := w.text("POST", agentapi.PathMCPCallTool, fmt.Sprintf(`{"tool_name":%q}`, name)); {
 				case code == http.StatusOK:
 					called = append(called, name)
 				case code != http.StatusForbidden:
@@ -552,7 +552,7 @@ func TestAuthorization(t *testing.T) {
 		if starts, _, _ := r.counts(); starts != 1 {
 			t.Errorf("%d tries", starts)
 		}
-		if code, text := w.text("POST", workspace.PathMCPCallTool, `{"tool_name":"r__echo"}`); code != 403 || !strings.Contains(text, "agent mcp login r") {
+		if code, text := w.text("POST", agentapi.PathMCPCallTool, `{"tool_name":"r__echo"}`); code != 403 || !strings.Contains(text, "agent mcp login r") {
 			t.Errorf("%d %s", code, text)
 		}
 		r.set(func(f *fakeServer) { f.refuse = nil })
@@ -595,18 +595,18 @@ func TestFullWaits(t *testing.T) {
 		synctest.Wait()
 		var waits sync.WaitGroup
 		for range 64 {
-			waits.Go(func() { w.text("GET", workspace.PathMCPServers+"/h/logs?offset=1000000&wait_ms=20000", "") })
+			waits.Go(func() { w.text("GET", agentapi.PathMCPServers+"/h/logs?offset=1000000&wait_ms=20000", "") })
 		}
 		synctest.Wait()
 		for _, target := range []string{
-			workspace.PathMCPTools + "?wait=1s", workspace.PathMCPTools + "?refresh=true", workspace.PathMCPServers + "?wait=1s", workspace.PathMCPServers + "/h/logs?wait_ms=10",
+			agentapi.PathMCPTools + "?wait=1s", agentapi.PathMCPTools + "?refresh=true", agentapi.PathMCPServers + "?wait=1s", agentapi.PathMCPServers + "/h/logs?wait_ms=10",
 		} {
 			resp := w.call("GET", target, "")
 			if resp.StatusCode != http.StatusTooManyRequests {
 				t.Errorf("%s: %d", target, resp.StatusCode)
 			}
 		}
-		if code, _ := w.text("GET", workspace.PathMCPTools, ""); code != http.StatusOK {
+		if code, _ := w.text("GET", agentapi.PathMCPTools, ""); code != http.StatusOK {
 			t.Errorf("without waiting: %d", code)
 		}
 		waits.Wait()

@@ -12,9 +12,9 @@ import (
 	"testing/synctest"
 	"time"
 
+	"waymark/agentapi"
 	"waymark/plugins/mcpconfig/servers"
 	"waymark/snapshot"
-	"waymark/workspace"
 	"waymark/workspace/mcp"
 	"waymark/workspace/mcp/catalog"
 	"waymark/workspace/mcp/entry"
@@ -60,7 +60,7 @@ func TestClients(t *testing.T) {
 			t.Errorf("a tool that it leaves: %d %s", code, text)
 		}
 		for _, name := range []string{"c__drop", "c__more"} {
-			if code, text := w.text(http.MethodPost, workspace.PathMCPCallTool, fmt.Sprintf(`{"tool_name":%q}`, name)); code != http.StatusForbidden || !strings.Contains(text, "doesn't leave") {
+			if code, text := w.text(http.MethodPost, agentapi.PathMCPCallTool, fmt.Sprintf(`{"tool_name":%q}`, name)); code != http.StatusForbidden || !strings.Contains(text, "doesn't leave") {
 				t.Errorf("%s: %d %s", name, code, text)
 			}
 		}
@@ -119,7 +119,7 @@ func TestNothingLeaks(t *testing.T) {
 			synctest.Wait()
 			time.Sleep(time.Minute)
 			synctest.Wait()
-			list := get[workspace.MCPServers](w, workspace.PathMCPServers)
+			list := get[agentapi.MCPServers](w, agentapi.PathMCPServers)
 			if len(list.Servers) != 16 {
 				t.Fatalf("%d servers", len(list.Servers))
 			}
@@ -129,14 +129,14 @@ func TestNothingLeaks(t *testing.T) {
 			}
 			said := []string{string(rows), fmt.Sprint(w.service.Discovery())}
 			for _, one := range list.Servers {
-				for _, target := range []string{workspace.PathMCPServers + "/" + one.Name, workspace.PathMCPServers + "/" + one.Name + "/logs"} {
+				for _, target := range []string{agentapi.PathMCPServers + "/" + one.Name, agentapi.PathMCPServers + "/" + one.Name + "/logs"} {
 					_, text := w.text(http.MethodGet, target, "")
 					said = append(said, text)
 				}
 				_, text := w.say(one.Name, "x")
 				said = append(said, text)
 			}
-			for _, target := range []string{workspace.PathMCPServers, workspace.PathMCPTools} {
+			for _, target := range []string{agentapi.PathMCPServers, agentapi.PathMCPTools} {
 				_, text := w.text(http.MethodGet, target, "")
 				said = append(said, text)
 			}
@@ -182,7 +182,7 @@ func TestTimeouts(t *testing.T) {
 			w.expect("asked", snapshot.PhaseComplete, "", "c needs_approval")
 			w.approve("c")
 			w.expect("approved", snapshot.PhaseComplete, "c__echo", "c connected")
-			code, text := w.text(http.MethodPost, workspace.PathMCPCallTool, `{"tool_name":"c__echo","arguments":{"block":1}}`)
+			code, text := w.text(http.MethodPost, agentapi.PathMCPCallTool, `{"tool_name":"c__echo","arguments":{"block":1}}`)
 			if code != http.StatusBadGateway || !strings.Contains(text, want) {
 				t.Errorf("%q: %d %s, want %s", said, code, text, want)
 			}

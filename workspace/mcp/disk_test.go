@@ -10,8 +10,8 @@ import (
 	"testing/synctest"
 	"time"
 
+	"waymark/agentapi"
 	"waymark/snapshot"
-	"waymark/workspace"
 )
 
 // TestDisk: a server whose own directories hold too much is ended, says what to do, and
@@ -82,7 +82,7 @@ func TestDisk(t *testing.T) {
 				if d := w.detail("a"); d.Error != want {
 					t.Errorf("it says %q\nwant %q", d.Error, want)
 				}
-				if _, log := w.text("GET", workspace.PathMCPServers+"/a/logs", ""); !strings.Contains(log, want) {
+				if _, log := w.text("GET", agentapi.PathMCPServers+"/a/logs", ""); !strings.Contains(log, want) {
 					t.Errorf("its log: %s", log)
 				}
 				if code, text := w.say("a", "x"); code != http.StatusBadGateway || !strings.Contains(text, "raise disk") {

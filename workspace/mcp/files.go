@@ -10,10 +10,10 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"waymark/agentapi"
 	"waymark/internal/beneath"
 	"waymark/internal/errtext"
 	"waymark/plugins/mcpconfig/servers"
-	"waymark/workspace"
 	"waymark/workspace/mcp/entry"
 )
 
@@ -77,18 +77,18 @@ func (r *fileReader) read(f entry.File) ([]byte, error) {
 
 // invalid returns what of files, with their entries, can't be used. A file that is about
 // to be read again isn't said to be one of them.
-func (r *fileReader) invalid(files []entry.File, entries []entry.Entry) []workspace.MCPInvalid {
-	list := []workspace.MCPInvalid{}
+func (r *fileReader) invalid(files []entry.File, entries []entry.Entry) []agentapi.MCPInvalid {
+	list := []agentapi.MCPInvalid{}
 	seen := map[string]bool{}
 	for _, f := range files {
 		if problem := r.problem(f.Path); !seen[f.Path] && problem != "" && problem != errFileChanged.Error() {
-			list = append(list, workspace.MCPInvalid{Source: f.Path, Error: problem})
+			list = append(list, agentapi.MCPInvalid{Source: f.Path, Error: problem})
 		}
 		seen[f.Path] = true
 	}
 	for i := range entries {
 		if e := &entries[i]; e.Problem != "" {
-			list = append(list, workspace.MCPInvalid{Source: e.Source, Name: e.Name, Error: e.Problem})
+			list = append(list, agentapi.MCPInvalid{Source: e.Source, Name: e.Name, Error: e.Problem})
 		}
 	}
 	return list

@@ -12,13 +12,13 @@ import (
 	"sync/atomic"
 	"time"
 
+	"waymark/agentapi"
 	"waymark/internal/backoff"
 	"waymark/internal/credential"
 	"waymark/internal/errtext"
 	"waymark/internal/notify"
 	"waymark/internal/text"
 	"waymark/snapshot"
-	"waymark/workspace"
 	"waymark/workspace/mcp/entry"
 	"waymark/workspace/mcp/redact"
 	"waymark/workspace/mcp/serverlog"
@@ -776,16 +776,16 @@ func joined(parts ...string) string {
 }
 
 // state is how far a server is; mu is held.
-func (v *view) state() workspace.MCPServerState {
+func (v *view) state() agentapi.MCPServerState {
 	switch {
 	case v.conn != nil:
-		return workspace.MCPRunning
+		return agentapi.MCPRunning
 	case v.trying:
-		return workspace.MCPStarting
+		return agentapi.MCPStarting
 	case v.cached != nil:
-		return workspace.MCPKnown
+		return agentapi.MCPKnown
 	}
-	return workspace.MCPConfigured
+	return agentapi.MCPConfigured
 }
 
 // offered is what is known of it now; nil for nothing. mu is held.
@@ -807,7 +807,7 @@ type facts struct {
 	known   *known     // what is offered; nil for nothing
 	outcome snapshot.Outcome
 	why     string
-	state   workspace.MCPServerState
+	state   agentapi.MCPServerState
 	shadows []string
 	problem string
 	free    []string // files that no lease held when it was started

@@ -11,8 +11,8 @@ import (
 	"testing/synctest"
 	"time"
 
+	"waymark/agentapi"
 	"waymark/snapshot"
-	"waymark/workspace"
 	"waymark/workspace/mcp"
 	"waymark/workspace/mcp/catalog"
 	"waymark/workspace/mcp/entry"
@@ -76,7 +76,7 @@ func TestHungDelaysNobody(t *testing.T) {
 		w.fakes.server("h").hang = true
 		w.configure(map[string]definition{"a": stdio("a"), "h": stdio("h"), "i": remote("h")})
 		w.expect("at once", snapshot.PhasePending, "a__echo", "a connected, h pending, i pending")
-		resp := w.call("GET", workspace.PathMCPTools, "")
+		resp := w.call("GET", agentapi.PathMCPTools, "")
 		if resp.Header.Get("Cache-Control") != "no-store" || resp.Header.Get("ETag") != "" {
 			t.Errorf("a pending list has %v", resp.Header)
 		}
@@ -91,12 +91,12 @@ func TestHungDelaysNobody(t *testing.T) {
 		if waited := time.Since(before); waited != 30*time.Second {
 			t.Errorf("complete after %s, want the connect timeout", waited)
 		}
-		resp = w.call("GET", workspace.PathMCPTools, "")
+		resp = w.call("GET", agentapi.PathMCPTools, "")
 		tag := resp.Header.Get("ETag")
 		if resp.Header.Get("Cache-Control") != "no-cache" || tag == "" {
 			t.Errorf("a complete list has %v", resp.Header)
 		}
-		if code, _ := w.text("GET", workspace.PathMCPTools, "", "If-None-Match", tag); code != http.StatusNotModified {
+		if code, _ := w.text("GET", agentapi.PathMCPTools, "", "If-None-Match", tag); code != http.StatusNotModified {
 			t.Errorf("asked for by its tag: %d", code)
 		}
 	})
@@ -148,7 +148,7 @@ func TestBackOff(t *testing.T) {
 		a.exits = "no module named x"
 		w.configure(map[string]definition{"a": stdio("a")})
 		synctest.Wait()
-		list := get[workspace.MCPServers](w, workspace.PathMCPServers)
+		list := get[agentapi.MCPServers](w, agentapi.PathMCPServers)
 		s := list.Servers[0]
 		if list.Phase != snapshot.PhaseComplete || s.Outcome != snapshot.OutcomeFailed || s.Error != "it ended with exit code 3: no module named x" || s.RetryAt == nil {
 			t.Errorf("%s %+v", list.Phase, s)
@@ -173,7 +173,7 @@ func TestBackOff(t *testing.T) {
 			t.Errorf("%d starts in an hour, the last after %s", n, last)
 		}
 		a.set(func(f *fakeServer) { f.exits = "" })
-		if code, text := w.text("POST", workspace.PathMCPServers+"/a/restart", ""); code != http.StatusNoContent {
+		if code, text := w.text("POST", agentapi.PathMCPServers+"/a/restart", ""); code != http.StatusNoContent {
 			t.Errorf("restart: %d %s", code, text)
 		}
 		w.expect("mended", snapshot.PhaseComplete, "a__echo", "a connected")
@@ -285,7 +285,7 @@ func TestHangsInCalls(t *testing.T) {
 				if s := w.detail("a"); (s.Error == why) != (c.starts > 1) {
 					t.Errorf("it is %s: %s", s.Outcome, s.Error)
 				}
-				if _, log := w.text("GET", workspace.PathMCPServers+"/a/logs", ""); strings.Contains(log, "ended: "+why) != (c.starts > 1) {
+				if _, log := w.text("GET", agentapi.PathMCPServers+"/a/logs", ""); strings.Contains(log, "ended: "+why) != (c.starts > 1) {
 					t.Errorf("its log: %s", log)
 				}
 				a.set(func(f *fakeServer) { f.call, f.deaf = nil, false })
@@ -388,7 +388,7 @@ func TestReload(t *testing.T) {
 		w.configure(map[string]definition{"a": stdio("a"), "b": stdio("d")})
 		w.say("a", "hi")
 		w.expect("back again", snapshot.PhaseComplete, "a__echo b__echo", "a connected, b connected")
-		w.text("POST", workspace.PathMCPServers+"/a/restart", "")
+		w.text("POST", agentapi.PathMCPServers+"/a/restart", "")
 		w.expect("restarted", snapshot.PhaseComplete, "a__echo b__echo", "a connected, b connected")
 		if _, _, most := w.fakes.server("a").counts(); most != 1 {
 			t.Errorf("%d ran at the same time", most)
@@ -533,19 +533,19 @@ func TestWaitForOne(t *testing.T) {
 		w.fakes.server("h").hang = true
 		w.configure(map[string]definition{"a": stdio("a"), "h": stdio("h"), "bad": {"command": 7}})
 		before := time.Now()
-		list := get[workspace.MCPServers](w, workspace.PathMCPServers+"?wait=10s&name=a")
+		list := get[agentapi.MCPServers](w, agentapi.PathMCPServers+"?wait=10s&name=a")
 		if len(list.Servers) != 1 || list.Servers[0].Name != "a" || list.Servers[0].Outcome != snapshot.OutcomeConnected || list.Phase != snapshot.PhaseComplete || len(list.Invalid) != 0 || time.Since(before) != 0 {
 			t.Errorf("after %s: %+v", time.Since(before), list)
 		}
-		list = get[workspace.MCPServers](w, workspace.PathMCPServers+"?wait=10s&name=h")
+		list = get[agentapi.MCPServers](w, agentapi.PathMCPServers+"?wait=10s&name=h")
 		if len(list.Servers) != 1 || list.Phase != snapshot.PhasePending || time.Since(before) != 10*time.Second {
 			t.Errorf("after %s: %+v", time.Since(before), list)
 		}
-		if list = get[workspace.MCPServers](w, workspace.PathMCPServers+"?wait=1s&name=nobody"); len(list.Servers) != 0 || list.Phase != snapshot.PhaseComplete {
+		if list = get[agentapi.MCPServers](w, agentapi.PathMCPServers+"?wait=1s&name=nobody"); len(list.Servers) != 0 || list.Phase != snapshot.PhaseComplete {
 			t.Errorf("%+v", list)
 		}
-		list = get[workspace.MCPServers](w, workspace.PathMCPServers)
-		want := workspace.MCPInvalid{Source: w.root + "/.mcp.json", Name: "bad", Error: "command is a number, not a string"}
+		list = get[agentapi.MCPServers](w, agentapi.PathMCPServers)
+		want := agentapi.MCPInvalid{Source: w.root + "/.mcp.json", Name: "bad", Error: "command is a number, not a string"}
 		if len(list.Servers) != 3 || len(list.Invalid) != 1 || list.Invalid[0] != want {
 			t.Errorf("%+v", list)
 		}

@@ -22,12 +22,12 @@ import (
 	"testing/synctest"
 	"time"
 
-	"waymark/host/api"
-	"waymark/host/api/apitest"
+	"waymark/agent/server"
+	"waymark/agent/server/servertest"
+	"waymark/agentapi"
 	"waymark/internal/httpapi"
 	"waymark/snapshot"
 	"waymark/test/openapitest"
-	"waymark/workspace"
 	"waymark/workspace/access"
 	"waymark/workspace/launch"
 	"waymark/workspace/mcp"
@@ -420,7 +420,7 @@ func (w *world) begin() {
 	})
 	service := w.service.Service()
 	w.doc = openapitest.Load(w.t, openapitest.Document(w.t, service))
-	own := api.New(api.Options{Backend: apitest.New(), Guard: access.Guard, Services: []httpapi.Service{service}})
+	own := server.New(server.Options{Backend: servertest.New(), Guard: access.Guard, Services: []httpapi.Service{service}})
 	w.handler = http.HandlerFunc(func(rw http.ResponseWriter, r *http.Request) {
 		if grant := cmp.Or(w.grant, grants[r.Header.Get("X-Grant")]); grant != nil {
 			r = r.WithContext(access.With(r.Context(), grant))
@@ -543,7 +543,7 @@ func get[T any](w *world, target string) *T {
 // tools lists the tools that there are now, and how the servers are doing.
 func (w *world) tools(query string) (phase snapshot.Phase, tools, servers string) {
 	w.t.Helper()
-	list := get[workspace.MCPTools](w, workspace.PathMCPTools+query)
+	list := get[agentapi.MCPTools](w, agentapi.PathMCPTools+query)
 	var names, outcomes []string
 	for _, t := range list.Tools {
 		names = append(names, t.Name)
@@ -567,13 +567,13 @@ func (w *world) expect(when string, phase snapshot.Phase, tools, servers string)
 // say calls the tool echo of a server.
 func (w *world) say(server, text string, headers ...string) (int, string) {
 	w.t.Helper()
-	return w.text(http.MethodPost, workspace.PathMCPCallTool, fmt.Sprintf(`{"tool_name":%q,"arguments":{"text":%q}}`, server+"__echo", text), headers...)
+	return w.text(http.MethodPost, agentapi.PathMCPCallTool, fmt.Sprintf(`{"tool_name":%q,"arguments":{"text":%q}}`, server+"__echo", text), headers...)
 }
 
 // detail returns everything about a server.
-func (w *world) detail(name string) *workspace.MCPServerDetail {
+func (w *world) detail(name string) *agentapi.MCPServerDetail {
 	w.t.Helper()
-	return get[workspace.MCPServerDetail](w, workspace.PathMCPServers+"/"+name)
+	return get[agentapi.MCPServerDetail](w, agentapi.PathMCPServers+"/"+name)
 }
 
 // approve approves a server as it is.
@@ -581,7 +581,7 @@ func (w *world) approve(name string) {
 	w.t.Helper()
 	d := w.detail(name)
 	body := fmt.Sprintf(`{"definition":%q,"local":%q,"held":%q}`, d.Definition, d.Local, d.HeldDigest)
-	if code, text := w.text(http.MethodPost, workspace.PathMCPServers+"/"+name+"/approve", body); code != http.StatusNoContent {
+	if code, text := w.text(http.MethodPost, agentapi.PathMCPServers+"/"+name+"/approve", body); code != http.StatusNoContent {
 		w.t.Fatalf("approve %s: %d %s", name, code, text)
 	}
 }

@@ -5,8 +5,8 @@ import (
 	"net/http"
 	"time"
 
+	"waymark/agentapi"
 	"waymark/internal/httpapi"
-	"waymark/workspace"
 	"waymark/workspace/access"
 	"waymark/workspace/mcp/session"
 )
@@ -16,7 +16,7 @@ const signInWithin = time.Minute
 
 // login answers POST /api/v0/mcp/servers/{name}/login.
 func (s *Service) login(c *httpapi.Call, srv *server) error {
-	var body workspace.LoginMCPServer
+	var body agentapi.LoginMCPServer
 	if c.ContentLength != 0 {
 		if err := c.Decode(&body); err != nil {
 			return err
@@ -42,7 +42,7 @@ func (s *Service) login(c *httpapi.Call, srv *server) error {
 }
 
 // signIn begins to sign in, ends what was begun, or forgets it.
-func (s *Service) signIn(ctx context.Context, c *httpapi.Call, srv *server, j *judgement, body *workspace.LoginMCPServer) error {
+func (s *Service) signIn(ctx context.Context, c *httpapi.Call, srv *server, j *judgement, body *agentapi.LoginMCPServer) error {
 	address := j.expanded.URL
 	switch {
 	case body.Forget:
@@ -50,7 +50,7 @@ func (s *Service) signIn(ctx context.Context, c *httpapi.Call, srv *server, j *j
 			return err
 		}
 		srv.want(func(w *wants) { w.restart = true })
-		return c.JSON(http.StatusOK, workspace.MCPLogin{Done: true})
+		return c.JSON(http.StatusOK, agentapi.MCPLogin{Done: true})
 	case body.Redirect != "":
 		login := s.oauth.Login(address)
 		if login == nil {
@@ -60,7 +60,7 @@ func (s *Service) signIn(ctx context.Context, c *httpapi.Call, srv *server, j *j
 			return s.refused(c, http.StatusBadGateway, srv.describe(err))
 		}
 		_ = srv.ask(ctx, func(w *wants) { w.refresh = true }) // how it goes on is told elsewhere
-		return c.JSON(http.StatusOK, workspace.MCPLogin{Done: true})
+		return c.JSON(http.StatusOK, agentapi.MCPLogin{Done: true})
 	}
 	if body.ClientSecret != "" {
 		srv.hide(body.ClientSecret)
@@ -75,7 +75,7 @@ func (s *Service) signIn(ctx context.Context, c *httpapi.Call, srv *server, j *j
 			srv.want(func(w *wants) { w.refresh = true })
 		}
 	})
-	return c.JSON(http.StatusOK, workspace.MCPLogin{URL: login.URL})
+	return c.JSON(http.StatusOK, agentapi.MCPLogin{URL: login.URL})
 }
 
 // header is what a server is sent beside.

@@ -11,9 +11,9 @@ import (
 	"testing/synctest"
 	"time"
 
+	"waymark/agentapi"
 	"waymark/snapshot"
 	"waymark/test/randtest"
-	"waymark/workspace"
 	"waymark/workspace/mcp/catalog"
 )
 
@@ -117,7 +117,7 @@ func (m *model) step() {
 		}
 	case 8:
 		m.do("restart of %s", name)
-		go m.w.text("POST", workspace.PathMCPServers+"/"+name+"/restart", "")
+		go m.w.text("POST", agentapi.PathMCPServers+"/"+name+"/restart", "")
 	case 9:
 		if m.rng.IntN(3) == 0 {
 			m.do("another agent")
@@ -172,7 +172,7 @@ func (m *model) check() {
 			w.t.Errorf("%s: %d %s", name, code, text)
 		}
 	}
-	if code, _ := w.text("GET", workspace.PathMCPServers+"?wait=1m", ""); code != http.StatusOK {
+	if code, _ := w.text("GET", agentapi.PathMCPServers+"?wait=1m", ""); code != http.StatusOK {
 		w.t.Errorf("servers: %d", code)
 	}
 }

@@ -15,9 +15,9 @@ import (
 	"testing"
 	"time"
 
+	"waymark/agentapi"
 	"waymark/internal/reexec"
 	"waymark/snapshot"
-	"waymark/workspace"
 	"waymark/workspace/launch"
 	"waymark/workspace/mcp"
 	"waymark/workspace/supervisor"
@@ -129,11 +129,11 @@ func TestReal(t *testing.T) {
 	w.approve("real")
 	phase, tools, servers := w.tools("?wait=2m")
 	if phase != snapshot.PhaseComplete || tools != "real__env real__read real__die" || servers != "real connected" {
-		_, log := w.text("GET", workspace.PathMCPServers+"/real/logs", "")
+		_, log := w.text("GET", agentapi.PathMCPServers+"/real/logs", "")
 		t.Fatalf("%s %s %s: %s %s", phase, tools, servers, w.detail("real").Error, log)
 	}
 	call := func(tool, arguments string) (int, string) {
-		return w.text("POST", workspace.PathMCPCallTool, fmt.Sprintf(`{"tool_name":"real__%s","arguments":%s}`, tool, arguments))
+		return w.text("POST", agentapi.PathMCPCallTool, fmt.Sprintf(`{"tool_name":"real__%s","arguments":%s}`, tool, arguments))
 	}
 	code, text := call("env", `{"name":"KEY"}`)
 	if code != http.StatusOK || strings.Contains(text, w.env["TOKEN"]) || !strings.Contains(text, "[redacted]") {
@@ -149,7 +149,7 @@ func TestReal(t *testing.T) {
 	if _, text := call("read", fmt.Sprintf(`{"path":%q}`, secret)); d.Confined == "server" && strings.Contains(text, "a token") {
 		t.Error("it reads the agent's token")
 	}
-	_, log := w.text("GET", workspace.PathMCPServers+"/real/logs", "")
+	_, log := w.text("GET", agentapi.PathMCPServers+"/real/logs", "")
 	if strings.Contains(log, w.env["TOKEN"]) || !strings.Contains(log, "Welcome!") || !strings.Contains(log, "serving with [redacted]") {
 		t.Errorf("log: %s", log)
 	}
@@ -176,7 +176,7 @@ func TestReal(t *testing.T) {
 		t.Fatal(err)
 	}
 	w.service.SetSettings(mcp.Settings{Disk: 1 << 20})
-	w.text("POST", workspace.PathMCPServers+"/real/restart", "") // it looks when it starts
+	w.text("POST", agentapi.PathMCPServers+"/real/restart", "") // it looks when it starts
 	for end := time.Now().Add(time.Minute); ; time.Sleep(20 * time.Millisecond) {
 		d := w.detail("real")
 		if d.Outcome == snapshot.OutcomeFailed && strings.Contains(d.Error, "hold more than they may, 1 MiB: empty "+filepath.Dir(dirs[0])) {

@@ -16,8 +16,8 @@ import (
 
 	"github.com/google/uuid"
 
+	"waymark/agentapi"
 	"waymark/internal/text"
-	"waymark/workspace"
 	"waymark/workspace/mcp/redact"
 	"waymark/workspace/mcp/session"
 	"waymark/workspace/output"
@@ -103,7 +103,7 @@ func (r *results) clear() error {
 
 // page returns what stands in a result at an offset, at most limit bytes, from the
 // beginning of a rune to the end of one; fs.ErrNotExist says that it isn't kept.
-func (r *results) page(id string, offset, limit int64) (*workspace.MCPResultPage, error) {
+func (r *results) page(id string, offset, limit int64) (*agentapi.MCPResultPage, error) {
 	r.mu.Lock()
 	i := slices.IndexFunc(r.kept, func(k keptResult) bool { return k.id == id })
 	if i < 0 {
@@ -125,22 +125,22 @@ func (r *results) page(id string, offset, limit int64) (*workspace.MCPResultPage
 	whole := output.SkipHalfRune(data)
 	offset += int64(len(data) - len(whole))
 	n := output.RuneEnd(whole, int(min(limit, int64(len(whole)))), offset+int64(len(whole)) == size)
-	return &workspace.MCPResultPage{Text: output.ToText(whole[:n]), NextOffset: offset + int64(n), Length: size}, nil
+	return &agentapi.MCPResultPage{Text: output.ToText(whole[:n]), NextOffset: offset + int64(n), Length: size}, nil
 }
 
 // answer makes the answer of a call: without the values that the server was given,
 // and with so much of it as may be answered at once.
-func (s *Service) answer(r *redact.Redactor, result *session.Result, limit int64) (*workspace.MCPToolResult, error) {
-	a := &workspace.MCPToolResult{Content: []workspace.MCPContent{}, IsError: result.IsError}
+func (s *Service) answer(r *redact.Redactor, result *session.Result, limit int64) (*agentapi.MCPToolResult, error) {
+	a := &agentapi.MCPToolResult{Content: []agentapi.MCPContent{}, IsError: result.IsError}
 	switch structured := r.JSON(result.Structured); {
 	case len(structured) == 0:
 	case structured[0] == '{':
 		a.Structured = structured
 	case len(result.Content) == 0: // clients refuse a result whose structured content isn't an object
-		a.Content = append(a.Content, workspace.MCPContent{Type: "text", Text: strings.ToValidUTF8(string(structured), "\ufffd"), MediaType: "application/json"})
+		a.Content = append(a.Content, agentapi.MCPContent{Type: "text", Text: strings.ToValidUTF8(string(structured), "\ufffd"), MediaType: "application/json"})
 	}
 	for _, c := range result.Content {
-		part := workspace.MCPContent{Type: c.Type, Text: strings.ToValidUTF8(r.String(c.Text), "\ufffd"), MediaType: r.String(c.MediaType), URI: r.String(c.URI), Name: r.String(c.Name)}
+		part := agentapi.MCPContent{Type: c.Type, Text: strings.ToValidUTF8(r.String(c.Text), "\ufffd"), MediaType: r.String(c.MediaType), URI: r.String(c.URI), Name: r.String(c.Name)}
 		if c.Data != nil {
 			part.Data = base64.StdEncoding.EncodeToString(r.Bytes(c.Data))
 		}
@@ -156,7 +156,7 @@ func (s *Service) answer(r *redact.Redactor, result *session.Result, limit int64
 	}
 	shorten(a, limit)
 	kept, err := encode(a)
-	a.Truncated = &workspace.MCPTruncated{ResultID: id, OriginalBytes: int64(len(whole)), RetainedBytes: int64(len(kept))}
+	a.Truncated = &agentapi.MCPTruncated{ResultID: id, OriginalBytes: int64(len(whole)), RetainedBytes: int64(len(kept))}
 	return a, err
 }
 
@@ -171,14 +171,14 @@ func encode(v any) ([]byte, error) {
 
 // shorten leaves the beginning and the end of an answer, half of limit each, by the
 // length of texts and data. What isn't text can't be cut, and is named instead.
-func shorten(a *workspace.MCPToolResult, limit int64) {
+func shorten(a *agentapi.MCPToolResult, limit int64) {
 	a.Structured = nil // it says what the content says
 	half := int(limit / 2)
 	total := 0
 	for i := range a.Content {
 		total += length(&a.Content[i])
 	}
-	var kept []workspace.MCPContent
+	var kept []agentapi.MCPContent
 	at := 0 // where a part begins in all of them
 	for _, c := range a.Content {
 		n := length(&c)
@@ -198,7 +198,7 @@ func shorten(a *workspace.MCPToolResult, limit int64) {
 }
 
 // length is what a part counts.
-func length(c *workspace.MCPContent) int {
+func length(c *agentapi.MCPContent) int {
 	return len(c.Text) + len(c.Data) + len(c.URI) + len(c.Name) + 64
 }
 
@@ -210,13 +210,13 @@ func cut(s string, head, tail int) string {
 }
 
 // leave names a part that is left out. Several in a row are named once.
-func leave(kept []workspace.MCPContent, c *workspace.MCPContent) []workspace.MCPContent {
+func leave(kept []agentapi.MCPContent, c *agentapi.MCPContent) []agentapi.MCPContent {
 	const mark = "... [parts are omitted here] ..."
 	if n := len(kept); n > 0 && kept[n-1].Text == mark {
 		return kept
 	}
 	if c.Data != "" {
-		return append(kept, workspace.MCPContent{Type: "text", Text: fmt.Sprintf("... [%s %s of %d bytes is omitted] ...", c.MediaType, c.Type, base64.StdEncoding.DecodedLen(len(c.Data)))})
+		return append(kept, agentapi.MCPContent{Type: "text", Text: fmt.Sprintf("... [%s %s of %d bytes is omitted] ...", c.MediaType, c.Type, base64.StdEncoding.DecodedLen(len(c.Data)))})
 	}
-	return append(kept, workspace.MCPContent{Type: "text", Text: mark})
+	return append(kept, agentapi.MCPContent{Type: "text", Text: mark})
 }

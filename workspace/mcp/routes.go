@@ -16,10 +16,10 @@ import (
 	"time"
 
 	"waymark/abi"
+	"waymark/agentapi"
 	"waymark/internal/httpapi"
 	"waymark/internal/httpapi/problem"
 	"waymark/snapshot"
-	"waymark/workspace"
 	"waymark/workspace/access"
 	"waymark/workspace/launch"
 	"waymark/workspace/mcp/catalog"
@@ -109,71 +109,71 @@ func answersFresh(text string, body, example any) []httpapi.Answer {
 // Service returns the routes and their description.
 func (s *Service) Service() httpapi.Service {
 	const mcp, approve = string(access.ScopeMCP), string(access.ScopeApprove)
-	one := workspace.PathMCPServers + "/{name}"
+	one := agentapi.PathMCPServers + "/{name}"
 	const server = "the server is as it was"
-	example := workspace.MCPTool{
+	example := agentapi.MCPTool{
 		ServerName: "github", Name: "github__search", Description: "Search issues.", Required: []string{"query"}, Schema: json.RawMessage(`{"query":{"type":"string"}}`),
 		InputSchema: json.RawMessage(`{"type":"object","properties":{"query":{"type":"string"}},"required":["query"]}`),
 	}
 	list := []httpapi.Route{
-		{Method: http.MethodGet, Pattern: workspace.PathMCPTools, Handle: s.listTools, Failed: "the tools are not known", Operation: &httpapi.Operation{
+		{Method: http.MethodGet, Pattern: agentapi.PathMCPTools, Handle: s.listTools, Failed: "the tools are not known", Operation: &httpapi.Operation{
 			ID: "listMCPTools", Summary: "Tools that can be called", Params: toolsParams{},
 			Text: "Those of all servers that run or whose tools are known from before, as far as they are approved and the configuration leaves them. An answer whose phase is `pending` is never to be cached: ask again, or with `wait`. A server that needs an approval doesn't keep a phase from being complete.",
-			Answers: answersFresh("The tools there are.", workspace.MCPTools{}, workspace.MCPTools{
-				Tools: []workspace.MCPTool{example}, Phase: snapshot.PhaseComplete, Servers: []workspace.MCPServerOutcome{{Name: "github", Outcome: snapshot.OutcomeConnected}},
+			Answers: answersFresh("The tools there are.", agentapi.MCPTools{}, agentapi.MCPTools{
+				Tools: []agentapi.MCPTool{example}, Phase: snapshot.PhaseComplete, Servers: []agentapi.MCPServerOutcome{{Name: "github", Outcome: snapshot.OutcomeConnected}},
 			}),
 			Errors: []int{http.StatusBadRequest, http.StatusTooManyRequests},
 		}},
-		{Method: http.MethodPost, Pattern: workspace.PathMCPCallTool, Scope: mcp, Effect: httpapi.Acts, Handle: s.call, Failed: "the tool was not called", MaxBody: maxCallBody, Untyped: true, Operation: &httpapi.Operation{
-			ID: "callMCPTool", Summary: "Call a tool", Params: workspace.CallerParams{},
+		{Method: http.MethodPost, Pattern: agentapi.PathMCPCallTool, Scope: mcp, Effect: httpapi.Acts, Handle: s.call, Failed: "the tool was not called", MaxBody: maxCallBody, Untyped: true, Operation: &httpapi.Operation{
+			ID: "callMCPTool", Summary: "Call a tool", Params: agentapi.CallerParams{},
 			Text: "A server that doesn't run is started. Values that it was given are taken out of what it answers. A result that is too long has its beginning and its end, and the whole is kept for a while.\n\nWaymark's: a request that accepts `text/event-stream` is answered with events: any number of `progress` (`MCPProgress`), and then one `result` (`MCPToolResult`) or one `error` (`MCPCallError`). The call ends with its request.",
-			Body: workspace.CallMCPTool{}, Example: workspace.CallMCPTool{ToolName: "github__search", Arguments: json.RawMessage(`{"query":"is:open"}`)},
+			Body: agentapi.CallMCPTool{}, Example: agentapi.CallMCPTool{ToolName: "github__search", Arguments: json.RawMessage(`{"query":"is:open"}`)},
 			Answers: []httpapi.Answer{
 				{
-					Code: http.StatusOK, Text: "What the tool has answered.", Body: httpapi.Contents{workspace.MCPToolResult{}, httpapi.Content("text/event-stream")},
-					Example: workspace.MCPToolResult{Content: []workspace.MCPContent{{Type: "text", Text: "3 issues"}}},
+					Code: http.StatusOK, Text: "What the tool has answered.", Body: httpapi.Contents{agentapi.MCPToolResult{}, httpapi.Content("text/event-stream")},
+					Example: agentapi.MCPToolResult{Content: []agentapi.MCPContent{{Type: "text", Text: "3 issues"}}},
 				},
 				httpapi.Refuse(http.StatusForbidden, "The token doesn't allow it, or the server or its tool may not be called: it waits for an approval or for signing in, is switched off or denied, isn't among those that are connected, or has changed since it was approved. `detail` says which.", ""),
 				httpapi.Refuse(http.StatusBadGateway, "The server can't be started, has no such tool, or hasn't answered; `detail` says which.", ""),
 			},
 			Errors: []int{http.StatusNotFound, http.StatusTooManyRequests},
 		}},
-		{Method: http.MethodGet, Pattern: workspace.PathMCPSearch, Handle: s.searchTools, Failed: "the tools are not known", Operation: &httpapi.Operation{
+		{Method: http.MethodGet, Pattern: agentapi.PathMCPSearch, Handle: s.searchTools, Failed: "the tools are not known", Operation: &httpapi.Operation{
 			ID: "searchMCPTools", Summary: "Tools that match words, the best first", Params: searchParams{},
 			Text:    "Words are looked for in names (8 points), titles (4), descriptions (2) and parameters (1); half of that for a word that only begins so. A word that few tools have counts more. Of equal ones the order is that of names. Without words all match.",
-			Answers: answersFresh("Those that fit.", workspace.MCPSearch{}, workspace.MCPSearch{Phase: snapshot.PhaseComplete, Tools: []workspace.MCPTool{example}, Tokens: 35}),
+			Answers: answersFresh("Those that fit.", agentapi.MCPSearch{}, agentapi.MCPSearch{Phase: snapshot.PhaseComplete, Tools: []agentapi.MCPTool{example}, Tokens: 35}),
 			Errors:  []int{http.StatusBadRequest},
 		}},
-		{Method: http.MethodGet, Pattern: workspace.PathMCPResults + "/{id}", Handle: s.result, Failed: "there is nothing to read", Operation: &httpapi.Operation{
+		{Method: http.MethodGet, Pattern: agentapi.PathMCPResults + "/{id}", Handle: s.result, Failed: "there is nothing to read", Operation: &httpapi.Operation{
 			ID: "readMCPResult", Summary: "A piece of a result that was too long", Params: resultParams{},
 			Answers: []httpapi.Answer{
-				{Code: http.StatusOK, Text: "It begins and ends with a character.", Body: workspace.MCPResultPage{}, Example: workspace.MCPResultPage{Text: `{"content":[`, NextOffset: 12, Length: 90000}},
+				{Code: http.StatusOK, Text: "It begins and ends with a character.", Body: agentapi.MCPResultPage{}, Example: agentapi.MCPResultPage{Text: `{"content":[`, NextOffset: 12, Length: 90000}},
 				httpapi.Refuse(http.StatusNotFound, "No result of this id is kept.", ""),
 			},
 			Errors: []int{http.StatusBadRequest},
 		}},
-		{Method: http.MethodGet, Pattern: workspace.PathMCPServers, Handle: s.listServers, Failed: "the servers are not known", Operation: &httpapi.Operation{
+		{Method: http.MethodGet, Pattern: agentapi.PathMCPServers, Handle: s.listServers, Failed: "the servers are not known", Operation: &httpapi.Operation{
 			ID: "listMCPServers", Summary: "Servers that files configure, in order of names", Params: serversParams{},
-			Answers: answersFresh("All of them.", workspace.MCPServers{}, nil),
+			Answers: answersFresh("All of them.", agentapi.MCPServers{}, nil),
 			Errors:  []int{http.StatusBadRequest, http.StatusTooManyRequests},
 		}},
 		{Method: http.MethodGet, Pattern: one, Handle: s.named(s.detail), Failed: "the server is not known", Operation: &httpapi.Operation{
 			ID: "showMCPServer", Summary: "Everything that an approval is decided by", Text: "The digests are taken anew.", Params: serverParams{},
-			Answers: []httpapi.Answer{httpapi.OK("The server.", workspace.MCPServerDetail{})},
+			Answers: []httpapi.Answer{httpapi.OK("The server.", agentapi.MCPServerDetail{})},
 			Errors:  []int{http.StatusBadRequest, http.StatusNotFound},
 		}},
 		{Method: http.MethodGet, Pattern: one + "/logs", Handle: s.named(s.logs), Failed: "there is no log to show", Operation: &httpapi.Operation{
 			ID: "readMCPServerLog", Summary: "What a server has written, and what happened to it", Params: logParams{},
 			Text: "Its standard error, lines on its standard output that are no messages, and what happened to it. An offset beyond the end is that of an earlier agent: `next_offset` is the end then, below what was asked for.",
 			Answers: []httpapi.Answer{{
-				Code: http.StatusOK, Text: "A piece of it.", Body: workspace.MCPLog{},
-				Example: workspace.MCPLog{Text: "2026-11-22T14:02:00.000Z event  started\n", NextOffset: 40},
+				Code: http.StatusOK, Text: "A piece of it.", Body: agentapi.MCPLog{},
+				Example: agentapi.MCPLog{Text: "2026-11-22T14:02:00.000Z event  started\n", NextOffset: 40},
 			}},
 			Errors: []int{http.StatusBadRequest, http.StatusNotFound, http.StatusTooManyRequests},
 		}},
 		{Method: http.MethodPost, Pattern: one + "/approve", Scope: approve, Effect: httpapi.Acts, Handle: s.named(s.approve), Failed: "the server was not approved", Operation: &httpapi.Operation{
 			ID: "approveMCPServer", Summary: "Let a server start as it is", Text: "It returns when the server is connected, or isn't.", Params: serverParams{},
-			Body: workspace.ApproveMCPServer{}, Example: workspace.ApproveMCPServer{Definition: "sha256:" + strings.Repeat("0a", 32), Local: "hmac:" + strings.Repeat("1b", 32)},
+			Body: agentapi.ApproveMCPServer{}, Example: agentapi.ApproveMCPServer{Definition: "sha256:" + strings.Repeat("0a", 32), Local: "hmac:" + strings.Repeat("1b", 32)},
 			Answers: []httpapi.Answer{
 				{Code: http.StatusNoContent, Text: "It is approved."},
 				httpapi.Refuse(http.StatusConflict, "It is another one by now.", ""),
@@ -199,10 +199,10 @@ func (s *Service) Service() httpapi.Service {
 			Errors: []int{http.StatusBadRequest, http.StatusNotFound},
 		}},
 		{Method: http.MethodPost, Pattern: one + "/login", Scope: approve, Effect: httpapi.Acts, Handle: s.named(s.login), Failed: "nobody was signed in", Operation: &httpapi.Operation{
-			ID: "loginMCPServer", Summary: "Sign in to a server", Params: serverParams{}, Body: workspace.LoginMCPServer{}, Optional: true, Example: workspace.LoginMCPServer{},
+			ID: "loginMCPServer", Summary: "Sign in to a server", Params: serverParams{}, Body: agentapi.LoginMCPServer{}, Optional: true, Example: agentapi.LoginMCPServer{},
 			Text: "An empty request begins, and is answered with where somebody signs in. Where the browser can't reach this machine's loopback, the address that it was sent back to ends it, as `redirect`.",
 			Answers: []httpapi.Answer{
-				{Code: http.StatusOK, Text: "Where to sign in, or that it is done.", Body: workspace.MCPLogin{}, Example: workspace.MCPLogin{URL: "https://id.example.com/authorize?state=0a1b"}},
+				{Code: http.StatusOK, Text: "Where to sign in, or that it is done.", Body: agentapi.MCPLogin{}, Example: agentapi.MCPLogin{URL: "https://id.example.com/authorize?state=0a1b"}},
 				httpapi.Refuse(http.StatusConflict, "It isn't a server to sign in to.", ""),
 				httpapi.Refuse(http.StatusBadGateway, "The server, or who signs in for it, doesn't answer.", ""),
 			},
@@ -217,7 +217,7 @@ func (s *Service) Service() httpapi.Service {
 		http.StatusNotFound:        "No configuration file has a server of this name.",
 		http.StatusTooManyRequests: "Too many calls wait already.",
 	}
-	about.Messages = []any{workspace.MCPProgress{}, workspace.MCPCallError{}}
+	about.Messages = []any{agentapi.MCPProgress{}, agentapi.MCPCallError{}}
 	return httpapi.Service{Routes: list, About: about}
 }
 
@@ -296,7 +296,7 @@ func (s *Service) listTools(c *httpapi.Call) error {
 		return err
 	}
 	offers, phase := s.offers()
-	return s.send(c, phase, workspace.MCPTools{Tools: allTools(c, offers), Phase: phase, Servers: outcomes(offers)})
+	return s.send(c, phase, agentapi.MCPTools{Tools: allTools(c, offers), Phase: phase, Servers: outcomes(offers)})
 }
 
 // send answers with what may be kept once it is complete, and asked for by its tag.
@@ -317,18 +317,18 @@ func (s *Service) send(c *httpapi.Call, phase snapshot.Phase, v any) error {
 }
 
 // allTools are those that the caller may call.
-func allTools(c *httpapi.Call, offers []offer) []workspace.MCPTool {
-	list, grant := []workspace.MCPTool{}, access.From(c.Context())
+func allTools(c *httpapi.Call, offers []offer) []agentapi.MCPTool {
+	list, grant := []agentapi.MCPTool{}, access.From(c.Context())
 	for i := range offers {
 		list = append(list, catalog.Listed(offers[i].name, offers[i].tools)...)
 	}
-	return slices.DeleteFunc(list, func(t workspace.MCPTool) bool { return !grant.Allows(t.Name) })
+	return slices.DeleteFunc(list, func(t agentapi.MCPTool) bool { return !grant.Allows(t.Name) })
 }
 
-func outcomes(offers []offer) []workspace.MCPServerOutcome {
-	list := make([]workspace.MCPServerOutcome, 0, len(offers))
+func outcomes(offers []offer) []agentapi.MCPServerOutcome {
+	list := make([]agentapi.MCPServerOutcome, 0, len(offers))
 	for i := range offers {
-		list = append(list, workspace.MCPServerOutcome{Name: offers[i].name, Outcome: offers[i].outcome, Error: offers[i].why})
+		list = append(list, agentapi.MCPServerOutcome{Name: offers[i].name, Outcome: offers[i].outcome, Error: offers[i].why})
 	}
 	return list
 }
@@ -411,8 +411,8 @@ func (s *Service) listServers(c *httpapi.Call) error {
 	}
 	status := s.Status()
 	if name != "" {
-		status.Servers = slices.DeleteFunc(status.Servers, func(m workspace.MCPServer) bool { return m.Name != name })
-		status.Invalid = slices.DeleteFunc(status.Invalid, func(m workspace.MCPInvalid) bool { return m.Name != name })
+		status.Servers = slices.DeleteFunc(status.Servers, func(m agentapi.MCPServer) bool { return m.Name != name })
+		status.Invalid = slices.DeleteFunc(status.Invalid, func(m agentapi.MCPInvalid) bool { return m.Name != name })
 		if s.complete(name) {
 			status.Phase = snapshot.PhaseComplete
 		}
@@ -421,9 +421,9 @@ func (s *Service) listServers(c *httpapi.Call) error {
 }
 
 // Status is how the servers are doing.
-func (s *Service) Status() workspace.MCPServers {
+func (s *Service) Status() agentapi.MCPServers {
 	offers, phase := s.offers()
-	list := make([]workspace.MCPServer, 0, len(offers))
+	list := make([]agentapi.MCPServer, 0, len(offers))
 	for i := range offers {
 		if offers[i].entry != nil {
 			list = append(list, offers[i].server())
@@ -431,12 +431,12 @@ func (s *Service) Status() workspace.MCPServers {
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return workspace.MCPServers{Phase: phase, Servers: list, Invalid: append([]workspace.MCPInvalid{}, s.invalid...)}
+	return agentapi.MCPServers{Phase: phase, Servers: list, Invalid: append([]agentapi.MCPInvalid{}, s.invalid...)}
 }
 
 // server is a server as it is listed.
-func (o *offer) server() workspace.MCPServer {
-	m := workspace.MCPServer{
+func (o *offer) server() agentapi.MCPServer {
+	m := agentapi.MCPServer{
 		Name: o.name, ID: string(abi.KindMCPServer) + ":" + o.entry.Source + "#" + o.name, Source: o.entry.Source, Origin: string(o.entry.Origin),
 		Transport: o.entry.Transport, Title: o.title(), State: o.state, Outcome: o.outcome, Error: o.why,
 		Tools: len(o.tools), Findings: len(o.findings), Calls: o.calls, Restarts: o.restarts, StartedAt: some(o.startedAt), RetryAt: some(o.retryAt),
@@ -481,14 +481,14 @@ func (s *Service) detail(c *httpapi.Call, srv *server) error {
 }
 
 // describeServer is everything that there is to know of a server.
-func (s *Service) describeServer(srv *server) (*workspace.MCPServerDetail, bool) {
+func (s *Service) describeServer(srv *server) (*agentapi.MCPServerDetail, bool) {
 	offers, _ := s.offers()
 	i := slices.IndexFunc(offers, func(o offer) bool { return o.name == srv.name && o.entry != nil })
 	if i < 0 {
 		return nil, false
 	}
 	o := &offers[i]
-	d := &workspace.MCPServerDetail{MCPServer: o.server(), Shadows: o.shadows, May: []string{}, Tools: catalog.Listed(o.name, o.tools)}
+	d := &agentapi.MCPServerDetail{MCPServer: o.server(), Shadows: o.shadows, May: []string{}, Tools: catalog.Listed(o.name, o.tools)}
 	e := o.entry
 	r := srv.redact()
 	// What is shown is what stands in the file: references, not what they stand for.
@@ -506,38 +506,38 @@ func (s *Service) describeServer(srv *server) (*workspace.MCPServerDetail, bool)
 	}
 	if k := o.known; k != nil {
 		d.Instructions = k.tools.Instructions
-		d.Versions = workspace.MCPServerVersion{Name: k.catalogue.ServerName, Version: k.catalogue.ServerVersion, Protocol: k.catalogue.Protocol}
+		d.Versions = agentapi.MCPServerVersion{Name: k.catalogue.ServerName, Version: k.catalogue.ServerVersion, Protocol: k.catalogue.Protocol}
 		d.HeldDigest = k.tools.HeldDigest
 		for _, h := range k.tools.Held {
-			d.Held = append(d.Held, workspace.MCPHeldTool{Name: h.Tool.Name, New: h.New, Diff: h.Diff})
+			d.Held = append(d.Held, agentapi.MCPHeldTool{Name: h.Tool.Name, New: h.New, Diff: h.Diff})
 		}
 		if k.tools.InstructionsHeld {
-			d.Held = append(d.Held, workspace.MCPHeldTool{Diff: k.tools.InstructionsDiff})
+			d.Held = append(d.Held, agentapi.MCPHeldTool{Diff: k.tools.InstructionsDiff})
 		}
 	}
 	for _, f := range o.findings {
-		d.Findings = append(d.Findings, workspace.MCPFinding(f))
+		d.Findings = append(d.Findings, agentapi.MCPFinding(f))
 	}
 	return d, true
 }
 
 // describeJudged adds what was found out of an entry.
-func (s *Service) describeJudged(d *workspace.MCPServerDetail, srv *server, j *judgement) {
+func (s *Service) describeJudged(d *agentapi.MCPServerDetail, srv *server, j *judgement) {
 	d.Redacted = j.redacted
 	if j.digests != nil {
 		d.Definition, d.Local, d.Pinned = j.digests.Definition, j.digests.Local, string(j.digests.Pinned)
 		for _, f := range j.digests.Files {
-			d.Files = append(d.Files, workspace.MCPFile(f))
+			d.Files = append(d.Files, agentapi.MCPFile(f))
 		}
 	}
 	if v := j.verdict; v.Allowed || v.Denied {
-		d.Approval = &workspace.MCPApproval{By: v.By, Denied: v.Denied, ID: v.ID, Until: some(v.Until)}
-		if w := workspace.MCPWidening(v.Widening); w.Widens() {
+		d.Approval = &agentapi.MCPApproval{By: v.By, Denied: v.Denied, ID: v.ID, Until: some(v.Until)}
+		if w := agentapi.MCPWidening(v.Widening); w.Widens() {
 			d.Approval.Widening = &w
 		}
 	}
 	for _, ch := range j.verdict.Changes {
-		d.Changes = append(d.Changes, workspace.MCPChange(ch))
+		d.Changes = append(d.Changes, agentapi.MCPChange(ch))
 	}
 	d.May = srv.may(j)
 }
@@ -580,7 +580,7 @@ func (s *Service) logs(c *httpapi.Call, srv *server) error {
 	wait := min(time.Duration(ms)*time.Millisecond, maxWait) //nolint:gosec // of 31 bits
 	read := func(ctx context.Context) error {
 		text, at, next := srv.log.Read(ctx, offset, int(limit), wait)
-		return c.JSON(http.StatusOK, workspace.MCPLog{Text: text, Offset: at, NextOffset: next})
+		return c.JSON(http.StatusOK, agentapi.MCPLog{Text: text, Offset: at, NextOffset: next})
 	}
 	if wait == 0 {
 		return read(c.Context())
@@ -590,7 +590,7 @@ func (s *Service) logs(c *httpapi.Call, srv *server) error {
 
 // approve answers POST /api/v0/mcp/servers/{name}/approve.
 func (s *Service) approve(c *httpapi.Call, srv *server) error {
-	var body workspace.ApproveMCPServer
+	var body agentapi.ApproveMCPServer
 	if err := c.Decode(&body); err != nil {
 		return err
 	}

@@ -15,10 +15,10 @@ import (
 	"time"
 
 	"waymark/abi"
+	"waymark/agentapi"
 	"waymark/internal/text"
 	"waymark/snapshot"
 	"waymark/wire/convert"
-	"waymark/workspace"
 	"waymark/workspace/mcp/catalog"
 )
 
@@ -246,7 +246,7 @@ func (s *Service) row(o *offer, budget *int) snapshot.Resource {
 		*budget -= len(r.Payload)
 		if left > 0 {
 			r.Attributes["tools_trimmed"] = snapshot.Attribute{Text: strconv.Itoa(left)}
-			o.find("tools_trimmed", "%s left out here: GET %s lists all", text.Count(left, "tool is", "tools are"), workspace.PathMCPTools)
+			o.find("tools_trimmed", "%s left out here: GET %s lists all", text.Count(left, "tool is", "tools are"), agentapi.PathMCPTools)
 		}
 	}
 	if o.why != "" && r.Status == snapshot.StatusOK {
@@ -324,7 +324,7 @@ func (s *Service) freshness(o *offer) string {
 		layout = "2006-01-02 15:04"
 	}
 	when := "catalogue of " + at.Format(layout)
-	if o.state != workspace.MCPRunning {
+	if o.state != agentapi.MCPRunning {
 		when += ", not running"
 	}
 	return when

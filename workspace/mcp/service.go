@@ -13,10 +13,10 @@ import (
 	"sync/atomic"
 	"time"
 
+	"waymark/agentapi"
 	"waymark/internal/defaults"
 	"waymark/internal/notify"
 	"waymark/snapshot"
-	"waymark/workspace"
 	"waymark/workspace/launch"
 	"waymark/workspace/mcp/catalog"
 	"waymark/workspace/mcp/entry"
@@ -118,7 +118,7 @@ type Service struct {
 	servers map[string]*server
 	leaving map[string]*server // removed ones that haven't ended
 	hidden  []entry.Entry      // those whose name another entry has
-	invalid []workspace.MCPInvalid
+	invalid []agentapi.MCPInvalid
 	rows    []snapshot.Candidate
 	sources snapshot.SourceOutcomes
 	// published are the inputs that rows and sources are of: what isn't in them yet is

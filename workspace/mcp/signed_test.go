@@ -8,9 +8,9 @@ import (
 	"testing/synctest"
 	"time"
 
+	"waymark/agentapi"
 	"waymark/snapshot"
 	"waymark/wire/approval"
-	"waymark/workspace"
 	"waymark/workspace/mcp"
 )
 
@@ -128,7 +128,7 @@ func TestRevokedStaysRevoked(t *testing.T) {
 		w.service.SetSigned([][]byte{document})
 		w.expect("brought again", snapshot.PhaseComplete, "a__echo", "a cached")
 		time.Sleep(time.Second) // a no is later than what it is said to
-		if code, text := w.text("POST", workspace.PathMCPServers+"/a/deny", ""); code != http.StatusNoContent {
+		if code, text := w.text("POST", agentapi.PathMCPServers+"/a/deny", ""); code != http.StatusNoContent {
 			t.Errorf("deny: %d %s", code, text)
 		}
 		w.expect("denied", snapshot.PhaseComplete, "", "a switched_off")

@@ -14,9 +14,9 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"waymark/abi"
+	"waymark/agentapi"
+	"waymark/agentapi/client"
 	"waymark/snapshot"
-	"waymark/workspace"
-	"waymark/workspace/client"
 	"waymark/workspace/mcpserver/tools"
 )
 
@@ -70,7 +70,7 @@ func (s *Server) sync(ctx context.Context, c client.Client, snap *snapshot.Snaps
 			v.resources[f.uri] = &mcp.Resource{URI: f.uri, Name: f.name, Description: "Instructions of the workspace", MIMEType: markdown}
 		}
 	}
-	var listed []workspace.MCPTool
+	var listed []agentapi.MCPTool
 	if s.opts.Offer.Has(tools.CallTool) && !s.opts.NoServers {
 		all, err := c.ListMCPTools(ctx, client.MCPToolOptions{})
 		if err != nil { // the next snapshot has them
@@ -94,7 +94,7 @@ func (s *Server) sync(ctx context.Context, c client.Client, snap *snapshot.Snaps
 }
 
 // apply tells the SDK what has changed, which tells clients.
-func (s *Server) apply(old, v *view, listed []workspace.MCPTool) {
+func (s *Server) apply(old, v *view, listed []agentapi.MCPTool) {
 	gone, changed := difference(old.resources, v.resources)
 	s.mcp.RemoveResources(gone...)
 	for _, uri := range changed {
@@ -159,7 +159,7 @@ func difference[V any](before, after map[string]V) (gone, changed []string) {
 const bytesPerToken = 4
 
 // tokensOf is about how many tokens tools take in a list.
-func tokensOf(list []workspace.MCPTool) (n int) {
+func tokensOf(list []agentapi.MCPTool) (n int) {
 	for i := range list {
 		t := &list[i]
 		n += len(t.Name) + len(t.Title) + len(t.Description) + len(t.InputSchema)
@@ -167,7 +167,7 @@ func tokensOf(list []workspace.MCPTool) (n int) {
 	return n / bytesPerToken
 }
 
-func servingOf(list []workspace.MCPTool) (servers []serving) {
+func servingOf(list []agentapi.MCPTool) (servers []serving) {
 	for i := range list {
 		name := list[i].ServerName
 		if len(servers) == 0 || servers[len(servers)-1].name != name {

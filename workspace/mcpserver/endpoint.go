@@ -9,7 +9,7 @@ import (
 	"sync"
 	"time"
 
-	"waymark/workspace/client"
+	"waymark/agentapi/client"
 	"waymark/workspace/mcpserver/tools"
 )
 

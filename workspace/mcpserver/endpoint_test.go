@@ -12,10 +12,10 @@ import (
 	"testing/synctest"
 	"time"
 
-	"waymark/host/api/apitest"
-	"waymark/host/api/types"
-	"waymark/workspace/client"
-	"waymark/workspace/client/fake"
+	"waymark/agent/server/servertest"
+	"waymark/agentapi/client"
+	"waymark/agentapi/client/fake"
+	"waymark/agentapi/status"
 	"waymark/workspace/mcpserver"
 	"waymark/workspace/mcpserver/tools"
 )
@@ -38,7 +38,7 @@ type ofToken struct {
 	token string
 }
 
-func (o *ofToken) Status(ctx context.Context) (*types.Status, error) {
+func (o *ofToken) Status(ctx context.Context) (*status.Status, error) {
 	o.c.mu.Lock()
 	defer o.c.mu.Unlock()
 	if o.c.revoked[o.token] {
@@ -48,7 +48,7 @@ func (o *ofToken) Status(ctx context.Context) (*types.Status, error) {
 }
 
 func newCallers(t *testing.T) *callers {
-	engine := &apitest.Backend{Skills: map[string]map[string]string{}, Bodies: map[string][]byte{}}
+	engine := &servertest.Backend{Skills: map[string]map[string]string{}, Bodies: map[string][]byte{}}
 	engine.PublishResources()
 	c := &callers{T: t, agent: fake.New(fake.Options{Engine: engine}), started: map[string]int{}, revoked: map[string]bool{}}
 	c.endpoint = mcpserver.NewEndpoint(mcpserver.EndpointOptions{Client: func(token string) client.Client {

@@ -14,10 +14,10 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"waymark/abi"
-	"waymark/host/api/apitest"
+	"waymark/agent/server/servertest"
+	"waymark/agentapi/client"
+	"waymark/agentapi/client/fake"
 	"waymark/snapshot"
-	"waymark/workspace/client"
-	"waymark/workspace/client/fake"
 	"waymark/workspace/mcpserver"
 	"waymark/workspace/mcpserver/tools"
 )
@@ -29,7 +29,7 @@ const patience = time.Minute
 type world struct {
 	*testing.T
 	agent   *fake.Agent
-	engine  *apitest.Backend
+	engine  *servertest.Backend
 	server  *mcpserver.Server
 	changed chan string // what the client is told has changed
 }
@@ -37,7 +37,7 @@ type world struct {
 // start starts a server. change may change its options.
 func start(t *testing.T, change func(*world, *mcpserver.Options)) *world {
 	t.Helper()
-	engine := &apitest.Backend{Skills: map[string]map[string]string{}, Bodies: map[string][]byte{}}
+	engine := &servertest.Backend{Skills: map[string]map[string]string{}, Bodies: map[string][]byte{}}
 	engine.Report.Roots = []string{"/home/user/.waymark", "/workspace"}
 	engine.PublishResources()
 	w := &world{T: t, engine: engine, agent: fake.New(fake.Options{Engine: engine}), changed: make(chan string, 1000)}

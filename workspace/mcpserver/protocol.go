@@ -5,11 +5,11 @@ import (
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
-	"waymark/workspace"
+	"waymark/agentapi"
 )
 
 // ToProtocol makes of a result what MCP has. What is no part of that becomes text.
-func ToProtocol(r *workspace.MCPToolResult) *mcp.CallToolResult {
+func ToProtocol(r *agentapi.MCPToolResult) *mcp.CallToolResult {
 	out := &mcp.CallToolResult{IsError: r.IsError, Content: []mcp.Content{}}
 	if len(r.Structured) > 0 {
 		out.StructuredContent = r.Structured
@@ -20,7 +20,7 @@ func ToProtocol(r *workspace.MCPToolResult) *mcp.CallToolResult {
 	return out
 }
 
-func contentOf(c *workspace.MCPContent) mcp.Content {
+func contentOf(c *agentapi.MCPContent) mcp.Content {
 	data, err := base64.StdEncoding.DecodeString(c.Data)
 	switch {
 	case err != nil:

@@ -43,9 +43,9 @@ import (
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
+	"waymark/agentapi/client"
 	"waymark/internal/backoff"
 	"waymark/internal/mcpskills"
-	"waymark/workspace/client"
 	"waymark/workspace/mcpserver/tools"
 )
 

@@ -12,10 +12,10 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
+	"waymark/agentapi"
+	"waymark/agentapi/client"
+	"waymark/agentapi/client/fake"
 	"waymark/snapshot"
-	"waymark/workspace"
-	"waymark/workspace/client"
-	"waymark/workspace/client/fake"
 	"waymark/workspace/mcp/catalog"
 	"waymark/workspace/mcpserver"
 	"waymark/workspace/mcpserver/tools"
@@ -76,9 +76,9 @@ func demo(w *world, n int) {
 				Name: fmt.Sprintf("t%d", i), Description: fmt.Sprintf("Does the thing number %d, with all that belongs to it", i),
 				InputSchema: json.RawMessage(`{"type":"object","properties":{"text":{"type":"string"}}}`),
 			},
-			Call: func(_ context.Context, arguments json.RawMessage, progress func(workspace.MCPProgress)) (*workspace.MCPToolResult, error) {
-				progress(workspace.MCPProgress{Progress: 1, Total: 2, Message: "half"})
-				return &workspace.MCPToolResult{Content: []workspace.MCPContent{
+			Call: func(_ context.Context, arguments json.RawMessage, progress func(agentapi.MCPProgress)) (*agentapi.MCPToolResult, error) {
+				progress(agentapi.MCPProgress{Progress: 1, Total: 2, Message: "half"})
+				return &agentapi.MCPToolResult{Content: []agentapi.MCPContent{
 					{Type: "text", Text: string(arguments)}, {Type: "image", Data: "AAAA", MediaType: "image/png"},
 				}, Structured: arguments}, nil
 			},

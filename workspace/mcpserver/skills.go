@@ -17,12 +17,12 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"waymark/abi"
-	"waymark/host/api/types"
+	"waymark/agentapi/client"
+	"waymark/agentapi/status"
 	"waymark/internal/mcpskills"
 	"waymark/internal/text"
 	"waymark/sdk-guest/frontmatter"
 	"waymark/snapshot"
-	"waymark/workspace/client"
 )
 
 const (
@@ -152,7 +152,7 @@ func (s *Server) getSkill(ctx context.Context, _ *mcp.ServerSession, p *mcpskill
 
 // entry looks at a skill's files. It is nil where the skill has no SKILL.md any more.
 func (s *Server) entry(ctx context.Context, k *skill) (*mcpskills.Entry, error) {
-	var files *types.SkillFiles
+	var files *status.SkillFiles
 	var head []byte
 	err := s.do(ctx, func(c client.Client) (err error) {
 		if files, err = c.SkillFiles(ctx, k.id); err == nil {
@@ -246,7 +246,7 @@ func (s *Server) readDirectory(ctx context.Context, _ *mcp.ServerSession, p *dir
 	if k == nil {
 		return nil, notOne
 	}
-	var files *types.SkillFiles
+	var files *status.SkillFiles
 	err := s.do(ctx, func(c client.Client) (err error) {
 		files, err = c.SkillFiles(ctx, k.id)
 		return err
@@ -265,7 +265,7 @@ func (s *Server) readDirectory(ctx context.Context, _ *mcp.ServerSession, p *dir
 }
 
 // childrenOf lists what is directly in a directory of a skill.
-func childrenOf(k *skill, dir string, files []types.SkillFile) []*mcp.Resource {
+func childrenOf(k *skill, dir string, files []status.SkillFile) []*mcp.Resource {
 	list := []*mcp.Resource{}
 	seen := map[string]bool{}
 	for i := range files {

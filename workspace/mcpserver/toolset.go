@@ -10,9 +10,9 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
+	"waymark/agentapi"
+	"waymark/agentapi/client"
 	"waymark/internal/errtext"
-	"waymark/workspace"
-	"waymark/workspace/client"
 	"waymark/workspace/mcpserver/tools"
 )
 
@@ -27,7 +27,7 @@ func (s *Server) addTools(list []tools.Tool) {
 				IdempotentHint: t.Annotations.Idempotent, OpenWorldHint: &t.Annotations.OpenWorld,
 			},
 		}, func(ctx context.Context, r *mcp.CallToolRequest) (*mcp.CallToolResult, error) {
-			return s.call(ctx, r, func(ctx context.Context, c client.Client) (*workspace.MCPToolResult, error) {
+			return s.call(ctx, r, func(ctx context.Context, c client.Client) (*agentapi.MCPToolResult, error) {
 				return s.opts.Offer.Call(ctx, c, t.Name, r.Params.Arguments)
 			})
 		})
@@ -36,7 +36,7 @@ func (s *Server) addTools(list []tools.Tool) {
 
 // serverTool adds a tool of an MCP server of the workspace by its own name. One that the
 // SDK doesn't take is left to find_tools.
-func (s *Server) serverTool(t *workspace.MCPTool) (added bool) {
+func (s *Server) serverTool(t *agentapi.MCPTool) (added bool) {
 	defer func() {
 		if r := recover(); r != nil { // a schema of somebody else's
 			s.log.Debug("a tool isn't listed", slog.String("tool", t.Name), slog.Any("why", r))
@@ -53,7 +53,7 @@ func (s *Server) serverTool(t *workspace.MCPTool) (added bool) {
 	}
 	name := t.Name
 	s.mcp.AddTool(tool, func(ctx context.Context, r *mcp.CallToolRequest) (*mcp.CallToolResult, error) {
-		return s.call(ctx, r, func(ctx context.Context, c client.Client) (*workspace.MCPToolResult, error) {
+		return s.call(ctx, r, func(ctx context.Context, c client.Client) (*agentapi.MCPToolResult, error) {
 			return s.opts.Offer.CallServer(ctx, c, name, r.Params.Arguments)
 		})
 	})
@@ -61,15 +61,15 @@ func (s *Server) serverTool(t *workspace.MCPTool) (added bool) {
 }
 
 // call calls a tool, and makes of its result what the protocol has.
-func (s *Server) call(ctx context.Context, r *mcp.CallToolRequest, do func(context.Context, client.Client) (*workspace.MCPToolResult, error)) (*mcp.CallToolResult, error) {
+func (s *Server) call(ctx context.Context, r *mcp.CallToolRequest, do func(context.Context, client.Client) (*agentapi.MCPToolResult, error)) (*mcp.CallToolResult, error) {
 	if token := r.Params.GetProgressToken(); token != nil {
-		ctx = tools.WithProgress(ctx, func(p workspace.MCPProgress) {
+		ctx = tools.WithProgress(ctx, func(p agentapi.MCPProgress) {
 			_ = r.Session.NotifyProgress(ctx, &mcp.ProgressNotificationParams{ // who has gone needs none
 				ProgressToken: token, Progress: p.Progress, Total: p.Total, Message: p.Message,
 			})
 		})
 	}
-	var result *workspace.MCPToolResult
+	var result *agentapi.MCPToolResult
 	err := s.do(ctx, func(c client.Client) (err error) {
 		result, err = do(ctx, c)
 		return err

@@ -9,8 +9,8 @@ import (
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
-	"waymark/workspace"
-	"waymark/workspace/client"
+	"waymark/agentapi"
+	"waymark/agentapi/client"
 )
 
 // MaxMessage bounds a message of a client, in bytes: a file that is written, as JSON.
@@ -63,8 +63,8 @@ type callerKey struct{}
 // agent's own API. That is information: what is allowed says the token.
 func (s *Server) forCaller(next mcp.MethodHandler) mcp.MethodHandler {
 	return func(ctx context.Context, method string, r mcp.Request) (mcp.Result, error) {
-		if extra := r.GetExtra(); extra != nil && extra.Header.Get(workspace.HeaderChat) != "" {
-			caller, err := workspace.CallerOf(extra.Header)
+		if extra := r.GetExtra(); extra != nil && extra.Header.Get(agentapi.HeaderChat) != "" {
+			caller, err := agentapi.CallerOf(extra.Header)
 			if err != nil {
 				return nil, invalid(err.Error())
 			}
@@ -76,7 +76,7 @@ func (s *Server) forCaller(next mcp.MethodHandler) mcp.MethodHandler {
 
 // asked is the agent's client as the caller of a request uses it.
 func asked(ctx context.Context, c client.Client) client.Client {
-	if caller, ok := ctx.Value(callerKey{}).(workspace.Caller); ok {
+	if caller, ok := ctx.Value(callerKey{}).(agentapi.Caller); ok {
 		return c.For(caller)
 	}
 	return c

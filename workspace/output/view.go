@@ -5,7 +5,7 @@ import (
 	"fmt"
 	"strings"
 
-	"waymark/workspace"
+	"waymark/agentapi"
 )
 
 const (
@@ -44,7 +44,7 @@ func (p Piece) End() int64 { return p.Offset + int64(len(p.Data)) }
 // whether the output's end is final, or half of a rune may be completed yet.
 //
 // The second result is nil when nothing is left out.
-func Show(head, tail Piece, length int64, last bool) (string, *workspace.OutputTruncated) {
+func Show(head, tail Piece, length int64, last bool) (string, *agentapi.OutputTruncated) {
 	newest := &tail
 	if len(tail.Data) == 0 {
 		newest = &head
@@ -77,11 +77,11 @@ func Show(head, tail Piece, length int64, last bool) (string, *workspace.OutputT
 	return b.String(), truncated(length, gap+left+more)
 }
 
-func truncated(length, left int64) *workspace.OutputTruncated {
+func truncated(length, left int64) *agentapi.OutputTruncated {
 	if left == 0 {
 		return nil
 	}
-	return &workspace.OutputTruncated{OriginalBytes: length, RetainedBytes: length - left, OmittedBytes: left, Strategy: strategy}
+	return &agentapi.OutputTruncated{OriginalBytes: length, RetainedBytes: length - left, OmittedBytes: left, Strategy: strategy}
 }
 
 // lineHead returns data up to the end of its last line, or of its last rune where

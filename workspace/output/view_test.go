@@ -8,14 +8,14 @@ import (
 	"testing"
 	"unicode/utf8"
 
-	"waymark/workspace"
+	"waymark/agentapi"
 	"waymark/workspace/output"
 )
 
 const half = 16 << 10
 
 // show is the view of a whole output.
-func show(whole []byte, last bool) (string, *workspace.OutputTruncated) {
+func show(whole []byte, last bool) (string, *agentapi.OutputTruncated) {
 	n := len(whole)
 	head := output.Piece{Data: whole[:min(n, half)]}
 	tail := output.Piece{Offset: int64(max(min(n, half), n-half))}

@@ -11,9 +11,9 @@ import (
 	"sync"
 	"testing"
 
+	"waymark/agentapi"
+	"waymark/agentapi/client"
 	"waymark/internal/httpapi"
-	"waymark/workspace"
-	"waymark/workspace/client"
 	"waymark/workspace/supervisor"
 )
 
@@ -47,13 +47,13 @@ func overSocket(t testing.TB, limits supervisor.Limits) (*world, client.Client) 
 // is, until its end; beside them a shell that is started without any of this.
 func BenchmarkStart(b *testing.B) {
 	_, c := overSocket(b, supervisor.Limits{})
-	start := func(b *testing.B, opts workspace.OutputOptions) {
+	start := func(b *testing.B, opts agentapi.OutputOptions) {
 		for b.Loop() {
-			started, err := c.StartProcess(b.Context(), workspace.StartProcess{Command: "echo x"})
+			started, err := c.StartProcess(b.Context(), agentapi.StartProcess{Command: "echo x"})
 			if err != nil {
 				b.Fatal(err)
 			}
-			if opts == (workspace.OutputOptions{}) {
+			if opts == (agentapi.OutputOptions{}) {
 				continue
 			}
 			if out, err := c.ProcessOutput(b.Context(), started.ID, opts); err != nil || out.Output != "x\n" {
@@ -62,9 +62,9 @@ func BenchmarkStart(b *testing.B) {
 		}
 	}
 	from := int64(0)
-	b.Run("answer", func(b *testing.B) { start(b, workspace.OutputOptions{}) })
-	b.Run("first byte", func(b *testing.B) { start(b, workspace.OutputOptions{Offset: &from, WaitFor: patience}) })
-	b.Run("end", func(b *testing.B) { start(b, workspace.OutputOptions{Wait: true}) })
+	b.Run("answer", func(b *testing.B) { start(b, agentapi.OutputOptions{}) })
+	b.Run("first byte", func(b *testing.B) { start(b, agentapi.OutputOptions{Offset: &from, WaitFor: patience}) })
+	b.Run("end", func(b *testing.B) { start(b, agentapi.OutputOptions{Wait: true}) })
 	b.Run("sh -c alone", func(b *testing.B) {
 		for b.Loop() {
 			if out, err := exec.Command("sh", "-c", "echo x").Output(); err != nil || string(out) != "x\n" {
@@ -81,7 +81,7 @@ func BenchmarkOutput(b *testing.B) {
 	_, c := overSocket(b, supervisor.Limits{Spool: size + 1<<20, Spools: 4 * size})
 	b.SetBytes(size)
 	for b.Loop() {
-		started, err := c.StartProcess(b.Context(), workspace.StartProcess{Command: fmt.Sprintf("yes 'a line of output, as programs write them' | head -c %d", size)})
+		started, err := c.StartProcess(b.Context(), agentapi.StartProcess{Command: fmt.Sprintf("yes 'a line of output, as programs write them' | head -c %d", size)})
 		if err != nil {
 			b.Fatal(err)
 		}
@@ -110,7 +110,7 @@ func TestHostileOutput(t *testing.T) {
 		"nothing":            "true",
 		"forks and detaches": "(setsid sh -c 'echo late' &) ; echo x",
 	} {
-		started, err := c.StartProcess(t.Context(), workspace.StartProcess{Command: command})
+		started, err := c.StartProcess(t.Context(), agentapi.StartProcess{Command: command})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -123,7 +123,7 @@ func TestHostileOutput(t *testing.T) {
 		}
 		var text strings.Builder
 		for from := int64(0); ; {
-			page, err := c.ProcessOutput(t.Context(), started.ID, workspace.OutputOptions{Offset: &from, Limit: 77777})
+			page, err := c.ProcessOutput(t.Context(), started.ID, agentapi.OutputOptions{Offset: &from, Limit: 77777})
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -136,7 +136,7 @@ func TestHostileOutput(t *testing.T) {
 		if text.String() != string([]rune(raw.String())) {
 			t.Errorf("%s: %d bytes as text, %d to the byte", name, text.Len(), raw.Len())
 		}
-		view, err := c.ProcessOutput(t.Context(), started.ID, workspace.OutputOptions{})
+		view, err := c.ProcessOutput(t.Context(), started.ID, agentapi.OutputOptions{})
 		if err != nil || len(view.Output) > 3*40<<10 || view.Running {
 			t.Errorf("%s: a view of %d bytes, running %v, %v", name, len(view.Output), view.Running, err)
 		}
@@ -149,14 +149,14 @@ func TestManyAtOnce(t *testing.T) {
 	var all sync.WaitGroup
 	for i := range 200 {
 		all.Go(func() {
-			started, err := c.StartProcess(t.Context(), workspace.StartProcess{Command: fmt.Sprintf("echo %d", i), ClientToken: fmt.Sprint(i)})
+			started, err := c.StartProcess(t.Context(), agentapi.StartProcess{Command: fmt.Sprintf("echo %d", i), ClientToken: fmt.Sprint(i)})
 			if err != nil {
 				t.Error(err)
 				return
 			}
-			out, err := c.ProcessOutput(t.Context(), started.ID, workspace.OutputOptions{Wait: true})
+			out, err := c.ProcessOutput(t.Context(), started.ID, agentapi.OutputOptions{Wait: true})
 			for client.CodeOf(err) == 429 { // more wait than may
-				out, err = c.ProcessOutput(t.Context(), started.ID, workspace.OutputOptions{Wait: true})
+				out, err = c.ProcessOutput(t.Context(), started.ID, agentapi.OutputOptions{Wait: true})
 			}
 			if err != nil || out.Output != fmt.Sprintln(i) || out.ExitCode == nil || *out.ExitCode != 0 {
 				t.Errorf("%d: %+v, %v", i, out, err)

@@ -13,7 +13,7 @@ import (
 
 	"github.com/google/uuid"
 
-	"waymark/workspace"
+	"waymark/agentapi"
 	"waymark/workspace/launch"
 	"waymark/workspace/supervisor"
 )
@@ -27,17 +27,17 @@ const (
 // and what must come of it.
 func TestContract(t *testing.T) {
 	w := newWorld(t, newSupervisor(t, supervisor.Limits{}))
-	a := []string{workspace.HeaderChat, chatA}
+	a := []string{agentapi.HeaderChat, chatA}
 	running := w.sh("echo begun; sleep 1000", a...)
 	exited := w.sh("echo done; exit 3", a...)
 	w.output(exited)
-	token := w.start(workspace.StartProcess{Command: "true", ClientToken: "t/1"}, a...)
+	token := w.start(agentapi.StartProcess{Command: "true", ClientToken: "t/1"}, a...)
 	trackedID := uuid.NewString()
 	tracked := fmt.Sprintf(`"process_id":%q,"agent_instance_id":%q,"input_digest":%q`, trackedID, instance(w), strings.Repeat("ab", 32))
 	fenced := fmt.Sprintf(`"process_id":%q,"agent_instance_id":%q,"input_digest":%q`, uuid.NewString(), instance(w), strings.Repeat("ab", 32))
 	elsewhere := fmt.Sprintf(`"process_id":%q,"agent_instance_id":%q,"input_digest":%q`, uuid.NewString(), uuid.NewString(), strings.Repeat("ab", 32))
 	long := strings.Repeat("x", 128<<10)
-	const start, list, cancel = workspace.PathStart, workspace.PathList, workspace.PathCancelTracked
+	const start, list, cancel = agentapi.PathStart, agentapi.PathList, agentapi.PathCancelTracked
 	for _, c := range []struct {
 		name, method, target, body string
 		headers                    []string
@@ -77,22 +77,22 @@ func TestContract(t *testing.T) {
 		{"half a size", "POST", start, `{"command":"true","pty":{"rows":0,"cols":80}}`, nil, 400, "rows and cols"},
 		{"unknown profile", "POST", start, `{"command":"true","profile":"x"}`, nil, 400, "profile is"},
 		{"token too long", "POST", start, `{"command":"true","client_token":"` + long[:1025] + `"}`, nil, 400, "1024"},
-		{"chat is no UUID", "POST", start, `{"command":"true"}`, []string{workspace.HeaderChat, "x"}, 400, "UUID"},
-		{"ancestors are no array", "POST", start, `{"command":"true"}`, []string{workspace.HeaderChat, chatA, workspace.HeaderAncestors, "x"}, 400, "UUIDs"},
-		{"ancestors without a chat", "POST", start, `{"command":"true"}`, []string{workspace.HeaderAncestors, "x"}, 200, ""},
+		{"chat is no UUID", "POST", start, `{"command":"true"}`, []string{agentapi.HeaderChat, "x"}, 400, "UUID"},
+		{"ancestors are no array", "POST", start, `{"command":"true"}`, []string{agentapi.HeaderChat, chatA, agentapi.HeaderAncestors, "x"}, 400, "UUIDs"},
+		{"ancestors without a chat", "POST", start, `{"command":"true"}`, []string{agentapi.HeaderAncestors, "x"}, 200, ""},
 
 		// Exactly once.
 		{"same token", "POST", start, `{"command":"true","client_token":"t/1"}`, a, 200, `{"id":"` + token + `","started":false,"client_token":"t/1","attached":true`},
 		{"same token, another command", "POST", start, `{"command":"false","client_token":"t/1"}`, a, 409, "another start"},
 		{"same token, another background", "POST", start, `{"command":"true","background":true,"client_token":"t/1"}`, a, 409, "another start"},
 		{"same token, another environment", "POST", start, `{"command":"true","env":{"A":"1"},"client_token":"t/1"}`, a, 409, "another start"},
-		{"same token, another chat", "POST", start, `{"command":"true","client_token":"t/1"}`, []string{workspace.HeaderChat, chatB}, 409, "another start"},
+		{"same token, another chat", "POST", start, `{"command":"true","client_token":"t/1"}`, []string{agentapi.HeaderChat, chatB}, 409, "another start"},
 		{"same token, no chat", "POST", start, `{"command":"true","client_token":"t/1"}`, nil, 409, "another start"},
-		{"token", "GET", workspace.PathTokens + "/t%2F1", "", nil, 200, `{"found":true,"process_id":"` + token + `","pending":false,"token_index_age_ms":`},
-		{"token of the chat", "GET", workspace.PathTokens + "/t%2F1", "", a, 200, `"found":true`},
-		{"token of another chat", "GET", workspace.PathTokens + "/t%2F1", "", []string{workspace.HeaderChat, chatB}, 200, `{"found":false,"process_id":"","pending":false`},
-		{"token, bad chat", "GET", workspace.PathTokens + "/none", "", []string{workspace.HeaderChat, "x"}, 400, "UUID"},
-		{"unknown token", "GET", workspace.PathTokens + "/none", "", nil, 200, `{"found":false,"process_id":"","pending":false`},
+		{"token", "GET", agentapi.PathTokens + "/t%2F1", "", nil, 200, `{"found":true,"process_id":"` + token + `","pending":false,"token_index_age_ms":`},
+		{"token of the chat", "GET", agentapi.PathTokens + "/t%2F1", "", a, 200, `"found":true`},
+		{"token of another chat", "GET", agentapi.PathTokens + "/t%2F1", "", []string{agentapi.HeaderChat, chatB}, 200, `{"found":false,"process_id":"","pending":false`},
+		{"token, bad chat", "GET", agentapi.PathTokens + "/none", "", []string{agentapi.HeaderChat, "x"}, 400, "UUID"},
+		{"unknown token", "GET", agentapi.PathTokens + "/none", "", nil, 200, `{"found":false,"process_id":"","pending":false`},
 		{"tracked", "POST", start, `{"command":"exit 7",` + tracked + `}`, a, 200, `"started":true`},
 		{"tracked again", "POST", start, `{"command":"exit 7",` + tracked + `}`, a, 200, `"attached":true`},
 		{"tracked, another chat", "POST", start, `{"command":"exit 7",` + tracked + `}`, nil, 409, "another start"},
@@ -115,16 +115,16 @@ func TestContract(t *testing.T) {
 
 		// Lists.
 		{"list names who holds them", "GET", list, "", a, 200, `"agent_instance_id":"` + instance(w) + `"`},
-		{"an empty list is none", "GET", list, "", []string{workspace.HeaderChat, uuid.NewString()}, 200, `{"processes":[],`},
+		{"an empty list is none", "GET", list, "", []string{agentapi.HeaderChat, uuid.NewString()}, 200, `{"processes":[],`},
 		{"list with a body", "GET", list, "{}", nil, 400, "no body"},
 		{"list, bad limit", "GET", list + "?limit=-1", "", nil, 400, "limit"},
-		{"list, bad chat", "GET", list, "", []string{workspace.HeaderChat, "x"}, 400, "UUID"},
+		{"list, bad chat", "GET", list, "", []string{agentapi.HeaderChat, "x"}, 400, "UUID"},
 
 		// Output.
 		{"output", "GET", path(exited, "output"), "", nil, 200, `{"output":"done\n","running":false,"exit_code":3}`},
 		{"output of the chat", "GET", path(exited, "output"), "", a, 200, `"exit_code":3`},
-		{"output of another chat", "GET", path(exited, "output"), "", []string{workspace.HeaderChat, chatB}, 404, "there is no process"},
-		{"output of a child's", "GET", path(exited, "output"), "", []string{workspace.HeaderChat, chatB, workspace.HeaderAncestors, `["` + chatA + `"]`}, 404, ""},
+		{"output of another chat", "GET", path(exited, "output"), "", []string{agentapi.HeaderChat, chatB}, 404, "there is no process"},
+		{"output of a child's", "GET", path(exited, "output"), "", []string{agentapi.HeaderChat, chatB, agentapi.HeaderAncestors, `["` + chatA + `"]`}, 404, ""},
 		{"output of nothing", "GET", path("none", "output"), "", nil, 404, `there is no process \"none\"`},
 		{"output with a wait that isn't one", "GET", path(running, "output?wait=false"), "", nil, 200, `"running":true`},
 		{"output by another instance", "GET", path(exited, "output?agent_instance_id="+uuid.NewString()), "", nil, 409, "another one now"},
@@ -148,7 +148,7 @@ func TestContract(t *testing.T) {
 		{"empty signal", "POST", path(running, "signal"), `{"signal":""}`, nil, 400, "signal"},
 		{"unknown signal", "POST", path(running, "signal"), `{"signal":"SIGKILL"}`, nil, 400, "signal"},
 		{"signal, bad JSON", "POST", path(running, "signal"), `{`, nil, 400, ""},
-		{"signal another chat's", "POST", path(running, "signal"), `{"signal":"kill"}`, []string{workspace.HeaderChat, chatB}, 404, "there is no process"},
+		{"signal another chat's", "POST", path(running, "signal"), `{"signal":"kill"}`, []string{agentapi.HeaderChat, chatB}, 404, "there is no process"},
 		{"signal nothing", "POST", path("none", "signal"), `{"signal":"kill"}`, nil, 404, ""},
 		{"signal what has ended", "POST", path(exited, "signal"), `{"signal":"kill"}`, a, 409, "has ended"},
 		{"signal", "POST", path(running, "signal"), `{"signal":"terminate"}`, a, 200, `{"message":"signal terminate was sent`},
@@ -158,7 +158,7 @@ func TestContract(t *testing.T) {
 		{"write nothing", "POST", path(exited, "stdin"), `{}`, nil, 400, "nothing to write"},
 		{"write twice at once", "POST", path(exited, "stdin"), `{"data":"x","data_base64":"eA=="}`, nil, 400, "exclude"},
 		{"write to nothing", "POST", path("none", "stdin"), `{"data":"x"}`, nil, 404, ""},
-		{"write to another chat's", "POST", path(exited, "stdin"), `{"data":"x"}`, []string{workspace.HeaderChat, chatB}, 404, ""},
+		{"write to another chat's", "POST", path(exited, "stdin"), `{"data":"x"}`, []string{agentapi.HeaderChat, chatB}, 404, ""},
 		{"resize what has ended", "POST", path(exited, "resize"), `{"rows":1,"cols":1}`, nil, 409, "has ended"},
 		{"resize to nothing", "POST", path(exited, "resize"), `{"rows":0,"cols":1}`, nil, 400, "rows and cols"},
 		{"resize to too much", "POST", path(exited, "resize"), `{"rows":65536,"cols":1}`, nil, 400, ""},
@@ -187,7 +187,7 @@ func TestContract(t *testing.T) {
 // guarded: whatever acts needs a token with the scope, and what reads doesn't.
 func (w *world) guarded(t *testing.T, id string) {
 	for target, body := range map[string]string{
-		workspace.PathStart: `{"command":"true"}`, workspace.PathCancelTracked: `{}`, path(id, "signal"): `{"signal":"kill"}`,
+		agentapi.PathStart: `{"command":"true"}`, agentapi.PathCancelTracked: `{}`, path(id, "signal"): `{"signal":"kill"}`,
 		path(id, "stdin"): `{"close":true}`, path(id, "resize"): `{"rows":1,"cols":1}`,
 	} {
 		if code, text := w.call("POST", target, body, "X-Grant", "none"); code != 401 {
@@ -197,7 +197,7 @@ func (w *world) guarded(t *testing.T, id string) {
 			t.Errorf("%s with another scope: %d %s", target, code, text)
 		}
 	}
-	for _, target := range []string{workspace.PathList, workspace.PathTokens + "/x", path(id, "output")} {
+	for _, target := range []string{agentapi.PathList, agentapi.PathTokens + "/x", path(id, "output")} {
 		if code, text := w.call("GET", target, "", "X-Grant", "none"); code != 200 {
 			t.Errorf("%s without a token: %d %s", target, code, text)
 		}
@@ -206,7 +206,7 @@ func (w *world) guarded(t *testing.T, id string) {
 
 func instance(w *world) string {
 	w.t.Helper()
-	return into[workspace.ProcessList](w, "GET", workspace.PathList, "").AgentInstanceID
+	return into[agentapi.ProcessList](w, "GET", agentapi.PathList, "").AgentInstanceID
 }
 
 // TestListOrder: running ones first, then the newest; 10, or as many as are asked
@@ -219,7 +219,7 @@ func TestListOrder(t *testing.T) {
 		if i == 2 || i == 5 {
 			command = "sleep 1000"
 		}
-		want = slices.Insert(want, 0, w.sh(command, workspace.HeaderChat, []string{chatA, chatB}[i%2]))
+		want = slices.Insert(want, 0, w.sh(command, agentapi.HeaderChat, []string{chatA, chatB}[i%2]))
 	}
 	for i, id := range want {
 		if i != 9 && i != 6 {
@@ -228,7 +228,7 @@ func TestListOrder(t *testing.T) {
 	}
 	want = append([]string{want[6], want[9]}, slices.Concat(want[:6], want[7:9], want[10:])...)
 	ids := func(query string, headers ...string) (list []string) {
-		for _, p := range into[workspace.ProcessList](w, "GET", workspace.PathList+query, "", headers...).Processes {
+		for _, p := range into[agentapi.ProcessList](w, "GET", agentapi.PathList+query, "", headers...).Processes {
 			list = append(list, p.ID)
 		}
 		return list
@@ -239,10 +239,10 @@ func TestListOrder(t *testing.T) {
 	if got := ids("?limit=100"); !slices.Equal(got, want) {
 		t.Errorf("got %q, want %q", got, want)
 	}
-	if got := ids("", workspace.HeaderChat, chatB); len(got) != 6 || got[0] != want[0] {
+	if got := ids("", agentapi.HeaderChat, chatB); len(got) != 6 || got[0] != want[0] {
 		t.Errorf("of a chat: %q", got)
 	}
-	list := into[workspace.ProcessList](w, "GET", workspace.PathList+"?limit=3", "").Processes
+	list := into[agentapi.ProcessList](w, "GET", agentapi.PathList+"?limit=3", "").Processes
 	if p := list[0]; !p.Running || p.ExitCode != nil || p.ExitedAtUnix != nil || p.Command != "sleep 1000" || p.WorkDir != w.root || p.ChatID != chatB {
 		t.Errorf("%+v", p)
 	}
@@ -260,8 +260,8 @@ func TestEnvironment(t *testing.T) {
 		t.Setenv(name, value)
 	}
 	w := newWorld(t, newSupervisor(t, supervisor.Limits{}))
-	body := workspace.StartProcess{Command: "env; pwd", Env: map[string]string{"OURS": "request", "CODER_CHAT_ID": "forged"}}
-	text := w.run(body, workspace.HeaderChat, chatA)
+	body := agentapi.StartProcess{Command: "env; pwd", Env: map[string]string{"OURS": "request", "CODER_CHAT_ID": "forged"}}
+	text := w.run(body, agentapi.HeaderChat, chatA)
 	for _, want := range []string{"OURS=request\n", "KEPT=kept\n", "CODER_CHAT_ID=" + chatA + "\n", "PWD=" + w.root + "\n", "PATH=" + os.Getenv("PATH") + "\n"} {
 		if !strings.Contains(text, want) {
 			t.Errorf("no %q in\n%s", want, text)
@@ -272,7 +272,7 @@ func TestEnvironment(t *testing.T) {
 			t.Errorf("%q in\n%s", bad, text)
 		}
 	}
-	if text := w.run(workspace.StartProcess{Command: "env"}); strings.Contains(text, "CODER_CHAT_ID") {
+	if text := w.run(agentapi.StartProcess{Command: "env"}); strings.Contains(text, "CODER_CHAT_ID") {
 		t.Errorf("without a chat:\n%s", text)
 	}
 }
@@ -286,7 +286,7 @@ func TestWorkDir(t *testing.T) {
 		}
 	}
 	at := func(dir string) string {
-		return strings.TrimSpace(w.run(workspace.StartProcess{Command: "pwd -P", WorkDir: dir}))
+		return strings.TrimSpace(w.run(agentapi.StartProcess{Command: "pwd -P", WorkDir: dir}))
 	}
 	for dir, want := range map[string]string{
 		"": w.root, "/": "/", "sub": w.root + "/sub", "sub/..": w.root, "~": w.home, "~/sub": w.home + "/sub", w.home: w.home,
@@ -307,7 +307,7 @@ func TestWorkDir(t *testing.T) {
 // TestTouched: the working directory is told at the start and at the end.
 func TestTouched(t *testing.T) {
 	w := newWorld(t, newSupervisor(t, supervisor.Limits{}))
-	id := w.start(workspace.StartProcess{Command: "read x", Stdin: true, WorkDir: "/"}, workspace.HeaderChat, chatA)
+	id := w.start(agentapi.StartProcess{Command: "read x", Stdin: true, WorkDir: "/"}, agentapi.HeaderChat, chatA)
 	seen := func() []string {
 		w.mu.Lock()
 		defer w.mu.Unlock()
@@ -321,9 +321,9 @@ func TestTouched(t *testing.T) {
 	}
 	eventually(t, "the end is told", func() bool { return len(seen()) == 2 })
 	// A second start with the same token acts on nothing.
-	w.start(workspace.StartProcess{Command: "sleep 1000", ClientToken: "x"})
+	w.start(agentapi.StartProcess{Command: "sleep 1000", ClientToken: "x"})
 	n := len(seen())
-	w.start(workspace.StartProcess{Command: "sleep 1000", ClientToken: "x"})
+	w.start(agentapi.StartProcess{Command: "sleep 1000", ClientToken: "x"})
 	if got := seen(); len(got) != n {
 		t.Errorf("an attached start: %q", got)
 	}
@@ -349,7 +349,7 @@ func TestEnds(t *testing.T) {
 	}
 	for name, want := range map[string]int{"kill": 137, "terminate": 143, "interrupt": 130, "hangup": 129} {
 		// No shell: one that is just starting something may miss a signal.
-		id := w.start(workspace.StartProcess{Argv: []string{"sleep", "1000"}})
+		id := w.start(agentapi.StartProcess{Argv: []string{"sleep", "1000"}})
 		if code, text := w.call("POST", path(id, "signal"), `{"signal":"`+name+`"}`); code != 200 {
 			t.Errorf("%d %s", code, text)
 		}
@@ -357,7 +357,7 @@ func TestEnds(t *testing.T) {
 			t.Errorf("%s: exit code %d, want %d", name, got, want)
 		}
 	}
-	if got := code(w.start(workspace.StartProcess{Command: "sleep 1000", TimeoutMS: 1})); got != 143 {
+	if got := code(w.start(agentapi.StartProcess{Command: "sleep 1000", TimeoutMS: 1})); got != 143 {
 		t.Errorf("a timeout ends with %d", got)
 	}
 	// What it leaves behind with its output open isn't waited for forever.
@@ -372,7 +372,7 @@ func TestPriority(t *testing.T) {
 		t.Skip("no /proc")
 	}
 	w := newWorld(t, newSupervisor(t, supervisor.Limits{}))
-	text := w.run(workspace.StartProcess{Command: "nice; cat /proc/self/oom_score_adj"})
+	text := w.run(agentapi.StartProcess{Command: "nice; cat /proc/self/oom_score_adj"})
 	var nice, score int
 	if n, err := fmt.Sscan(text, &nice, &score); n != 2 || nice < 5 || score < 0 || err != nil {
 		t.Errorf("got %q", text)
@@ -382,7 +382,7 @@ func TestPriority(t *testing.T) {
 // TestStdin: what is written is read, and its end is an end.
 func TestStdin(t *testing.T) {
 	w := newWorld(t, newSupervisor(t, supervisor.Limits{}))
-	id := w.start(workspace.StartProcess{Argv: []string{"cat"}, Stdin: true})
+	id := w.start(agentapi.StartProcess{Argv: []string{"cat"}, Stdin: true})
 	for _, body := range []string{`{"data":"héllo\n"}`, `{"data_base64":"/wA="}`, `{"data":"end","close":true}`} {
 		if code, text := w.call("POST", path(id, "stdin"), body); code != 204 {
 			t.Fatalf("%s: %d %s", body, code, text)
@@ -403,14 +403,14 @@ func TestStdin(t *testing.T) {
 // TestTerminal: a process on a terminal knows its size, and learns a new one.
 func TestTerminal(t *testing.T) {
 	w := newWorld(t, newSupervisor(t, supervisor.Limits{}))
-	body := workspace.StartProcess{Command: "stty size; echo $TERM; read x; stty size; read x", PTY: &workspace.TerminalSize{Rows: 31, Cols: 97}}
+	body := agentapi.StartProcess{Command: "stty size; echo $TERM; read x; stty size; read x", PTY: &agentapi.TerminalSize{Rows: 31, Cols: 97}}
 	id := w.start(body)
 	offset := int64(0)
 	text := ""
 	until := func(want string) {
 		t.Helper()
 		eventually(t, want, func() bool {
-			page := into[workspace.ProcessOutput](w, "GET", path(id, fmt.Sprintf("output?offset=%d&wait_ms=60000", offset)), "")
+			page := into[agentapi.ProcessOutput](w, "GET", path(id, fmt.Sprintf("output?offset=%d&wait_ms=60000", offset)), "")
 			text, offset = text+page.Output, *page.NextOffset
 			return strings.Contains(text, want)
 		})
@@ -429,7 +429,7 @@ func TestTerminal(t *testing.T) {
 	if out := w.output(id); out.Running {
 		t.Errorf("it reads on: %+v", out)
 	}
-	if text := w.run(workspace.StartProcess{Command: "stty size", PTY: &workspace.TerminalSize{}}); text != "24 80\r\n" {
+	if text := w.run(agentapi.StartProcess{Command: "stty size", PTY: &agentapi.TerminalSize{}}); text != "24 80\r\n" {
 		t.Errorf("the usual size is %q", text)
 	}
 }
@@ -455,14 +455,14 @@ func TestFences(t *testing.T) {
 		{"ssh", "none", 403}, {"plan.md", "", 200}, {"plan.md", "plan", 200}, {"plan.md", "secrets", 403}, {"plan.md", "none", 403}, {"dir.md", "", 403},
 	} {
 		body := fmt.Sprintf(`{"command":"true","profile":%q}`, c.profile)
-		if code, text := w.call("POST", workspace.PathStart, body, "X-Grant", c.grant); code != c.want {
+		if code, text := w.call("POST", agentapi.PathStart, body, "X-Grant", c.grant); code != c.want {
 			t.Errorf("%s asks for %s: %d %s", c.grant, c.profile, code, text)
 		}
 	}
 	names := []string{"", "usual", "ssh", "plan.md", "plan2.md"}
 	ids := map[string]string{}
 	for _, name := range names {
-		ids[name] = w.start(workspace.StartProcess{Argv: []string{"cat"}, Stdin: true}, "X-Grant", name)
+		ids[name] = w.start(agentapi.StartProcess{Argv: []string{"cat"}, Stdin: true}, "X-Grant", name)
 	}
 	// Another agent over the same supervisor knows of the fences, too.
 	other := newWorld(t, w.held)
@@ -483,7 +483,7 @@ func TestFences(t *testing.T) {
 	// Who is fenced in neither ends nor resizes what others have started.
 	for _, mine := range names {
 		for _, its := range names {
-			id := w.start(workspace.StartProcess{Command: "exec cat", PTY: &workspace.TerminalSize{Rows: 1, Cols: 1}}, "X-Grant", its)
+			id := w.start(agentapi.StartProcess{Command: "exec cat", PTY: &agentapi.TerminalSize{Rows: 1, Cols: 1}}, "X-Grant", its)
 			barred := strings.HasSuffix(mine, ".md") && mine != its
 			for call, body := range map[string]string{"resize": `{"rows":2,"cols":2}`, "signal": `{"signal":"kill"}`} {
 				if code, text := w.call("POST", path(id, call), body, "X-Grant", mine); (code == 403) != barred {
@@ -494,10 +494,10 @@ func TestFences(t *testing.T) {
 	}
 	// The same token under another fence is another start.
 	body := `{"command":"sleep 1000","client_token":"shared"}`
-	if code, text := w.call("POST", workspace.PathStart, body); code != 200 {
+	if code, text := w.call("POST", agentapi.PathStart, body); code != 200 {
 		t.Fatalf("%d %s", code, text)
 	}
-	if code, text := w.call("POST", workspace.PathStart, body, "X-Grant", "plan.md"); code != 409 {
+	if code, text := w.call("POST", agentapi.PathStart, body, "X-Grant", "plan.md"); code != 409 {
 		t.Errorf("with a fence: %d %s", code, text)
 	}
 }
@@ -543,7 +543,7 @@ func TestAlone(t *testing.T) {
 		if ofChat { // whoever drives it may have the control token
 			headers = append(headers, "Coder-Chat-Id", chat)
 		}
-		id := w.start(workspace.StartProcess{Argv: []string{"sleep", "1000"}, Profile: c.profile}, headers...)
+		id := w.start(agentapi.StartProcess{Argv: []string{"sleep", "1000"}, Profile: c.profile}, headers...)
 		if done, err := alone(); done != c.want || (err == nil) != c.want {
 			t.Errorf("beside one of %q, profile %q, narrowed: %t: %t, %v", c.grant, c.profile, c.narrow, done, err)
 		}
@@ -552,7 +552,7 @@ func TestAlone(t *testing.T) {
 	w.narrow = nil
 	// What was started by one that has ended counts, too: a chat's, in a session of its own.
 	for _, chat := range []string{"", chat} {
-		id := w.start(workspace.StartProcess{Command: "setsid sleep 1000 </dev/null >/dev/null 2>&1 & echo $!"}, "X-Grant", "usual", "Coder-Chat-Id", chat)
+		id := w.start(agentapi.StartProcess{Command: "setsid sleep 1000 </dev/null >/dev/null 2>&1 & echo $!"}, "X-Grant", "usual", "Coder-Chat-Id", chat)
 		if _, err := w.held.Wait(t.Context(), id); err != nil {
 			t.Fatal(err)
 		}
@@ -576,7 +576,7 @@ func TestAlone(t *testing.T) {
 	if done, err := alone(); !done || err != nil {
 		t.Errorf("beside nothing: %t, %v", done, err)
 	}
-	cat := w.start(workspace.StartProcess{Argv: []string{"cat"}, Stdin: true}, "X-Grant", "control")
+	cat := w.start(agentapi.StartProcess{Argv: []string{"cat"}, Stdin: true}, "X-Grant", "control")
 	for _, narrow := range []bool{false, true} {
 		w.narrow = func(...string) bool { return narrow }
 		for grant, want := range map[string]bool{"control": true, "usual": !narrow, "": !narrow, "plan.md": false} {
@@ -588,7 +588,7 @@ func TestAlone(t *testing.T) {
 	// A plan that is what somebody works on is told before its token can write it.
 	var told []string
 	w.narrow = func(writes ...string) bool { told = append(told, writes...); return false }
-	kill(w.start(workspace.StartProcess{Argv: []string{"sleep", "1000"}}, "X-Grant", "plan.md"))
+	kill(w.start(agentapi.StartProcess{Argv: []string{"sleep", "1000"}}, "X-Grant", "plan.md"))
 	if len(told) != 1 || told[0] != filepath.Join(w.root, "plan.md") {
 		t.Errorf("told of %q", told)
 	}
@@ -598,7 +598,7 @@ func TestAlone(t *testing.T) {
 func TestFull(t *testing.T) {
 	w := newWorld(t, newSupervisor(t, supervisor.Limits{Processes: 1}))
 	w.sh("sleep 1000")
-	if code, text := w.call("POST", workspace.PathStart, `{"command":"true"}`); code != 429 {
+	if code, text := w.call("POST", agentapi.PathStart, `{"command":"true"}`); code != 429 {
 		t.Errorf("%d %s", code, text)
 	}
 }
@@ -606,8 +606,8 @@ func TestFull(t *testing.T) {
 // TestArgvIsListed as a shell would be told it.
 func TestArgvIsListed(t *testing.T) {
 	w := newWorld(t, newSupervisor(t, supervisor.Limits{}))
-	w.output(w.start(workspace.StartProcess{Argv: []string{"printf", "%s", "it's", "", "a/b"}, Background: true}))
-	data, _ := json.Marshal(into[workspace.ProcessList](w, "GET", workspace.PathList, "").Processes)
+	w.output(w.start(agentapi.StartProcess{Argv: []string{"printf", "%s", "it's", "", "a/b"}, Background: true}))
+	data, _ := json.Marshal(into[agentapi.ProcessList](w, "GET", agentapi.PathList, "").Processes)
 	if want := `"command":"printf %s 'it'\\''s' '' a/b","workdir":"` + w.root + `","background":true`; !strings.Contains(string(data), want) {
 		t.Errorf("got %s, want %s", data, want)
 	}
@@ -648,7 +648,7 @@ true`
 		{"plan.md", "", "file plan tmp"},
 		{"usual", "plan", "file tmp"},
 	} {
-		text := w.run(workspace.StartProcess{Command: command, Env: env, Profile: c.profile}, "X-Grant", c.grant)
+		text := w.run(agentapi.StartProcess{Command: command, Env: env, Profile: c.profile}, "X-Grant", c.grant)
 		if got := strings.Join(strings.Fields(text), " "); got != c.want {
 			t.Errorf("%q with %q: %s, want %s", c.grant, c.profile, got, c.want)
 		}

@@ -5,8 +5,8 @@ import (
 	"os"
 	"syscall"
 
+	"waymark/agentapi"
 	"waymark/internal/httpapi"
-	"waymark/workspace"
 	"waymark/workspace/supervisor"
 )
 
@@ -29,7 +29,7 @@ func (s *Service) signal(c *httpapi.Call) error {
 	if err != nil {
 		return err
 	}
-	var body workspace.SignalProcess
+	var body agentapi.SignalProcess
 	if err := c.Decode(&body); err != nil {
 		return err
 	}
@@ -56,7 +56,7 @@ func (s *Service) stdin(c *httpapi.Call) error {
 	if err != nil {
 		return err
 	}
-	var body workspace.ProcessStdin
+	var body agentapi.ProcessStdin
 	if err := c.Decode(&body); err != nil {
 		return err
 	}
@@ -92,7 +92,7 @@ func (s *Service) resize(c *httpapi.Call) error {
 	if err != nil {
 		return err
 	}
-	var size workspace.TerminalSize
+	var size agentapi.TerminalSize
 	if err := c.Decode(&size); err != nil {
 		return err
 	}

@@ -7,8 +7,8 @@ import (
 	"slices"
 	"strings"
 
+	"waymark/agentapi"
 	"waymark/internal/httpapi"
-	"waymark/workspace"
 	"waymark/workspace/launch"
 )
 
@@ -17,7 +17,7 @@ const variableChat = "CODER_CHAT_ID"
 
 // environ is the environment of a process: the agent's own without what is only
 // the agent's, then the request's, which wins, then the chat's.
-func (s *Service) environ(who workspace.Caller, dir string, body *workspace.StartProcess) []string {
+func (s *Service) environ(who agentapi.Caller, dir string, body *agentapi.StartProcess) []string {
 	var env []string
 	for _, have := range s.opts.Environ() {
 		if name, value, ok := strings.Cut(have, "="); ok && name != "" && !launch.AgentVariable(name) {

@@ -5,8 +5,8 @@ import (
 	"net/http"
 	"slices"
 
+	"waymark/agentapi"
 	"waymark/internal/httpapi"
-	"waymark/workspace"
 	"waymark/workspace/supervisor"
 )
 
@@ -37,7 +37,7 @@ func (s *Service) list(c *httpapi.Call) error {
 	}
 	all = slices.DeleteFunc(all, func(info supervisor.Info) bool { return !who.Owns(info.Chat) })
 	slices.SortFunc(all, runningThenNewest)
-	answer := workspace.ProcessList{Processes: []workspace.Process{}, AgentInstanceID: instance}
+	answer := agentapi.ProcessList{Processes: []agentapi.Process{}, AgentInstanceID: instance}
 	for i := range all[:min(int64(len(all)), limit, maxListed)] {
 		answer.Processes = append(answer.Processes, all[i].Process)
 	}

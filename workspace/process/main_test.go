@@ -14,12 +14,12 @@ import (
 	"testing"
 	"time"
 
-	"waymark/host/api"
-	"waymark/host/api/apitest"
+	"waymark/agent/server"
+	"waymark/agent/server/servertest"
+	"waymark/agentapi"
 	"waymark/internal/httpapi"
 	"waymark/internal/reexec"
 	"waymark/test/openapitest"
-	"waymark/workspace"
 	"waymark/workspace/access"
 	"waymark/workspace/launch"
 	"waymark/workspace/process"
@@ -102,7 +102,7 @@ func newWorld(t testing.TB, held supervisor.Client) *world {
 	w.service = process.New(process.Options{
 		Supervisor: held, Root: func() string { return w.root }, Places: func() launch.Places { return launch.Places{Home: w.home, Own: []string{w.state}} }, Tmp: filepath.Join(w.state, "tmp"),
 		Narrow: func(writes ...string) bool { return w.narrow != nil && w.narrow(writes...) },
-		Touched: func(who workspace.Caller, paths ...string) {
+		Touched: func(who agentapi.Caller, paths ...string) {
 			w.mu.Lock()
 			defer w.mu.Unlock()
 			for _, path := range paths {
@@ -113,7 +113,7 @@ func newWorld(t testing.TB, held supervisor.Client) *world {
 	t.Cleanup(func() { _ = w.service.Close() })
 	service := w.service.Service()
 	w.doc = openapitest.Load(t, openapitest.Document(t, service))
-	own := api.New(api.Options{Backend: apitest.New(), Guard: access.Guard, Services: []httpapi.Service{service}})
+	own := server.New(server.Options{Backend: servertest.New(), Guard: access.Guard, Services: []httpapi.Service{service}})
 	w.handler = http.HandlerFunc(func(rw http.ResponseWriter, r *http.Request) {
 		ctx := r.Context()
 		name := r.Header.Get("X-Grant")
@@ -149,7 +149,7 @@ func (w *world) callAs(ctx context.Context, method, target, body string, headers
 	recorder := httptest.NewRecorder()
 	w.handler.ServeHTTP(recorder, r)
 	resp := recorder.Result()
-	path, _, _ := strings.Cut(strings.TrimPrefix(target, workspace.PathProcesses), "?")
+	path, _, _ := strings.Cut(strings.TrimPrefix(target, agentapi.PathProcesses), "?")
 	parts := strings.Split(path, "/")
 	switch {
 	case len(parts) == 3 && parts[1] == "tokens":
@@ -157,7 +157,7 @@ func (w *world) callAs(ctx context.Context, method, target, body string, headers
 	case len(parts) == 3:
 		path = "/{id}/" + parts[2]
 	}
-	w.doc.Check(w.t, r, workspace.PathProcesses+path, resp)
+	w.doc.Check(w.t, r, agentapi.PathProcesses+path, resp)
 	return resp.StatusCode, strings.TrimSuffix(recorder.Body.String(), "\n")
 }
 
@@ -176,34 +176,34 @@ func into[T any](w *world, method, target, body string, headers ...string) T {
 }
 
 // start starts a process that must start, and returns its id.
-func (w *world) start(body workspace.StartProcess, headers ...string) string {
+func (w *world) start(body agentapi.StartProcess, headers ...string) string {
 	w.t.Helper()
 	data, err := json.Marshal(body)
 	if err != nil {
 		w.t.Fatal(err)
 	}
-	return into[workspace.StartedProcess](w, "POST", workspace.PathStart, string(data), headers...).ID
+	return into[agentapi.StartedProcess](w, "POST", agentapi.PathStart, string(data), headers...).ID
 }
 
 // sh starts a command.
 func (w *world) sh(command string, headers ...string) string {
 	w.t.Helper()
-	return w.start(workspace.StartProcess{Command: command}, headers...)
+	return w.start(agentapi.StartProcess{Command: command}, headers...)
 }
 
 // output waits for a process's end and returns its view.
-func (w *world) output(id string, headers ...string) workspace.ProcessOutput {
+func (w *world) output(id string, headers ...string) agentapi.ProcessOutput {
 	w.t.Helper()
-	return into[workspace.ProcessOutput](w, "GET", path(id, "output?wait=true"), "", headers...)
+	return into[agentapi.ProcessOutput](w, "GET", path(id, "output?wait=true"), "", headers...)
 }
 
 // run runs a command to its end, and returns what it writes.
-func (w *world) run(body workspace.StartProcess, headers ...string) string {
+func (w *world) run(body agentapi.StartProcess, headers ...string) string {
 	w.t.Helper()
 	return w.output(w.start(body, headers...), headers...).Output
 }
 
-func path(id, what string) string { return workspace.PathProcesses + "/" + id + "/" + what }
+func path(id, what string) string { return agentapi.PathProcesses + "/" + id + "/" + what }
 
 // eventually waits until something holds.
 func eventually(t testing.TB, what string, holds func() bool) {

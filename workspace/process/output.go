@@ -10,8 +10,8 @@ import (
 	"time"
 	"unicode/utf8"
 
+	"waymark/agentapi"
 	"waymark/internal/httpapi"
-	"waymark/workspace"
 	"waymark/workspace/output"
 	"waymark/workspace/supervisor"
 )
@@ -149,8 +149,8 @@ func (s *Service) ended(ctx context.Context, info supervisor.Info, within time.D
 }
 
 // answer is an answer without its output.
-func answer(info *supervisor.Info) workspace.ProcessOutput {
-	return workspace.ProcessOutput{Running: info.Running, ExitCode: info.ExitCode, Lost: info.Lost}
+func answer(info *supervisor.Info) agentapi.ProcessOutput {
+	return agentapi.ProcessOutput{Running: info.Running, ExitCode: info.ExitCode, Lost: info.Lost}
 }
 
 // outputView answers with head and tail.
@@ -212,12 +212,12 @@ func (s *Service) outputPage(ctx context.Context, c *httpapi.Call, id string, w 
 
 // sendRaw answers with bytes as they are, and what else there is to say in a
 // header: who follows a process shouldn't have to decode all that it writes.
-func sendRaw(c *httpapi.Call, out *workspace.ProcessOutput, data []byte) error {
+func sendRaw(c *httpapi.Call, out *agentapi.ProcessOutput, data []byte) error {
 	rest, err := json.Marshal(out)
 	if err != nil {
 		return err
 	}
-	c.Writer().Header().Set(workspace.HeaderOutput, string(rest))
+	c.Writer().Header().Set(agentapi.HeaderOutput, string(rest))
 	c.Send(http.StatusOK, "application/octet-stream", data)
 	return nil
 }

@@ -13,9 +13,9 @@ import (
 
 	"github.com/google/uuid"
 
+	"waymark/agentapi"
 	"waymark/internal/httpapi"
 	"waymark/internal/httpapi/problem"
-	"waymark/workspace"
 	"waymark/workspace/access"
 	"waymark/workspace/launch"
 	"waymark/workspace/supervisor"
@@ -55,7 +55,7 @@ const userFence = access.ControlID + "\x00"
 
 // isUser reports whether a call is the agent's user's: with the control token, and for no chat.
 func isUser(c *httpapi.Call, grant *access.Grant) bool {
-	who, err := workspace.CallerOf(c.Header)
+	who, err := agentapi.CallerOf(c.Header)
 	return err == nil && who.Chat == uuid.Nil && grant != nil && grant.ID == access.ControlID
 }
 

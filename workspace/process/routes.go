@@ -3,14 +3,14 @@ package process
 import (
 	"net/http"
 
+	"waymark/agentapi"
 	"waymark/internal/httpapi"
-	"waymark/workspace"
 	"waymark/workspace/access"
 )
 
 // listParams are the parameters of GET /api/v0/processes/list.
 type listParams struct {
-	workspace.CallerParams
+	agentapi.CallerParams
 
 	// Waymark's: how many at most.
 	Limit int64 `query:"limit" minimum:"0" maximum:"10000" default:"10"`
@@ -18,7 +18,7 @@ type listParams struct {
 
 // tokenParams are the parameters of GET /api/v0/processes/tokens/{token}.
 type tokenParams struct {
-	workspace.CallerParams
+	agentapi.CallerParams
 
 	// The client token of a start.
 	Token string `path:"token"`
@@ -26,7 +26,7 @@ type tokenParams struct {
 
 // processParams are the parameters of paths that name a process.
 type processParams struct {
-	workspace.CallerParams
+	agentapi.CallerParams
 
 	// The process's id.
 	ID string `path:"id"`
@@ -66,51 +66,51 @@ const (
 func (s *Service) routes() []httpapi.Route {
 	const (
 		scope = string(access.ScopeProcesses)
-		one   = workspace.PathProcesses + "/{id}"
+		one   = agentapi.PathProcesses + "/{id}"
 	)
 	return []httpapi.Route{
-		{Method: http.MethodPost, Pattern: workspace.PathStart, Scope: scope, Effect: httpapi.Fenced, Handle: s.start, Failed: "the process was not started", MaxBody: maxStartBody, Timeout: actWithin,
+		{Method: http.MethodPost, Pattern: agentapi.PathStart, Scope: scope, Effect: httpapi.Fenced, Handle: s.start, Failed: "the process was not started", MaxBody: maxStartBody, Timeout: actWithin,
 			Operation: &httpapi.Operation{
 				ID: "startProcess", Summary: "Start a process",
 				Text:    "A command is run by `sh -c`, in a process group of its own, independently of the request; standard output and standard error are one, and there is no standard input unless it is asked for. It runs in `workdir`: an absolute path, one that begins with `~/`, or one relative to the workspace's directory; without it in the workspace's directory, or in the home directory while that isn't there. Its environment is the agent's, without the agent's own secrets, then `env`, then `CODER_CHAT_ID`.\n\nThe same `client_token` with the same input is attached to what the first start began. A tracked start carries `process_id`, `agent_instance_id`, `input_digest` and perhaps `deadline`, happens at most once, and can be fenced off; `input_digest` is compared, and never computed anew.",
-				Params:  workspace.CallerParams{},
-				Body:    workspace.StartProcess{},
-				Example: workspace.StartProcess{Command: "make test", WorkDir: "/home/me/project", Background: true, ClientToken: "call-7"},
+				Params:  agentapi.CallerParams{},
+				Body:    agentapi.StartProcess{},
+				Example: agentapi.StartProcess{Command: "make test", WorkDir: "/home/me/project", Background: true, ClientToken: "call-7"},
 				Answers: []httpapi.Answer{
-					{Code: http.StatusOK, Text: "It runs; `attached` says that an earlier request has started it.", Body: workspace.StartedProcess{},
-						Example: workspace.StartedProcess{ID: exampleID, Started: true, ClientToken: "call-7", AgentInstanceID: exampleInstance}},
+					{Code: http.StatusOK, Text: "It runs; `attached` says that an earlier request has started it.", Body: agentapi.StartedProcess{},
+						Example: agentapi.StartedProcess{ID: exampleID, Started: true, ClientToken: "call-7", AgentInstanceID: exampleInstance}},
 					{Code: http.StatusConflict, Text: "The token or the id belongs to another start, or another instance holds the processes."},
 					{Code: http.StatusGone, Text: "The time of a tracked start is over. What is known of how it ended is in `process`.", Body: expiredStart{}},
 				},
 				Errors: []int{http.StatusTooManyRequests},
 			}},
-		{Method: http.MethodGet, Pattern: workspace.PathList, Handle: s.list, Failed: "the processes are not known", Timeout: actWithin,
+		{Method: http.MethodGet, Pattern: agentapi.PathList, Handle: s.list, Failed: "the processes are not known", Timeout: actWithin,
 			Operation: &httpapi.Operation{
 				ID: "listProcesses", Summary: "Processes, running ones first, then the newest",
 				Params: listParams{},
-				Answers: []httpapi.Answer{{Code: http.StatusOK, Text: "Those of the chat, or, where none is named, all.", Body: workspace.ProcessList{},
-					Example: workspace.ProcessList{AgentInstanceID: exampleInstance, Processes: []workspace.Process{{
+				Answers: []httpapi.Answer{{Code: http.StatusOK, Text: "Those of the chat, or, where none is named, all.", Body: agentapi.ProcessList{},
+					Example: agentapi.ProcessList{AgentInstanceID: exampleInstance, Processes: []agentapi.Process{{
 						ID: exampleID, Command: "make test", WorkDir: "/home/me/project", Background: true, ExitCode: new(0), StartedAtUnix: 1795350000, ExitedAtUnix: new(int64(1795350042)),
-						Usage: &workspace.ProcessUsage{UserMS: 31000, SystemMS: 2400, MaxRSS: 104857600, WallMS: 42000, OutputLen: 123456}}}}}},
+						Usage: &agentapi.ProcessUsage{UserMS: 31000, SystemMS: 2400, MaxRSS: 104857600, WallMS: 42000, OutputLen: 123456}}}}}},
 				Errors: []int{http.StatusBadRequest},
 			}},
-		{Method: http.MethodGet, Pattern: workspace.PathTokens + "/{token}", Handle: s.token, Failed: "the token is not known", Timeout: actWithin,
+		{Method: http.MethodGet, Pattern: agentapi.PathTokens + "/{token}", Handle: s.token, Failed: "the token is not known", Timeout: actWithin,
 			Operation: &httpapi.Operation{
 				ID: "processToken", Summary: "What a start with a client token has begun",
 				Params: tokenParams{},
-				Answers: []httpapi.Answer{{Code: http.StatusOK, Text: "Also where nothing is known of it.", Body: workspace.TokenStatus{},
-					Example: workspace.TokenStatus{Found: true, ProcessID: exampleID, TokenIndexAgeMS: 86400000}}},
+				Answers: []httpapi.Answer{{Code: http.StatusOK, Text: "Also where nothing is known of it.", Body: agentapi.TokenStatus{},
+					Example: agentapi.TokenStatus{Found: true, ProcessID: exampleID, TokenIndexAgeMS: 86400000}}},
 				Errors: []int{http.StatusBadRequest},
 			}},
-		{Method: http.MethodPost, Pattern: workspace.PathCancelTracked, Scope: scope, Effect: httpapi.Fenced, Handle: s.cancelTracked, Failed: "the process was not canceled",
+		{Method: http.MethodPost, Pattern: agentapi.PathCancelTracked, Scope: scope, Effect: httpapi.Fenced, Handle: s.cancelTracked, Failed: "the process was not canceled",
 			Operation: &httpapi.Operation{
 				ID: "cancelTracked", Summary: "Fence a tracked start off, and end what it has begun",
 				Text:    "Also for an id that has never started: it can't any more.",
-				Params:  workspace.CallerParams{},
-				Body:    workspace.CancelTracked{},
-				Example: workspace.CancelTracked{ProcessID: exampleID, AgentInstanceID: exampleInstance, InputDigest: "0000000000000000000000000000000000000000000000000000000000000000", Deadline: "2026-11-22T15:04:05Z", WaitMS: 5000},
+				Params:  agentapi.CallerParams{},
+				Body:    agentapi.CancelTracked{},
+				Example: agentapi.CancelTracked{ProcessID: exampleID, AgentInstanceID: exampleInstance, InputDigest: "0000000000000000000000000000000000000000000000000000000000000000", Deadline: "2026-11-22T15:04:05Z", WaitMS: 5000},
 				Answers: []httpapi.Answer{
-					httpapi.OK("`fenced` says that it has never started and never will; `process` is how it is doing, after `wait_ms` at most.", workspace.CancelledTracked{}),
+					httpapi.OK("`fenced` says that it has never started and never will; `process` is how it is doing, after `wait_ms` at most.", agentapi.CancelledTracked{}),
 					{Code: http.StatusConflict, Text: "The id belongs to another start, or another instance holds the processes."},
 					{Code: http.StatusGone, Text: "Its time is over."},
 				},
@@ -122,8 +122,8 @@ func (s *Service) routes() []httpapi.Route {
 				Text:   "Without an offset: its head and its tail, of 16 KiB each, cut at lines, with a marker between them; lines over 2,048 bytes are cut. With `offset` or `limit`: a page, which ends on a rune. What isn't UTF-8 is U+FFFD, one for each byte, while offsets count the bytes that were written. State is read before output: what has ended has all of it.",
 				Params: outputParams{},
 				Answers: []httpapi.Answer{
-					{Code: http.StatusOK, Text: "What it has written, and whether it runs.", Body: httpapi.Contents{workspace.ProcessOutput{}, httpapi.Content("application/octet-stream")},
-						Headers: outputHeaders{}, Example: workspace.ProcessOutput{Output: "ok\n", ExitCode: new(0)}},
+					{Code: http.StatusOK, Text: "What it has written, and whether it runs.", Body: httpapi.Contents{agentapi.ProcessOutput{}, httpapi.Content("application/octet-stream")},
+						Headers: outputHeaders{}, Example: agentapi.ProcessOutput{Output: "ok\n", ExitCode: new(0)}},
 					{Code: http.StatusConflict, Text: "Another instance holds the processes."},
 				},
 				Errors: []int{http.StatusBadRequest, http.StatusNotFound, http.StatusTooManyRequests},
@@ -132,8 +132,8 @@ func (s *Service) routes() []httpapi.Route {
 			Operation: &httpapi.Operation{
 				ID: "signalProcess", Summary: "Send a signal to a process and all of its group",
 				Params:  processParams{},
-				Body:    workspace.SignalProcess{},
-				Example: workspace.SignalProcess{Signal: "terminate"},
+				Body:    agentapi.SignalProcess{},
+				Example: agentapi.SignalProcess{Signal: "terminate"},
 				Answers: []httpapi.Answer{
 					{Code: http.StatusOK, Text: "It was sent.", Body: done{}, Example: done{"signal terminate was sent to process " + exampleID}},
 					{Code: http.StatusConflict, Text: "The process has ended."},
@@ -145,8 +145,8 @@ func (s *Service) routes() []httpapi.Route {
 				ID: "writeStdin", Summary: "Write to a process's standard input, and close it",
 				Text:    "Waymark's. Of a terminal, closing is what Ctrl-D is. A confined token reaches only what was started with it, or with one that is confined alike.",
 				Params:  processParams{},
-				Body:    workspace.ProcessStdin{},
-				Example: workspace.ProcessStdin{Data: "yes\n", Close: true},
+				Body:    agentapi.ProcessStdin{},
+				Example: agentapi.ProcessStdin{Data: "yes\n", Close: true},
 				Answers: []httpapi.Answer{
 					{Code: http.StatusNoContent, Text: "It was written."},
 					{Code: http.StatusConflict, Text: "The process has ended, or its standard input is closed."},
@@ -157,8 +157,8 @@ func (s *Service) routes() []httpapi.Route {
 			Operation: &httpapi.Operation{
 				ID: "resizeProcess", Summary: "Change the size of a process's terminal", Text: "Waymark's.",
 				Params:  processParams{},
-				Body:    workspace.TerminalSize{},
-				Example: workspace.TerminalSize{Rows: 40, Cols: 132},
+				Body:    agentapi.TerminalSize{},
+				Example: agentapi.TerminalSize{Rows: 40, Cols: 132},
 				Answers: []httpapi.Answer{
 					{Code: http.StatusNoContent, Text: "It has the size."},
 					{Code: http.StatusConflict, Text: "The process has ended, or has no terminal."},

@@ -11,10 +11,10 @@ import (
 	"sync"
 	"time"
 
+	"waymark/agentapi"
 	"waymark/internal/defaults"
 	"waymark/internal/httpapi"
 	"waymark/internal/httpapi/problem"
-	"waymark/workspace"
 	"waymark/workspace/access"
 	"waymark/workspace/launch"
 	"waymark/workspace/supervisor"
@@ -54,7 +54,7 @@ type Options struct {
 	// Environ returns the agent's own environment; nil is os.Environ.
 	Environ func() []string
 	// Touched is told the working directories; nil means nobody.
-	Touched workspace.Touched
+	Touched agentapi.Touched
 	// Logger gets what goes wrong beside a request. Nil means none.
 	Logger *slog.Logger
 }
@@ -80,7 +80,7 @@ type Service struct {
 func New(opts Options) *Service {
 	opts = defaults.Or(opts, Options{
 		Root: func() string { return "" }, Environ: os.Environ, HideSecrets: func() bool { return true },
-		Narrow: func(...string) bool { return false }, Touched: func(workspace.Caller, ...string) {}, Logger: slog.New(slog.DiscardHandler),
+		Narrow: func(...string) bool { return false }, Touched: func(agentapi.Caller, ...string) {}, Logger: slog.New(slog.DiscardHandler),
 	})
 	s := &Service{opts: opts, score: outOfMemoryScore(), waits: make(chan struct{}, maxWaits)}
 	s.ctx, s.cancel = context.WithCancel(context.Background())
@@ -144,7 +144,7 @@ func (s *Service) Service() httpapi.Service {
 }
 
 // own returns the process that a call names, if its caller may know of it.
-func (s *Service) own(ctx context.Context, c *httpapi.Call, who workspace.Caller) (supervisor.Info, error) {
+func (s *Service) own(ctx context.Context, c *httpapi.Call, who agentapi.Caller) (supervisor.Info, error) {
 	info, err := s.opts.Supervisor.Get(ctx, c.Arg("id"))
 	if err == nil && !who.Owns(info.Chat) {
 		err = supervisor.ErrNotFound
@@ -154,7 +154,7 @@ func (s *Service) own(ctx context.Context, c *httpapi.Call, who workspace.Caller
 
 // live is own for what is done to a process that runs; who is fenced in does it to one
 // that was started so.
-func (s *Service) live(c *httpapi.Call, who workspace.Caller) (supervisor.Info, error) {
+func (s *Service) live(c *httpapi.Call, who agentapi.Caller) (supervisor.Info, error) {
 	info, err := s.own(c.Context(), c, who)
 	if g := access.From(c.Context()); err == nil && g != nil && g.Plan != "" {
 		err = s.reach(c, &info)
@@ -166,8 +166,8 @@ func (s *Service) live(c *httpapi.Call, who workspace.Caller) (supervisor.Info, 
 }
 
 // caller returns who calls. Headers that say nothing are the caller's mistake.
-func caller(c *httpapi.Call) (workspace.Caller, error) {
-	who, err := workspace.CallerOf(c.Header)
+func caller(c *httpapi.Call) (agentapi.Caller, error) {
+	who, err := agentapi.CallerOf(c.Header)
 	if err != nil {
 		return who, refused(c, err.Error())
 	}

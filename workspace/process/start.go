@@ -11,9 +11,9 @@ import (
 
 	"github.com/google/uuid"
 
+	"waymark/agentapi"
 	"waymark/internal/httpapi"
 	"waymark/internal/httpapi/problem"
-	"waymark/workspace"
 	"waymark/workspace/access"
 	"waymark/workspace/supervisor"
 )
@@ -21,11 +21,11 @@ import (
 const (
 	// maxStartBody is of a start, in bytes: all arguments and variables that
 	// MaxStartArgs allows, also where JSON needs two bytes for one.
-	maxStartBody = 2*workspace.MaxStartArgs + 64<<10
+	maxStartBody = 2*agentapi.MaxStartArgs + 64<<10
 )
 
 // usualSize is that of a terminal of which nobody says how large it is.
-var usualSize = workspace.TerminalSize{Rows: 24, Cols: 80}
+var usualSize = agentapi.TerminalSize{Rows: 24, Cols: 80}
 
 // start answers POST /api/v0/processes/start.
 func (s *Service) start(c *httpapi.Call) error {
@@ -33,7 +33,7 @@ func (s *Service) start(c *httpapi.Call) error {
 	if err != nil {
 		return err
 	}
-	var body workspace.StartProcess
+	var body agentapi.StartProcess
 	if err := c.Decode(&body); err != nil {
 		return err
 	}
@@ -63,14 +63,14 @@ func (s *Service) start(c *httpapi.Call) error {
 		s.opts.Touched(who, spec.Dir)
 		s.watch(who, info.ID, spec.Dir)
 	}
-	return c.JSON(http.StatusOK, workspace.StartedProcess{
+	return c.JSON(http.StatusOK, agentapi.StartedProcess{
 		ID: info.ID, Started: !attached, ClientToken: body.ClientToken, Attached: attached, AgentInstanceID: instance,
 	})
 }
 
 // watch tells of the working directory once more when the process has ended: that
 // is when its changes are all there.
-func (s *Service) watch(who workspace.Caller, id, dir string) {
+func (s *Service) watch(who agentapi.Caller, id, dir string) {
 	s.watches.Go(func() {
 		if _, err := s.opts.Supervisor.Wait(s.ctx, id); err == nil {
 			s.removeTmp(id)
@@ -80,7 +80,7 @@ func (s *Service) watch(who workspace.Caller, id, dir string) {
 }
 
 // spec makes of a request what the supervisor starts.
-func (s *Service) spec(c *httpapi.Call, who workspace.Caller, body *workspace.StartProcess) (*supervisor.Spec, error) {
+func (s *Service) spec(c *httpapi.Call, who agentapi.Caller, body *agentapi.StartProcess) (*supervisor.Spec, error) {
 	if err := check(c, body); err != nil {
 		return nil, err
 	}
@@ -111,7 +111,7 @@ func (s *Service) spec(c *httpapi.Call, who workspace.Caller, body *workspace.St
 	} else if spec.Command == "" {
 		spec.Command = quoted(body.Argv)
 	}
-	if body.PTY != nil && *body.PTY == (workspace.TerminalSize{}) {
+	if body.PTY != nil && *body.PTY == (agentapi.TerminalSize{}) {
 		spec.PTY = &usualSize
 	}
 	if spec.Token != "" {
@@ -121,7 +121,7 @@ func (s *Service) spec(c *httpapi.Call, who workspace.Caller, body *workspace.St
 }
 
 // check finds what can't be started.
-func check(c *httpapi.Call, body *workspace.StartProcess) error {
+func check(c *httpapi.Call, body *agentapi.StartProcess) error {
 	if body.Command == "" && len(body.Argv) == 0 {
 		return &problem.Error{Code: http.StatusBadRequest, Message: "Command is required", Detail: "name a command for sh -c, or an argv"}
 	}
@@ -133,10 +133,10 @@ func check(c *httpapi.Call, body *workspace.StartProcess) error {
 
 // input is what a token is bound to: the same token with something else is a
 // mistake. It holds no text of the request.
-func input(who workspace.Caller, body *workspace.StartProcess, fence string) string {
+func input(who agentapi.Caller, body *agentapi.StartProcess, fence string) string {
 	data, _ := json.Marshal(struct { // texts and numbers always can; maps are sorted
 		Chat  uuid.UUID
-		Body  workspace.StartProcess
+		Body  agentapi.StartProcess
 		Fence string
 	}{who.Chat, *body, fence})
 	sum := sha256.Sum256(data)

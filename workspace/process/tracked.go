@@ -8,8 +8,8 @@ import (
 
 	"github.com/google/uuid"
 
+	"waymark/agentapi"
 	"waymark/internal/httpapi"
-	"waymark/workspace"
 	"waymark/workspace/supervisor"
 )
 
@@ -18,7 +18,7 @@ const digestBytes = 32
 
 // trackedStart returns what makes a start a tracked one, and its process's id; nil
 // and "" where it isn't. Coder's clients send zero values for what isn't there.
-func trackedStart(c *httpapi.Call, who workspace.Caller, body *workspace.StartProcess) (*supervisor.Tracked, string, error) {
+func trackedStart(c *httpapi.Call, who agentapi.Caller, body *agentapi.StartProcess) (*supervisor.Tracked, string, error) {
 	zero := uuid.Nil.String()
 	if (body.ProcessID == "" || body.ProcessID == zero) && (body.AgentInstanceID == "" || body.AgentInstanceID == zero) && body.InputDigest == "" {
 		return nil, "", nil
@@ -27,7 +27,7 @@ func trackedStart(c *httpapi.Call, who workspace.Caller, body *workspace.StartPr
 }
 
 // tracked checks the identity of a tracked start.
-func tracked(c *httpapi.Call, who workspace.Caller, process, instance, digest, deadline string) (*supervisor.Tracked, string, error) {
+func tracked(c *httpapi.Call, who agentapi.Caller, process, instance, digest, deadline string) (*supervisor.Tracked, string, error) {
 	id, err := uuid.Parse(process)
 	if err != nil || id == uuid.Nil {
 		return nil, "", refused(c, "process_id is not a UUID")
@@ -63,12 +63,12 @@ type expiredStart struct {
 	// OutputUnavailable says that Process is all that is known.
 	OutputUnavailable bool `json:"output_unavailable"`
 	// Process is how it ended; left out where it has never started.
-	Process *workspace.Process `json:"process,omitempty"`
+	Process *agentapi.Process `json:"process,omitempty"`
 }
 
 // gone answers a start whose time is over, with how the process has ended where
 // that is known.
-func gone(c *httpapi.Call, instance string, body *workspace.StartProcess, info supervisor.Info) error {
+func gone(c *httpapi.Call, instance string, body *agentapi.StartProcess, info supervisor.Info) error {
 	e := expiredStart{
 		Message: c.Failed(), Detail: "its deadline has passed, or it was canceled before",
 		AgentInstanceID: instance, InputDigest: body.InputDigest,
@@ -87,7 +87,7 @@ func (s *Service) cancelTracked(c *httpapi.Call) error {
 	if err != nil {
 		return err
 	}
-	var body workspace.CancelTracked
+	var body agentapi.CancelTracked
 	if err := c.Decode(&body); err != nil {
 		return err
 	}
@@ -105,7 +105,7 @@ func (s *Service) cancelTracked(c *httpapi.Call) error {
 			return err
 		}
 		// To Coder's servers fenced is what has never begun.
-		answer := workspace.CancelledTracked{AgentInstanceID: t.InstanceID, Fenced: fenced && info == nil}
+		answer := agentapi.CancelledTracked{AgentInstanceID: t.InstanceID, Fenced: fenced && info == nil}
 		if info != nil {
 			answer.Process = &info.Process
 		}
@@ -130,5 +130,5 @@ func (s *Service) token(c *httpapi.Call) error {
 	if !found {
 		id, pending = "", false
 	}
-	return c.JSON(http.StatusOK, workspace.TokenStatus{Found: found, ProcessID: id, Pending: pending, TokenIndexAgeMS: age.Milliseconds()})
+	return c.JSON(http.StatusOK, agentapi.TokenStatus{Found: found, ProcessID: id, Pending: pending, TokenIndexAgeMS: age.Milliseconds()})
 }

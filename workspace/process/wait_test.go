@@ -14,10 +14,10 @@ import (
 	"testing/synctest"
 	"time"
 
-	"waymark/host/api"
-	"waymark/host/api/apitest"
+	"waymark/agent/server"
+	"waymark/agent/server/servertest"
+	"waymark/agentapi"
 	"waymark/internal/httpapi"
-	"waymark/workspace"
 	"waymark/workspace/access"
 	"waymark/workspace/process"
 	"waymark/workspace/supervisor"
@@ -141,7 +141,7 @@ func serve(t *testing.T, d *double) *served {
 	service := process.New(process.Options{Supervisor: d})
 	ctx, cancel := context.WithCancel(context.Background())
 	s := &served{t: t, l: &memory{conns: make(chan net.Conn), closed: make(chan struct{})}, stop: cancel, done: make(chan error, 1)}
-	handler := api.New(api.Options{Backend: apitest.New(), Guard: access.Guard, Services: []httpapi.Service{service.Service()}})
+	handler := server.New(server.Options{Backend: servertest.New(), Guard: access.Guard, Services: []httpapi.Service{service.Service()}})
 	go func() { s.done <- (&httpapi.Server{Handler: handler}).Serve(ctx, s.l) }()
 	return s
 }
@@ -157,7 +157,7 @@ func (s *served) end() {
 func (s *served) ask(query string) net.Conn {
 	here, there := net.Pipe()
 	s.l.conns <- unix{there}
-	_, err := fmt.Fprintf(here, "GET %s/1/output?%s HTTP/1.1\r\nHost: agent\r\n\r\n", workspace.PathProcesses, query)
+	_, err := fmt.Fprintf(here, "GET %s/1/output?%s HTTP/1.1\r\nHost: agent\r\n\r\n", agentapi.PathProcesses, query)
 	if err != nil {
 		s.t.Fatal(err)
 	}
@@ -165,7 +165,7 @@ func (s *served) ask(query string) net.Conn {
 }
 
 // answer reads the answer to a request.
-func (s *served) answer(conn net.Conn) (int, workspace.ProcessOutput) {
+func (s *served) answer(conn net.Conn) (int, agentapi.ProcessOutput) {
 	s.t.Helper()
 	defer func() { _ = conn.Close() }()
 	resp, err := http.ReadResponse(bufio.NewReader(conn), nil)
@@ -176,7 +176,7 @@ func (s *served) answer(conn net.Conn) (int, workspace.ProcessOutput) {
 	if err != nil {
 		s.t.Fatal(err)
 	}
-	var out workspace.ProcessOutput
+	var out agentapi.ProcessOutput
 	if err := json.Unmarshal(data, &out); err != nil {
 		s.t.Fatalf("%s: %v", data, err)
 	}

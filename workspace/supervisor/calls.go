@@ -10,7 +10,7 @@ import (
 	"syscall"
 	"time"
 
-	"waymark/workspace"
+	"waymark/agentapi"
 )
 
 // Parameters and results of the calls. Fields are only ever added: the other end
@@ -43,7 +43,7 @@ type (
 	}
 	resizeParams struct {
 		ID   string
-		Size workspace.TerminalSize
+		Size agentapi.TerminalSize
 	}
 	tokenParams struct{ Token string }
 	tokenResult struct {

@@ -11,7 +11,7 @@ import (
 
 	"golang.org/x/sync/semaphore"
 
-	"waymark/workspace"
+	"waymark/agentapi"
 )
 
 // client is a connection that is made anew when it has ended.
@@ -250,7 +250,7 @@ func (c *client) WriteStdin(ctx context.Context, id string, data []byte, end boo
 	return err
 }
 
-func (c *client) Resize(ctx context.Context, id string, size workspace.TerminalSize) error {
+func (c *client) Resize(ctx context.Context, id string, size agentapi.TerminalSize) error {
 	_, err := c.call(ctx, "resize", resizeParams{id, size}, nil, nil)
 	return err
 }

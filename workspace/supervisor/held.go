@@ -14,8 +14,8 @@ import (
 	"github.com/creack/pty"
 	"golang.org/x/sync/semaphore"
 
+	"waymark/agentapi"
 	"waymark/internal/notify"
-	"waymark/workspace"
 )
 
 // held is a process with its output. Its record is known from the start on; the
@@ -134,7 +134,7 @@ func (h *held) finish(e exit) {
 	h.end(func() {
 		length, _ := h.spool.size()
 		h.Exited, h.Code = &e.at, &e.code
-		h.Usage = &workspace.ProcessUsage{
+		h.Usage = &agentapi.ProcessUsage{
 			UserMS: toMS(e.usage.Utime), SystemMS: toMS(e.usage.Stime), MaxRSS: maxRSS(&e.usage),
 			WallMS: e.at.Sub(h.Started).Milliseconds(), OutputLen: length,
 		}
@@ -249,7 +249,7 @@ func (h *held) writeInput(ctx context.Context, data []byte, end bool) error {
 	return nil
 }
 
-func (h *held) resize(size workspace.TerminalSize) error {
+func (h *held) resize(size agentapi.TerminalSize) error {
 	switch {
 	case h.over():
 		return ErrExited
@@ -301,7 +301,7 @@ func (h *held) info() Info {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	info := Info{
-		Process: workspace.Process{
+		Process: agentapi.Process{
 			ID: h.ID, Command: h.Command, WorkDir: h.Dir, Background: h.Background, Running: !over,
 			StartedAtUnix: h.Started.Unix(),
 		},

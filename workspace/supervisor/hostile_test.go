@@ -19,9 +19,9 @@ import (
 
 	"github.com/google/uuid"
 
+	"waymark/agentapi"
 	"waymark/test/randtest"
 	"waymark/test/testenv"
-	"waymark/workspace"
 	"waymark/workspace/launch"
 	"waymark/workspace/supervisor"
 )
@@ -257,7 +257,7 @@ func TestTerminal(t *testing.T) {
 	t.Parallel()
 	c := open(t, options(t, supervisor.Limits{}))
 	spec := sh("stty size; tty >/dev/null && echo tty; read x; echo got $x; trap 'stty size; exit 9' WINCH; while :; do sleep 0.01; done")
-	spec.PTY = &workspace.TerminalSize{Rows: 30, Cols: 100}
+	spec.PTY = &agentapi.TerminalSize{Rows: 30, Cols: 100}
 	info := start(t, c, spec)
 	says := func(want string) {
 		t.Helper()
@@ -274,7 +274,7 @@ func TestTerminal(t *testing.T) {
 	// It may not have its trap yet.
 	end := eventually(t, func() (supervisor.Info, bool) {
 		for _, cols := range []uint16{99, 120} {
-			if err := c.Resize(t.Context(), info.ID, workspace.TerminalSize{Rows: 40, Cols: cols}); err != nil && !errors.Is(err, supervisor.ErrExited) {
+			if err := c.Resize(t.Context(), info.ID, agentapi.TerminalSize{Rows: 40, Cols: cols}); err != nil && !errors.Is(err, supervisor.ErrExited) {
 				t.Error(err)
 			}
 		}
@@ -287,7 +287,7 @@ func TestTerminal(t *testing.T) {
 	says("40 ")
 	// The end of input, as a terminal has it.
 	spec = sh("cat; exit 6")
-	spec.PTY = &workspace.TerminalSize{Rows: 30, Cols: 100}
+	spec.PTY = &agentapi.TerminalSize{Rows: 30, Cols: 100}
 	info = start(t, c, spec)
 	if err := c.WriteStdin(t.Context(), info.ID, []byte("x\n"), true); err != nil {
 		t.Error(err)

@@ -8,7 +8,7 @@ import (
 
 	"github.com/google/uuid"
 
-	"waymark/workspace"
+	"waymark/agentapi"
 )
 
 // record is what the journal has of a process: a file in its directory.
@@ -29,9 +29,9 @@ type record struct {
 	Start uint64
 
 	Started time.Time
-	Exited  *time.Time              `json:",omitempty"`
-	Code    *int                    `json:",omitempty"`
-	Usage   *workspace.ProcessUsage `json:",omitempty"`
+	Exited  *time.Time             `json:",omitempty"`
+	Code    *int                   `json:",omitempty"`
+	Usage   *agentapi.ProcessUsage `json:",omitempty"`
 	// Lost says why nobody knows how it has ended.
 	Lost string `json:",omitempty"`
 }

@@ -9,7 +9,7 @@ import (
 
 	"github.com/google/uuid"
 
-	"waymark/workspace"
+	"waymark/agentapi"
 	"waymark/workspace/launch"
 )
 
@@ -46,7 +46,7 @@ type Spec struct {
 	// Stdin keeps standard input open.
 	Stdin bool
 	// PTY runs it on a terminal of that size.
-	PTY *workspace.TerminalSize
+	PTY *agentapi.TerminalSize
 	// Timeout ends it; 0 is never.
 	Timeout time.Duration
 	// Profile confines it; nil doesn't. It is launch.ErrUnsupported where the kernel
@@ -84,7 +84,7 @@ func (t *Tracked) over(now time.Time) bool { return !t.Deadline.IsZero() && !now
 
 // Info is how a process is doing.
 type Info struct {
-	workspace.Process
+	agentapi.Process
 	Chat uuid.UUID
 	// Fence is the Spec's.
 	Fence string
@@ -132,7 +132,7 @@ type Client interface {
 	// WriteStdin writes to the standard input and then, with end, closes it; a
 	// terminal gets the character for the end of input.
 	WriteStdin(ctx context.Context, id string, data []byte, end bool) error
-	Resize(ctx context.Context, id string, size workspace.TerminalSize) error
+	Resize(ctx context.Context, id string, size agentapi.TerminalSize) error
 	// Token returns the process that a token has started.
 	Token(ctx context.Context, token string) (id string, found, pending bool, age time.Duration, err error)
 	// Cancel fences a tracked start off, and ends it if it has begun: the info is

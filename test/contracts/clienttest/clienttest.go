@@ -24,8 +24,8 @@ import (
 	"testing"
 	"time"
 
-	"waymark/workspace"
-	"waymark/workspace/client"
+	"waymark/agentapi"
+	"waymark/agentapi/client"
 )
 
 // Env is what the suite does to an agent past its API. Paths are absolute.
@@ -161,7 +161,7 @@ func (s *suite) code(what string, err error, want int) {
 }
 
 // begin starts a process.
-func (s *suite) begin(c client.Client, start workspace.StartProcess) string {
+func (s *suite) begin(c client.Client, start agentapi.StartProcess) string {
 	s.Helper()
 	p, err := c.StartProcess(s.ctx, start)
 	s.must(err)
@@ -175,7 +175,7 @@ func (s *suite) begin(c client.Client, start workspace.StartProcess) string {
 func (s *suite) end(id string) (string, int) {
 	s.Helper()
 	for {
-		out, err := s.c.ProcessOutput(s.ctx, id, workspace.OutputOptions{Wait: true})
+		out, err := s.c.ProcessOutput(s.ctx, id, agentapi.OutputOptions{Wait: true})
 		s.must(err)
 		switch {
 		case out.Running: // 5 minutes have passed
@@ -188,7 +188,7 @@ func (s *suite) end(id string) (string, int) {
 }
 
 // run is begin and end.
-func (s *suite) run(start workspace.StartProcess) (string, int) {
+func (s *suite) run(start agentapi.StartProcess) (string, int) {
 	s.Helper()
 	return s.end(s.begin(s.c, start))
 }

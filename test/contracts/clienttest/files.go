@@ -6,8 +6,8 @@ import (
 	"slices"
 	"strings"
 
-	"waymark/workspace"
-	"waymark/workspace/client"
+	"waymark/agentapi"
+	"waymark/agentapi/client"
 )
 
 // content reads a file by the API.
@@ -89,26 +89,26 @@ func (s *suite) lines() {
 	for _, c := range []struct {
 		name    string
 		content string
-		want    workspace.LineRange
+		want    agentapi.LineRange
 		total   int
 		text    string // or what the error says
 	}{
-		{"all", "a\n\nc", workspace.LineRange{}, 3, "1\ta\n2\t\n3\tc"},
-		{"a final newline", "a\n", workspace.LineRange{}, 2, "1\ta\n2\t"},
-		{"nothing", "", workspace.LineRange{}, 0, ""},
-		{"some", "a\nb\nc\nd", workspace.LineRange{Offset: 2, Limit: 2}, 4, "2\tb\n3\tc"},
-		{"some of the last", "a\nb\nc\nd", workspace.LineRange{Offset: 4, Limit: 20}, 4, "4\td"},
-		{"beyond the end", "a\nb", workspace.LineRange{Offset: 3}, 0, "error: beyond"},
-		{"a long line", "x\n" + long + "\ny", workspace.LineRange{}, 3, "1\tx\n2\t" + long[:1024] + "... [truncated]\n3\ty"},
-		{"a longer limit", long, workspace.LineRange{MaxLineBytes: 2000}, 1, "1\t" + long},
-		{"half a rune", "ää", workspace.LineRange{MaxLineBytes: 3}, 1, "1\tä... [truncated]"},
-		{"as many lines as may be", strings.Repeat("x\n", 1999), workspace.LineRange{Limit: 1}, 2000, "1\tx"},
-		{"too many lines", strings.Repeat("x\n", 2000), workspace.LineRange{}, 0, "error: offset and limit"},
-		{"too many bytes", strings.Repeat(strings.Repeat("x", 1000)+"\n", 40), workspace.LineRange{}, 0, "error: offset and limit"},
-		{"lines of one's own limit", "a\nb\nc", workspace.LineRange{MaxResponseLines: 2}, 0, "error: offset and limit"},
-		{"bytes of one's own limit", "a\nb\nc", workspace.LineRange{MaxResponseBytes: 10}, 0, "error: offset and limit"},
-		{"a large file", strings.Repeat("x", 1<<20+1), workspace.LineRange{}, 0, "error: offset and limit"},
-		{"a small limit of size", "abc", workspace.LineRange{MaxFileSize: 2}, 0, "error: offset and limit"},
+		{"all", "a\n\nc", agentapi.LineRange{}, 3, "1\ta\n2\t\n3\tc"},
+		{"a final newline", "a\n", agentapi.LineRange{}, 2, "1\ta\n2\t"},
+		{"nothing", "", agentapi.LineRange{}, 0, ""},
+		{"some", "a\nb\nc\nd", agentapi.LineRange{Offset: 2, Limit: 2}, 4, "2\tb\n3\tc"},
+		{"some of the last", "a\nb\nc\nd", agentapi.LineRange{Offset: 4, Limit: 20}, 4, "4\td"},
+		{"beyond the end", "a\nb", agentapi.LineRange{Offset: 3}, 0, "error: beyond"},
+		{"a long line", "x\n" + long + "\ny", agentapi.LineRange{}, 3, "1\tx\n2\t" + long[:1024] + "... [truncated]\n3\ty"},
+		{"a longer limit", long, agentapi.LineRange{MaxLineBytes: 2000}, 1, "1\t" + long},
+		{"half a rune", "ää", agentapi.LineRange{MaxLineBytes: 3}, 1, "1\tä... [truncated]"},
+		{"as many lines as may be", strings.Repeat("x\n", 1999), agentapi.LineRange{Limit: 1}, 2000, "1\tx"},
+		{"too many lines", strings.Repeat("x\n", 2000), agentapi.LineRange{}, 0, "error: offset and limit"},
+		{"too many bytes", strings.Repeat(strings.Repeat("x", 1000)+"\n", 40), agentapi.LineRange{}, 0, "error: offset and limit"},
+		{"lines of one's own limit", "a\nb\nc", agentapi.LineRange{MaxResponseLines: 2}, 0, "error: offset and limit"},
+		{"bytes of one's own limit", "a\nb\nc", agentapi.LineRange{MaxResponseBytes: 10}, 0, "error: offset and limit"},
+		{"a large file", strings.Repeat("x", 1<<20+1), agentapi.LineRange{}, 0, "error: offset and limit"},
+		{"a small limit of size", "abc", agentapi.LineRange{MaxFileSize: 2}, 0, "error: offset and limit"},
 	} {
 		s.env.Write(s, file, c.content)
 		got, err := s.c.ReadFileLines(s.ctx, file, c.want)
@@ -128,7 +128,7 @@ func (s *suite) lines() {
 		}
 	}
 	for _, name := range []string{s.env.Root() + "/none", s.env.Root(), "relative"} {
-		got, err := s.c.ReadFileLines(s.ctx, name, workspace.LineRange{})
+		got, err := s.c.ReadFileLines(s.ctx, name, agentapi.LineRange{})
 		s.must(err)
 		if got.Success || got.Error == "" {
 			s.Errorf("%s: %+v", name, got)
@@ -191,7 +191,7 @@ func (s *suite) directories() {
 		s.env.Write(s, s.env.Home()+"/d/"+name, "")
 	}
 	s.env.Mkdir(s, s.env.Home()+"/d/.m")
-	for _, ask := range []workspace.ListDirectory{
+	for _, ask := range []agentapi.ListDirectory{
 		{Path: []string{"d"}, Relativity: "home"},
 		{Path: append(strings.Split(s.env.Home()[1:], "/"), "d"), Relativity: "root"},
 		{Path: []string{s.env.Home()[1:] + "/d/z/.."}, Relativity: "root"},
@@ -210,18 +210,18 @@ func (s *suite) directories() {
 			s.Errorf("%+v: got %+v", ask, got)
 		}
 	}
-	empty, err := s.c.ListDirectory(s.ctx, workspace.ListDirectory{Path: []string{"d", ".m"}, Relativity: "home"})
+	empty, err := s.c.ListDirectory(s.ctx, agentapi.ListDirectory{Path: []string{"d", ".m"}, Relativity: "home"})
 	if err != nil || empty.Contents == nil || len(empty.Contents) != 0 {
 		s.Errorf("an empty one: %+v, %v", empty, err)
 	}
 	for _, c := range []struct {
-		ask  workspace.ListDirectory
+		ask  agentapi.ListDirectory
 		code int
 	}{
-		{workspace.ListDirectory{Path: []string{"none"}, Relativity: "home"}, 404},
-		{workspace.ListDirectory{Path: []string{"d", "a"}, Relativity: "home"}, 400},
-		{workspace.ListDirectory{Path: []string{"d"}, Relativity: "here"}, 400},
-		{workspace.ListDirectory{Path: []string{"d"}}, 400},
+		{agentapi.ListDirectory{Path: []string{"none"}, Relativity: "home"}, 404},
+		{agentapi.ListDirectory{Path: []string{"d", "a"}, Relativity: "home"}, 400},
+		{agentapi.ListDirectory{Path: []string{"d"}, Relativity: "here"}, 400},
+		{agentapi.ListDirectory{Path: []string{"d"}}, 400},
 	} {
 		_, err := s.c.ListDirectory(s.ctx, c.ask)
 		s.code(strings.Join(c.ask.Path, "/")+" of "+c.ask.Relativity, err, c.code)
@@ -232,24 +232,24 @@ func (s *suite) directories() {
 func (s *suite) edit() {
 	root := s.env.Root()
 	f, g := root+"/f", root+"/g"
-	edits := func(files ...workspace.FileEdits) workspace.EditFiles {
-		return workspace.EditFiles{Files: files, IncludeDiff: true}
+	edits := func(files ...agentapi.FileEdits) agentapi.EditFiles {
+		return agentapi.EditFiles{Files: files, IncludeDiff: true}
 	}
-	one := func(name, search, replace string) workspace.FileEdits {
-		return workspace.FileEdits{Path: name, Edits: []workspace.Edit{{Search: search, Replace: replace}}}
+	one := func(name, search, replace string) agentapi.FileEdits {
+		return agentapi.FileEdits{Path: name, Edits: []agentapi.Edit{{Search: search, Replace: replace}}}
 	}
 	s.link("f", root+"/link")
 	s.link(s.env.Outside()+"/there", root+"/out")
 	for _, c := range []struct {
 		name  string
-		edits workspace.EditFiles
+		edits agentapi.EditFiles
 		code  int
 		says  string // the error
 		f, g  string
 	}{
 		{"one", edits(one(f, "b", "B")), 0, "", "a\nB\nc\na\n", "x\n"},
-		{"several of one", edits(workspace.FileEdits{Path: f, Edits: []workspace.Edit{{Search: "b", Replace: "d"}, {Search: "d\nc", Replace: "e"}}}), 0, "", "a\ne\na\n", "x\n"},
-		{"all of them", edits(workspace.FileEdits{Path: f, Edits: []workspace.Edit{{Search: "a", Replace: "A", ReplaceAll: true}}}), 0, "", "A\nb\nc\nA\n", "x\n"},
+		{"several of one", edits(agentapi.FileEdits{Path: f, Edits: []agentapi.Edit{{Search: "b", Replace: "d"}, {Search: "d\nc", Replace: "e"}}}), 0, "", "a\ne\na\n", "x\n"},
+		{"all of them", edits(agentapi.FileEdits{Path: f, Edits: []agentapi.Edit{{Search: "a", Replace: "A", ReplaceAll: true}}}), 0, "", "A\nb\nc\nA\n", "x\n"},
 		{"two files", edits(one(f, "b", "B"), one(g, "x", "y")), 0, "", "a\nB\nc\na\n", "y\n"},
 		{"by a link", edits(one(root+"/link", "b", "B")), 0, "", "a\nB\nc\na\n", "x\n"},
 		{"nothing changes", edits(one(f, "b", "b")), 0, "", "a\nb\nc\na\n", "x\n"},
@@ -266,10 +266,10 @@ func (s *suite) edit() {
 		{"a relative path", edits(one("f", "b", "B")), 400, "", "", ""},
 		{"twice", edits(one(f, "b", "B"), one(f, "c", "C")), 400, "twice", "", ""},
 		{"twice, by a link", edits(one(f, "b", "B"), one(root+"/link", "c", "C")), 400, "twice", "", ""},
-		{"no edits", edits(workspace.FileEdits{Path: f}), 400, "", "", ""},
+		{"no edits", edits(agentapi.FileEdits{Path: f}), 400, "", "", ""},
 		{"no files", edits(), 400, "", "", ""},
 	} {
-		if slices.ContainsFunc(c.edits.Files, func(e workspace.FileEdits) bool { return s.linked(e.Path) }) {
+		if slices.ContainsFunc(c.edits.Files, func(e agentapi.FileEdits) bool { return s.linked(e.Path) }) {
 			continue
 		}
 		s.env.Write(s, f, "a\nb\nc\na\n")
@@ -291,14 +291,14 @@ func (s *suite) edit() {
 		}
 	}
 	s.env.Write(s, f, "a\n")
-	got, err := s.c.EditFiles(s.ctx, workspace.EditFiles{Files: []workspace.FileEdits{one(f, "a", "b")}})
+	got, err := s.c.EditFiles(s.ctx, agentapi.EditFiles{Files: []agentapi.FileEdits{one(f, "a", "b")}})
 	if err != nil || len(got.Files) != 0 {
 		s.Errorf("without diffs: %+v, %v", got, err)
 	}
 }
 
 // diffs looks at the diffs of edits that were made.
-func (s *suite) diffs(name string, asked workspace.EditFiles, got *workspace.EditedFiles) {
+func (s *suite) diffs(name string, asked agentapi.EditFiles, got *agentapi.EditedFiles) {
 	s.Helper()
 	if len(got.Files) != len(asked.Files) {
 		s.Errorf("%s: %d diffs", name, len(got.Files))

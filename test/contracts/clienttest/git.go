@@ -7,25 +7,25 @@ import (
 
 	"github.com/google/uuid"
 
+	"waymark/agentapi"
+	"waymark/agentapi/client"
 	"waymark/host/codingagents"
 	"waymark/host/sources"
-	"waymark/workspace"
-	"waymark/workspace/client"
 )
 
 // watching is a git watch at work.
 type watching struct {
 	s        *suite
-	messages chan *workspace.GitMessage
+	messages chan *agentapi.GitMessage
 	refresh  chan struct{}
-	known    map[string]workspace.GitRepository
+	known    map[string]agentapi.GitRepository
 	end      func()
 }
 
 // watch begins a git watch, which ends with the part.
 func (s *suite) watch(c client.Client) *watching {
 	ctx, cancel := context.WithCancel(s.ctx)
-	w := &watching{s: s, messages: make(chan *workspace.GitMessage, 100), refresh: make(chan struct{}), known: map[string]workspace.GitRepository{}}
+	w := &watching{s: s, messages: make(chan *agentapi.GitMessage, 100), refresh: make(chan struct{}), known: map[string]agentapi.GitRepository{}}
 	done := make(chan struct{})
 	go func() {
 		defer close(done)
@@ -46,11 +46,11 @@ func (s *suite) watch(c client.Client) *watching {
 }
 
 // next takes a message.
-func (w *watching) next() *workspace.GitMessage {
+func (w *watching) next() *agentapi.GitMessage {
 	w.s.Helper()
 	select {
 	case m := <-w.messages:
-		if m.Type != workspace.GitChanges || m.ScannedAt == nil {
+		if m.Type != agentapi.GitChanges || m.ScannedAt == nil {
 			w.s.Errorf("a message is %+v", m)
 		}
 		for _, r := range m.Repositories {
@@ -68,7 +68,7 @@ func (w *watching) next() *workspace.GitMessage {
 }
 
 // until takes messages until what they have told so far is right.
-func (w *watching) until(what string, ok func(known map[string]workspace.GitRepository) bool) {
+func (w *watching) until(what string, ok func(known map[string]agentapi.GitRepository) bool) {
 	w.s.Helper()
 	for {
 		if m := w.next(); ok(w.known) {
@@ -106,18 +106,18 @@ func (s *suite) git() {
 	}
 	s.env.Repository(s, root)
 	w.ask()
-	w.until("the repository", func(known map[string]workspace.GitRepository) bool { return len(known) == 1 })
+	w.until("the repository", func(known map[string]agentapi.GitRepository) bool { return len(known) == 1 })
 	if r := w.known[root]; r.Branch != "main" || r.RemoteOrigin == "" || r.UnifiedDiff != "" {
 		s.Errorf("at first it is %+v", r)
 	}
 	s.env.Change(s, root, "a.txt", "one\n2\nthree\n")
 	w.ask()
-	w.until("a change", func(known map[string]workspace.GitRepository) bool {
+	w.until("a change", func(known map[string]agentapi.GitRepository) bool {
 		return strings.Contains(known[root].UnifiedDiff, "-two\n+2\n")
 	})
 	s.env.Change(s, root, "new.txt", "fresh\n")
 	w.ask()
-	w.until("a new file", func(known map[string]workspace.GitRepository) bool {
+	w.until("a new file", func(known map[string]agentapi.GitRepository) bool {
 		return strings.Contains(known[root].UnifiedDiff, "+fresh\n") && strings.Contains(known[root].UnifiedDiff, "+2\n")
 	})
 	second := s.watch(s.c)
@@ -127,12 +127,12 @@ func (s *suite) git() {
 	}
 	s.env.Restart(s)
 	clear(w.known)
-	w.until("a restart", func(known map[string]workspace.GitRepository) bool {
+	w.until("a restart", func(known map[string]agentapi.GitRepository) bool {
 		return strings.Contains(known[root].UnifiedDiff, "+fresh\n")
 	})
 	s.env.Unmake(s, root)
 	w.ask()
-	w.until("its end", func(known map[string]workspace.GitRepository) bool { return len(known) == 0 })
+	w.until("its end", func(known map[string]agentapi.GitRepository) bool { return len(known) == 0 })
 }
 
 // gitOfChats: the repositories that a chat and those below it have touched.
@@ -142,9 +142,9 @@ func (s *suite) gitOfChats() {
 	s.env.Repository(s, root)
 	s.env.Repository(s, inner)
 	parent, child := uuid.New(), uuid.New()
-	parents := s.c.For(workspace.Caller{Chat: parent})
-	children := s.c.For(workspace.Caller{Chat: child, Ancestors: []uuid.UUID{parent}})
-	own, above, other := s.watch(children), s.watch(parents), s.watch(s.c.For(workspace.Caller{Chat: uuid.New()}))
+	parents := s.c.For(agentapi.Caller{Chat: parent})
+	children := s.c.For(agentapi.Caller{Chat: child, Ancestors: []uuid.UUID{parent}})
+	own, above, other := s.watch(children), s.watch(parents), s.watch(s.c.For(agentapi.Caller{Chat: uuid.New()}))
 	for _, w := range []*watching{own, above, other} {
 		w.answered()
 		if len(w.known) != 0 {
@@ -154,7 +154,7 @@ func (s *suite) gitOfChats() {
 	s.env.Change(s, inner, "a.txt", committed+"four\n")
 	s.must(children.WriteFile(s.ctx, inner+"/b.txt", strings.NewReader("b\n")))
 	for _, w := range []*watching{own, above} {
-		w.until("the touched repository", func(known map[string]workspace.GitRepository) bool {
+		w.until("the touched repository", func(known map[string]agentapi.GitRepository) bool {
 			return strings.Contains(known[inner].UnifiedDiff, "+four\n")
 		})
 		if len(w.known) != 1 {
@@ -173,7 +173,7 @@ func (s *suite) gitDiff() {
 	root := s.env.Root()
 	ask := func(paths ...string) string {
 		s.Helper()
-		answer, err := s.c.GitDiff(s.ctx, workspace.GitQuestion{Paths: paths})
+		answer, err := s.c.GitDiff(s.ctx, agentapi.GitQuestion{Paths: paths})
 		s.must(err)
 		if len(answer.Repositories) != 1 || answer.Repositories[0].RepoRoot != root || answer.Repositories[0].Branch != "main" || answer.Repositories[0].Files == nil {
 			s.Fatalf("the answer is %+v", answer)
@@ -184,7 +184,7 @@ func (s *suite) gitDiff() {
 		}
 		return said
 	}
-	_, err := s.c.GitDiff(s.ctx, workspace.GitQuestion{})
+	_, err := s.c.GitDiff(s.ctx, agentapi.GitQuestion{})
 	s.code("without a repository", err, 404)
 	s.env.Repository(s, root)
 	if got := ask(); got != "" {
@@ -198,15 +198,15 @@ func (s *suite) gitDiff() {
 	if got := ask(root + "/dir"); got != "dir/new.txt+1-0 " {
 		s.Errorf("of a directory it is %s", got)
 	}
-	answer, err := s.c.GitDiff(s.ctx, workspace.GitQuestion{Paths: []string{root + "/a.txt"}})
+	answer, err := s.c.GitDiff(s.ctx, agentapi.GitQuestion{Paths: []string{root + "/a.txt"}})
 	if s.must(err); !strings.Contains(answer.Repositories[0].Diff, "-two\n+2\n") {
 		s.Errorf("of a file it is %+v", answer)
 	}
-	_, err = s.c.GitDiff(s.ctx, workspace.GitQuestion{Paths: []string{root + "/none"}})
+	_, err = s.c.GitDiff(s.ctx, agentapi.GitQuestion{Paths: []string{root + "/none"}})
 	s.code("of what isn't there", err, 404)
-	_, err = s.c.GitDiff(s.ctx, workspace.GitQuestion{Paths: []string{"a.txt"}})
+	_, err = s.c.GitDiff(s.ctx, agentapi.GitQuestion{Paths: []string{"a.txt"}})
 	s.code("of a relative path", err, 400)
-	_, err = s.c.For(workspace.Caller{Chat: uuid.New()}).GitDiff(s.ctx, workspace.GitQuestion{})
+	_, err = s.c.For(agentapi.Caller{Chat: uuid.New()}).GitDiff(s.ctx, agentapi.GitQuestion{})
 	s.code("of a chat that has done nothing", err, 404)
 }
 

@@ -10,30 +10,30 @@ import (
 
 	"github.com/google/uuid"
 
-	"waymark/workspace"
-	"waymark/workspace/client"
+	"waymark/agentapi"
+	"waymark/agentapi/client"
 )
 
 // start: what can't be started is refused.
 func (s *suite) start() {
 	for _, c := range []struct {
 		name  string
-		start workspace.StartProcess
+		start agentapi.StartProcess
 		code  int
 		text  string
 	}{
-		{"nothing", workspace.StartProcess{}, 400, "Command is required"},
-		{"both", workspace.StartProcess{Command: "true", Argv: []string{"true"}}, 400, "argv"},
-		{"an empty program", workspace.StartProcess{Argv: []string{""}}, 400, "argv"},
-		{"a long command", workspace.StartProcess{Command: "true " + strings.Repeat("x", 128<<10)}, 400, "put it into a file"},
-		{"a NUL", workspace.StartProcess{Command: "a\x00b"}, 400, "NUL"},
-		{"a bad variable", workspace.StartProcess{Command: "true", Env: map[string]string{"A=B": ""}}, 400, "env"},
-		{"a directory that isn't there", workspace.StartProcess{Command: "true", WorkDir: s.env.Root() + "/none"}, 400, "directory"},
-		{"a negative timeout", workspace.StartProcess{Command: "true", TimeoutMS: -1}, 400, "timeout"},
-		{"half a terminal", workspace.StartProcess{Command: "true", PTY: &workspace.TerminalSize{Rows: 3}}, 400, "pty"},
-		{"an unknown profile", workspace.StartProcess{Command: "true", Profile: "root"}, 400, "profile"},
-		{"a wider profile", workspace.StartProcess{Command: "true", Profile: "none"}, 403, "profile"},
-		{"an id that is none", workspace.StartProcess{Command: "true", ProcessID: "x"}, 400, "process_id"},
+		{"nothing", agentapi.StartProcess{}, 400, "Command is required"},
+		{"both", agentapi.StartProcess{Command: "true", Argv: []string{"true"}}, 400, "argv"},
+		{"an empty program", agentapi.StartProcess{Argv: []string{""}}, 400, "argv"},
+		{"a long command", agentapi.StartProcess{Command: "true " + strings.Repeat("x", 128<<10)}, 400, "put it into a file"},
+		{"a NUL", agentapi.StartProcess{Command: "a\x00b"}, 400, "NUL"},
+		{"a bad variable", agentapi.StartProcess{Command: "true", Env: map[string]string{"A=B": ""}}, 400, "env"},
+		{"a directory that isn't there", agentapi.StartProcess{Command: "true", WorkDir: s.env.Root() + "/none"}, 400, "directory"},
+		{"a negative timeout", agentapi.StartProcess{Command: "true", TimeoutMS: -1}, 400, "timeout"},
+		{"half a terminal", agentapi.StartProcess{Command: "true", PTY: &agentapi.TerminalSize{Rows: 3}}, 400, "pty"},
+		{"an unknown profile", agentapi.StartProcess{Command: "true", Profile: "root"}, 400, "profile"},
+		{"a wider profile", agentapi.StartProcess{Command: "true", Profile: "none"}, 403, "profile"},
+		{"an id that is none", agentapi.StartProcess{Command: "true", ProcessID: "x"}, 400, "process_id"},
 	} {
 		if c.start.Profile != "" && !s.has.Profiles || c.start.ProcessID != "" && !s.has.Tracked {
 			continue
@@ -55,29 +55,29 @@ func (s *suite) start() {
 func (s *suite) output() {
 	s.env.Mkdir(s, s.env.Root()+"/sub")
 	for _, c := range []struct {
-		start  workspace.StartProcess
+		start  agentapi.StartProcess
 		output string
 		code   int
 	}{
-		{workspace.StartProcess{Command: "echo out; echo err >&2; exit 3"}, "out\nerr\n", 3},
-		{workspace.StartProcess{Command: "true"}, "", 0},
-		{workspace.StartProcess{Command: "cat"}, "", 0}, // there is no input
-		{workspace.StartProcess{Command: "pwd"}, s.env.Root() + "\n", 0},
-		{workspace.StartProcess{Command: "pwd", WorkDir: "sub"}, s.env.Root() + "/sub\n", 0},
-		{workspace.StartProcess{Command: "pwd", WorkDir: s.env.Outside()}, s.env.Outside() + "\n", 0},
-		{workspace.StartProcess{Command: "pwd", WorkDir: "~"}, s.env.Home() + "\n", 0},
-		{workspace.StartProcess{Command: `echo "$A-$HOME"`, Env: map[string]string{"A": "b c", "HOME": "/x"}}, "b c-/x\n", 0},
-		{workspace.StartProcess{Argv: []string{"echo", "$A; exit 3"}}, "$A; exit 3\n", 0},
-		{workspace.StartProcess{Command: `printf 'a\377b\303\244'`}, "a\ufffdbä", 0},
-		{workspace.StartProcess{Command: "none-of-that-name"}, "", 127},
-		{workspace.StartProcess{Command: "sleep 1000", TimeoutMS: 1}, "", 143},
+		{agentapi.StartProcess{Command: "echo out; echo err >&2; exit 3"}, "out\nerr\n", 3},
+		{agentapi.StartProcess{Command: "true"}, "", 0},
+		{agentapi.StartProcess{Command: "cat"}, "", 0}, // there is no input
+		{agentapi.StartProcess{Command: "pwd"}, s.env.Root() + "\n", 0},
+		{agentapi.StartProcess{Command: "pwd", WorkDir: "sub"}, s.env.Root() + "/sub\n", 0},
+		{agentapi.StartProcess{Command: "pwd", WorkDir: s.env.Outside()}, s.env.Outside() + "\n", 0},
+		{agentapi.StartProcess{Command: "pwd", WorkDir: "~"}, s.env.Home() + "\n", 0},
+		{agentapi.StartProcess{Command: `echo "$A-$HOME"`, Env: map[string]string{"A": "b c", "HOME": "/x"}}, "b c-/x\n", 0},
+		{agentapi.StartProcess{Argv: []string{"echo", "$A; exit 3"}}, "$A; exit 3\n", 0},
+		{agentapi.StartProcess{Command: `printf 'a\377b\303\244'`}, "a\ufffdbä", 0},
+		{agentapi.StartProcess{Command: "none-of-that-name"}, "", 127},
+		{agentapi.StartProcess{Command: "sleep 1000", TimeoutMS: 1}, "", 143},
 	} {
 		output, code := s.run(c.start)
 		if code != c.code || output != c.output && c.code != 127 {
 			s.Errorf("%q %q: got %q, %d, want %q, %d", c.start.Command, c.start.Argv, output, code, c.output, c.code)
 		}
 	}
-	_, err := s.c.ProcessOutput(s.ctx, uuid.NewString(), workspace.OutputOptions{})
+	_, err := s.c.ProcessOutput(s.ctx, uuid.NewString(), agentapi.OutputOptions{})
 	s.code("the output of no process", err, 404)
 }
 
@@ -94,9 +94,9 @@ func (s *suite) view() {
 		{"head -c 100000 /dev/zero | tr '\\0' x", "xxx", "xxx", 100000, -1, 2048},
 		{"seq 1 3000", "1\n2\n", "\n3000\n", 13893, 0, 40},
 	} {
-		id := s.begin(s.c, workspace.StartProcess{Command: c.command})
+		id := s.begin(s.c, agentapi.StartProcess{Command: c.command})
 		s.end(id)
-		out, err := s.c.ProcessOutput(s.ctx, id, workspace.OutputOptions{})
+		out, err := s.c.ProcessOutput(s.ctx, id, agentapi.OutputOptions{})
 		s.must(err)
 		if !strings.HasPrefix(out.Output, c.first) || !strings.HasSuffix(out.Output, c.last) {
 			s.Errorf("%s: the view is %.40q … %q", c.command, out.Output, out.Output[max(0, len(out.Output)-40):])
@@ -124,13 +124,13 @@ func (s *suite) view() {
 
 // pages: all of an output by offset.
 func (s *suite) pages() {
-	id := s.begin(s.c, workspace.StartProcess{Command: `for i in 1 2 3; do printf 'ä€\377x\n'; done; printf '\303'`})
+	id := s.begin(s.c, agentapi.StartProcess{Command: `for i in 1 2 3; do printf 'ä€\377x\n'; done; printf '\303'`})
 	s.end(id)
 	const want = "ä€\ufffdx\nä€\ufffdx\nä€\ufffdx\n\ufffd" // 8 bytes a line, and one
 	for _, limit := range []int64{1, 2, 3, 4, 7, 100} {
 		var text string
 		for offset := int64(0); ; {
-			page, err := s.c.ProcessOutput(s.ctx, id, workspace.OutputOptions{Offset: &offset, Limit: limit})
+			page, err := s.c.ProcessOutput(s.ctx, id, agentapi.OutputOptions{Offset: &offset, Limit: limit})
 			s.must(err)
 			if page.NextOffset == nil || page.Running || page.OmittedBytes != 0 || page.ExitCode == nil || page.Truncated != nil {
 				s.Fatalf("a page is %+v", page)
@@ -148,7 +148,7 @@ func (s *suite) pages() {
 		}
 	}
 	from := int64(5)
-	raw, err := s.c.ProcessOutput(s.ctx, id, workspace.OutputOptions{Offset: &from, Limit: 3, Raw: true})
+	raw, err := s.c.ProcessOutput(s.ctx, id, agentapi.OutputOptions{Offset: &from, Limit: 3, Raw: true})
 	s.must(err)
 	if string(raw.Data) != "\xffx\n" || raw.Output != "" || *raw.NextOffset != 8 {
 		s.Errorf("bytes: %q, %q, next is %d", raw.Data, raw.Output, *raw.NextOffset)
@@ -157,7 +157,7 @@ func (s *suite) pages() {
 		offset, next int64
 		code         int
 	}{{-1, 0, 400}, {25, 25, 0}, {1000, 1000, 0}} {
-		page, err := s.c.ProcessOutput(s.ctx, id, workspace.OutputOptions{Offset: &c.offset, WaitFor: time.Hour})
+		page, err := s.c.ProcessOutput(s.ctx, id, agentapi.OutputOptions{Offset: &c.offset, WaitFor: time.Hour})
 		s.code(fmt.Sprint("at ", c.offset), err, c.code)
 		if err == nil && (page.Output != "" || page.NextOffset == nil || *page.NextOffset != c.next) {
 			s.Errorf("at %d: %+v", c.offset, page)
@@ -167,10 +167,10 @@ func (s *suite) pages() {
 
 // list: running ones first, then the newest.
 func (s *suite) list() {
-	running := s.begin(s.c, workspace.StartProcess{Command: "cat", Stdin: true, Background: true, WorkDir: s.env.Outside()})
+	running := s.begin(s.c, agentapi.StartProcess{Command: "cat", Stdin: true, Background: true, WorkDir: s.env.Outside()})
 	var ended []string
 	for range 12 {
-		id := s.begin(s.c, workspace.StartProcess{Command: "exit 7"})
+		id := s.begin(s.c, agentapi.StartProcess{Command: "exit 7"})
 		s.end(id)
 		ended = append(ended, id)
 	}
@@ -200,23 +200,23 @@ func (s *suite) list() {
 	if want := append([]string{running}, ended...); !slices.Equal(ids, want) {
 		s.Errorf("all are %q, want %q", ids, want)
 	}
-	s.must(s.c.WriteStdin(s.ctx, running, workspace.ProcessStdin{Close: true}))
+	s.must(s.c.WriteStdin(s.ctx, running, agentapi.ProcessStdin{Close: true}))
 	s.end(running)
 }
 
 // wait: everybody who waits is woken, by the end or by a byte.
 func (s *suite) wait() {
-	id := s.begin(s.c, workspace.StartProcess{Command: "cat", Stdin: true})
-	now, err := s.c.ProcessOutput(s.ctx, id, workspace.OutputOptions{})
+	id := s.begin(s.c, agentapi.StartProcess{Command: "cat", Stdin: true})
+	now, err := s.c.ProcessOutput(s.ctx, id, agentapi.OutputOptions{})
 	s.must(err)
 	if !now.Running || now.ExitCode != nil || now.Output != "" {
 		s.Errorf("while it runs: %+v", now)
 	}
 	type result struct {
-		out *workspace.ProcessOutput
+		out *agentapi.ProcessOutput
 		err error
 	}
-	wait := func(opts workspace.OutputOptions) <-chan result {
+	wait := func(opts agentapi.OutputOptions) <-chan result {
 		done := make(chan result, 1)
 		go func() {
 			out, err := s.c.ProcessOutput(s.ctx, id, opts)
@@ -225,13 +225,13 @@ func (s *suite) wait() {
 		return done
 	}
 	zero := int64(0)
-	byteComes := wait(workspace.OutputOptions{Offset: &zero, WaitFor: patience})
-	one, two := wait(workspace.OutputOptions{Wait: true}), wait(workspace.OutputOptions{Wait: true})
-	s.must(s.c.WriteStdin(s.ctx, id, workspace.ProcessStdin{Data: "ä"}))
+	byteComes := wait(agentapi.OutputOptions{Offset: &zero, WaitFor: patience})
+	one, two := wait(agentapi.OutputOptions{Wait: true}), wait(agentapi.OutputOptions{Wait: true})
+	s.must(s.c.WriteStdin(s.ctx, id, agentapi.ProcessStdin{Data: "ä"}))
 	if r := <-byteComes; r.err != nil || r.out.Output != "ä" || !r.out.Running || *r.out.NextOffset != 2 {
 		s.Errorf("at the first byte: %+v, %v", r.out, r.err)
 	}
-	s.must(s.c.WriteStdin(s.ctx, id, workspace.ProcessStdin{Data: "!", Close: true}))
+	s.must(s.c.WriteStdin(s.ctx, id, agentapi.ProcessStdin{Data: "!", Close: true}))
 	for _, done := range []<-chan result{one, two} {
 		if r := <-done; r.err != nil || r.out.Running || r.out.ExitCode == nil || *r.out.ExitCode != 0 || r.out.Output != "ä!" {
 			s.Errorf("at the end: %+v, %v", r.out, r.err)
@@ -239,7 +239,7 @@ func (s *suite) wait() {
 	}
 	s.code("a process that isn't there", (<-func() chan result {
 		done := make(chan result, 1)
-		_, err := s.c.ProcessOutput(s.ctx, "none", workspace.OutputOptions{Wait: true})
+		_, err := s.c.ProcessOutput(s.ctx, "none", agentapi.OutputOptions{Wait: true})
 		done <- result{nil, err}
 		return done
 	}()).err, 404)
@@ -248,26 +248,26 @@ func (s *suite) wait() {
 // signal: how processes are ended.
 func (s *suite) signal() {
 	for signal, code := range map[string]int{"terminate": 143, "kill": 137} {
-		id := s.begin(s.c, workspace.StartProcess{Command: "echo on; exec sleep 1000"})
+		id := s.begin(s.c, agentapi.StartProcess{Command: "echo on; exec sleep 1000"})
 		s.must(s.c.SignalProcess(s.ctx, id, signal))
 		if _, got := s.end(id); got != code {
 			s.Errorf("%s: exit code %d, want %d", signal, got, code)
 		}
 		s.code("a signal to an ended one", s.c.SignalProcess(s.ctx, id, signal), 409)
-		s.code("input for an ended one", s.c.WriteStdin(s.ctx, id, workspace.ProcessStdin{Data: "x"}), 409)
+		s.code("input for an ended one", s.c.WriteStdin(s.ctx, id, agentapi.ProcessStdin{Data: "x"}), 409)
 		if s.has.Terminals {
-			s.code("another size for an ended one", s.c.ResizeProcess(s.ctx, id, workspace.TerminalSize{Rows: 1, Cols: 1}), 409)
+			s.code("another size for an ended one", s.c.ResizeProcess(s.ctx, id, agentapi.TerminalSize{Rows: 1, Cols: 1}), 409)
 		}
 	}
-	id := s.begin(s.c, workspace.StartProcess{Command: "exec sleep 1000"})
+	id := s.begin(s.c, agentapi.StartProcess{Command: "exec sleep 1000"})
 	s.code("no signal", s.c.SignalProcess(s.ctx, id, ""), 400)
 	s.code("a signal that there is none of", s.c.SignalProcess(s.ctx, id, "SIGSTOP"), 400)
 	s.code("a process that isn't there", s.c.SignalProcess(s.ctx, uuid.NewString(), "kill"), 404)
-	token, err := s.c.CreateToken(s.ctx, workspace.NewToken{Plan: s.env.Root() + "/plan.md"})
+	token, err := s.c.CreateToken(s.ctx, agentapi.NewToken{Plan: s.env.Root() + "/plan.md"})
 	s.must(err)
 	s.code("a signal from who is fenced in", s.env.WithToken(token.Secret).SignalProcess(s.ctx, id, "kill"), 403)
 	if s.has.Terminals {
-		s.code("another size from who is fenced in", s.env.WithToken(token.Secret).ResizeProcess(s.ctx, id, workspace.TerminalSize{Rows: 1, Cols: 1}), 403)
+		s.code("another size from who is fenced in", s.env.WithToken(token.Secret).ResizeProcess(s.ctx, id, agentapi.TerminalSize{Rows: 1, Cols: 1}), 403)
 	}
 	s.must(s.c.SignalProcess(s.ctx, id, "kill"))
 	s.end(id)
@@ -275,28 +275,28 @@ func (s *suite) signal() {
 
 // stdin: what is written, and terminals.
 func (s *suite) stdin() {
-	id := s.begin(s.c, workspace.StartProcess{Command: "cat; echo end", Stdin: true})
-	s.must(s.c.WriteStdin(s.ctx, id, workspace.ProcessStdin{Data: "text\n"}))
-	s.must(s.c.WriteStdin(s.ctx, id, workspace.ProcessStdin{DataBase64: []byte("bytes\xff\n")}))
-	s.code("nothing to write", s.c.WriteStdin(s.ctx, id, workspace.ProcessStdin{}), 400)
-	s.code("text and bytes", s.c.WriteStdin(s.ctx, id, workspace.ProcessStdin{Data: "x", DataBase64: []byte("x")}), 400)
+	id := s.begin(s.c, agentapi.StartProcess{Command: "cat; echo end", Stdin: true})
+	s.must(s.c.WriteStdin(s.ctx, id, agentapi.ProcessStdin{Data: "text\n"}))
+	s.must(s.c.WriteStdin(s.ctx, id, agentapi.ProcessStdin{DataBase64: []byte("bytes\xff\n")}))
+	s.code("nothing to write", s.c.WriteStdin(s.ctx, id, agentapi.ProcessStdin{}), 400)
+	s.code("text and bytes", s.c.WriteStdin(s.ctx, id, agentapi.ProcessStdin{Data: "x", DataBase64: []byte("x")}), 400)
 	if s.has.Terminals {
-		s.code("no size", s.c.ResizeProcess(s.ctx, id, workspace.TerminalSize{Rows: 1}), 400)
-		s.code("no terminal", s.c.ResizeProcess(s.ctx, id, workspace.TerminalSize{Rows: 1, Cols: 1}), 409)
+		s.code("no size", s.c.ResizeProcess(s.ctx, id, agentapi.TerminalSize{Rows: 1}), 400)
+		s.code("no terminal", s.c.ResizeProcess(s.ctx, id, agentapi.TerminalSize{Rows: 1, Cols: 1}), 409)
 	}
-	s.must(s.c.WriteStdin(s.ctx, id, workspace.ProcessStdin{Close: true}))
+	s.must(s.c.WriteStdin(s.ctx, id, agentapi.ProcessStdin{Close: true}))
 	if output, code := s.end(id); output != "text\nbytes\ufffd\nend\n" || code != 0 {
 		s.Errorf("got %q, %d", output, code)
 	}
-	s.code("a process that isn't there", s.c.WriteStdin(s.ctx, "none", workspace.ProcessStdin{Data: "x"}), 404)
+	s.code("a process that isn't there", s.c.WriteStdin(s.ctx, "none", agentapi.ProcessStdin{Data: "x"}), 404)
 
-	closed := s.begin(s.c, workspace.StartProcess{Command: "exec sleep 1000"})
-	s.code("no input", s.c.WriteStdin(s.ctx, closed, workspace.ProcessStdin{Data: "x"}), 409)
+	closed := s.begin(s.c, agentapi.StartProcess{Command: "exec sleep 1000"})
+	s.code("no input", s.c.WriteStdin(s.ctx, closed, agentapi.ProcessStdin{Data: "x"}), 409)
 	s.must(s.c.SignalProcess(s.ctx, closed, "kill"))
 
-	terminal := s.begin(s.c, workspace.StartProcess{Command: "exec sleep 1000", PTY: &workspace.TerminalSize{Rows: 10, Cols: 20}})
+	terminal := s.begin(s.c, agentapi.StartProcess{Command: "exec sleep 1000", PTY: &agentapi.TerminalSize{Rows: 10, Cols: 20}})
 	if s.has.Terminals {
-		s.must(s.c.ResizeProcess(s.ctx, terminal, workspace.TerminalSize{Rows: 30, Cols: 40}))
+		s.must(s.c.ResizeProcess(s.ctx, terminal, agentapi.TerminalSize{Rows: 30, Cols: 40}))
 	}
 	s.must(s.c.SignalProcess(s.ctx, terminal, "kill"))
 	s.end(terminal)
@@ -304,31 +304,31 @@ func (s *suite) stdin() {
 
 // clientTokens: a start that happens once.
 func (s *suite) clientTokens() {
-	start := workspace.StartProcess{Command: "cat", Stdin: true, ClientToken: "t/1 ä", Env: map[string]string{"A": "1", "B": "2"}}
+	start := agentapi.StartProcess{Command: "cat", Stdin: true, ClientToken: "t/1 ä", Env: map[string]string{"A": "1", "B": "2"}}
 	id := s.begin(s.c, start)
 	again, err := s.c.StartProcess(s.ctx, start)
 	s.must(err)
 	if again.ID != id || !again.Attached || again.ClientToken != start.ClientToken {
 		s.Errorf("the same start again: %+v, want %s", again, id)
 	}
-	for name, change := range map[string]func(*workspace.StartProcess){
-		"command":     func(p *workspace.StartProcess) { p.Command = "cat -" },
-		"background":  func(p *workspace.StartProcess) { p.Background = true },
-		"environment": func(p *workspace.StartProcess) { p.Env = map[string]string{"A": "1"} },
+	for name, change := range map[string]func(*agentapi.StartProcess){
+		"command":     func(p *agentapi.StartProcess) { p.Command = "cat -" },
+		"background":  func(p *agentapi.StartProcess) { p.Background = true },
+		"environment": func(p *agentapi.StartProcess) { p.Env = map[string]string{"A": "1"} },
 	} {
 		other := start
 		change(&other)
 		_, err := s.c.StartProcess(s.ctx, other)
 		s.code("another "+name, err, 409)
 	}
-	chat := s.c.For(workspace.Caller{Chat: uuid.New()})
+	chat := s.c.For(agentapi.Caller{Chat: uuid.New()})
 	_, err = chat.StartProcess(s.ctx, start)
 	s.code("another chat", err, 409)
 
 	if s.has.Tracked {
 		s.clientToken(start.ClientToken, id, chat)
 	}
-	s.must(s.c.WriteStdin(s.ctx, id, workspace.ProcessStdin{Close: true}))
+	s.must(s.c.WriteStdin(s.ctx, id, agentapi.ProcessStdin{Close: true}))
 	s.end(id)
 	if again, err = s.c.StartProcess(s.ctx, start); err != nil || again.ID != id || !again.Attached {
 		s.Errorf("after its end: %+v, %v", again, err)
@@ -367,11 +367,11 @@ func (s *suite) tracked() {
 	instance := list.AgentInstanceID
 	later := time.Now().Add(time.Hour).UTC().Format(time.RFC3339Nano)
 	digest := func(n int) string { return fmt.Sprintf("%064x", n) }
-	start := func(id string, digested int, deadline string) workspace.StartProcess {
-		return workspace.StartProcess{Command: "exec sleep 1000", ProcessID: id, AgentInstanceID: instance, InputDigest: digest(digested), Deadline: deadline}
+	start := func(id string, digested int, deadline string) agentapi.StartProcess {
+		return agentapi.StartProcess{Command: "exec sleep 1000", ProcessID: id, AgentInstanceID: instance, InputDigest: digest(digested), Deadline: deadline}
 	}
-	cancel := func(id string, digested int) workspace.CancelTracked {
-		return workspace.CancelTracked{ProcessID: id, AgentInstanceID: instance, InputDigest: digest(digested), Deadline: later, WaitMS: patience.Milliseconds()}
+	cancel := func(id string, digested int) agentapi.CancelTracked {
+		return agentapi.CancelTracked{ProcessID: id, AgentInstanceID: instance, InputDigest: digest(digested), Deadline: later, WaitMS: patience.Milliseconds()}
 	}
 	id := uuid.NewString()
 	first, err := s.c.StartProcess(s.ctx, start(id, 1, later))
@@ -394,7 +394,7 @@ func (s *suite) tracked() {
 	s.code("another instance", err, 409)
 	_, err = s.c.StartProcess(s.ctx, start(uuid.NewString(), 1, "2001-01-01T00:00:00Z"))
 	s.code("too late", err, 410)
-	for name, wrong := range map[string]workspace.StartProcess{
+	for name, wrong := range map[string]agentapi.StartProcess{
 		"a digest": {Command: "true", ProcessID: uuid.NewString(), AgentInstanceID: instance, InputDigest: "x", Deadline: later},
 		"a time":   {Command: "true", ProcessID: uuid.NewString(), AgentInstanceID: instance, InputDigest: digest(1), Deadline: "soon"},
 		"an agent": {Command: "true", ProcessID: uuid.NewString(), AgentInstanceID: "x", InputDigest: digest(1), Deadline: later},
@@ -421,35 +421,35 @@ func (s *suite) tracked() {
 // chats: who sees which processes.
 func (s *suite) chats() {
 	parent, child, other := uuid.New(), uuid.New(), uuid.New()
-	parents, others := s.c.For(workspace.Caller{Chat: parent}), s.c.For(workspace.Caller{Chat: other})
-	children := s.c.For(workspace.Caller{Chat: child, Ancestors: []uuid.UUID{parent}})
-	start := workspace.StartProcess{Command: `echo "$CODER_CHAT_ID"; exec cat`, Stdin: true, Env: map[string]string{"CODER_CHAT_ID": "x"}}
+	parents, others := s.c.For(agentapi.Caller{Chat: parent}), s.c.For(agentapi.Caller{Chat: other})
+	children := s.c.For(agentapi.Caller{Chat: child, Ancestors: []uuid.UUID{parent}})
+	start := agentapi.StartProcess{Command: `echo "$CODER_CHAT_ID"; exec cat`, Stdin: true, Env: map[string]string{"CODER_CHAT_ID": "x"}}
 	id := s.begin(children, start)
 	for name, c := range map[string]client.Client{"the parent": parents, "another chat": others} {
-		_, err := c.ProcessOutput(s.ctx, id, workspace.OutputOptions{})
+		_, err := c.ProcessOutput(s.ctx, id, agentapi.OutputOptions{})
 		s.code(name+" reads", err, 404)
 		s.code(name+" signals", c.SignalProcess(s.ctx, id, "kill"), 404)
-		s.code(name+" writes", c.WriteStdin(s.ctx, id, workspace.ProcessStdin{Data: "x"}), 404)
+		s.code(name+" writes", c.WriteStdin(s.ctx, id, agentapi.ProcessStdin{Data: "x"}), 404)
 		list, err := c.ListProcesses(s.ctx, 0)
 		s.must(err)
 		if len(list.Processes) != 0 {
 			s.Errorf("%s sees %+v", name, list.Processes)
 		}
 	}
-	for name, c := range map[string]client.Client{"itself": children, "who is no chat": s.c, "who is none any more": others.For(workspace.Caller{})} {
+	for name, c := range map[string]client.Client{"itself": children, "who is no chat": s.c, "who is none any more": others.For(agentapi.Caller{})} {
 		list, err := c.ListProcesses(s.ctx, 0)
 		s.must(err)
 		if len(list.Processes) != 1 || list.Processes[0].ID != id || list.Processes[0].ChatID != child.String() {
 			s.Errorf("%s sees %+v", name, list.Processes)
 		}
-		_, err = c.ProcessOutput(s.ctx, id, workspace.OutputOptions{})
+		_, err = c.ProcessOutput(s.ctx, id, agentapi.OutputOptions{})
 		s.code(name+" reads", err, 0)
 	}
-	s.must(children.WriteStdin(s.ctx, id, workspace.ProcessStdin{Close: true}))
+	s.must(children.WriteStdin(s.ctx, id, agentapi.ProcessStdin{Close: true}))
 	if output, _ := s.end(id); output != child.String()+"\n" {
 		s.Errorf("its chat is %q", output)
 	}
-	if output, _ := s.run(workspace.StartProcess{Command: `echo "[$CODER_CHAT_ID]"`}); output != "[]\n" {
+	if output, _ := s.run(agentapi.StartProcess{Command: `echo "[$CODER_CHAT_ID]"`}); output != "[]\n" {
 		s.Errorf("without a chat it is %q", output)
 	}
 }
@@ -464,7 +464,7 @@ func (s *suite) follow() {
 		}
 		return text
 	}
-	id := s.begin(s.c, workspace.StartProcess{Command: "seq 1 200000; printf '\\377'"})
+	id := s.begin(s.c, agentapi.StartProcess{Command: "seq 1 200000; printf '\\377'"})
 	if text := whole(id); len(text) != 1288895+1 || !strings.HasSuffix(text, "\n200000\n\xff") {
 		s.Errorf("%d bytes, which end in %q", len(text), text[max(0, len(text)-20):])
 	}
@@ -472,8 +472,8 @@ func (s *suite) follow() {
 		s.code("a process that isn't there", err, 404)
 	}
 
-	id = s.begin(s.c, workspace.StartProcess{Command: "exec cat", Stdin: true})
-	s.must(s.c.WriteStdin(s.ctx, id, workspace.ProcessStdin{Data: "before\n"}))
+	id = s.begin(s.c, agentapi.StartProcess{Command: "exec cat", Stdin: true})
+	s.must(s.c.WriteStdin(s.ctx, id, agentapi.ProcessStdin{Data: "before\n"}))
 	var text string
 	lost := 0
 	for part, err := range client.Follow(s.ctx, s.c, id) {
@@ -489,7 +489,7 @@ func (s *suite) follow() {
 		switch text {
 		case "before\n":
 			s.env.Restart(s)
-			s.must(s.c.WriteStdin(s.ctx, id, workspace.ProcessStdin{Data: "after\n", Close: true}))
+			s.must(s.c.WriteStdin(s.ctx, id, agentapi.ProcessStdin{Data: "after\n", Close: true}))
 		case "before\nafter\n":
 		default:
 			if !strings.HasPrefix("before\nafter\n", text) {

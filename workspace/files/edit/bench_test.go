@@ -5,7 +5,7 @@ import (
 	"strings"
 	"testing"
 
-	"waymark/workspace"
+	"waymark/agentapi"
 	"waymark/workspace/files/edit"
 )
 
@@ -19,24 +19,24 @@ func BenchmarkApply(b *testing.B) {
 	content := text.String()
 	for _, c := range []struct {
 		name string
-		edit workspace.Edit
+		edit agentapi.Edit
 	}{
-		{"exact", workspace.Edit{Search: "number 00012500", Replace: "NUMBER"}},
-		{"exact-all", workspace.Edit{Search: "number", Replace: "NUMBER", ReplaceAll: true}},
-		{"trailing", workspace.Edit{Search: "\tthe line with the number 00012500\n", Replace: "\tx\n"}},
-		{"surrounding", workspace.Edit{Search: "    the line with the number 00012500\n", Replace: "    x\n"}},
-		{"surrounding-all", workspace.Edit{Search: "    the line with the number 00012500\n", Replace: "    x\n", ReplaceAll: true}},
-		{"not-there", workspace.Edit{Search: "the line with the number 00012500\nand more\n", Replace: "    x\n"}},
+		{"exact", agentapi.Edit{Search: "number 00012500", Replace: "NUMBER"}},
+		{"exact-all", agentapi.Edit{Search: "number", Replace: "NUMBER", ReplaceAll: true}},
+		{"trailing", agentapi.Edit{Search: "\tthe line with the number 00012500\n", Replace: "\tx\n"}},
+		{"surrounding", agentapi.Edit{Search: "    the line with the number 00012500\n", Replace: "    x\n"}},
+		{"surrounding-all", agentapi.Edit{Search: "    the line with the number 00012500\n", Replace: "    x\n", ReplaceAll: true}},
+		{"not-there", agentapi.Edit{Search: "the line with the number 00012500\nand more\n", Replace: "    x\n"}},
 	} {
 		b.Run(c.name, func(b *testing.B) {
 			b.SetBytes(int64(len(content)))
 			for b.Loop() {
-				_, _, _ = edit.Apply(content, []workspace.Edit{c.edit})
+				_, _, _ = edit.Apply(content, []agentapi.Edit{c.edit})
 			}
 		})
 	}
 	b.Run("diff", func(b *testing.B) {
-		result, _, err := edit.Apply(content, []workspace.Edit{{Search: "number 00012500", Replace: "NUMBER"}})
+		result, _, err := edit.Apply(content, []agentapi.Edit{{Search: "number 00012500", Replace: "NUMBER"}})
 		if err != nil {
 			b.Fatal(err)
 		}

@@ -11,7 +11,7 @@ import (
 
 	"golang.org/x/tools/txtar"
 
-	"waymark/workspace"
+	"waymark/agentapi"
 	"waymark/workspace/files/edit"
 )
 
@@ -30,7 +30,7 @@ const minCases = 150
 type editCase struct {
 	name, about string
 	content     string
-	edits       []workspace.Edit
+	edits       []agentapi.Edit
 	want        map[string]string
 }
 
@@ -124,7 +124,7 @@ func readCases(t *testing.T, path string) []editCase {
 		case "file":
 			c.content = marks.Replace(text)
 		case "search", "search all":
-			c.edits = append(c.edits, workspace.Edit{Search: marks.Replace(text), ReplaceAll: f.Name != "search"})
+			c.edits = append(c.edits, agentapi.Edit{Search: marks.Replace(text), ReplaceAll: f.Name != "search"})
 		case "replace":
 			c.edits[len(c.edits)-1].Replace = marks.Replace(text)
 		case "result", "rules", "error":

@@ -3,8 +3,8 @@ package edit
 import (
 	"strings"
 
+	"waymark/agentapi"
 	"waymark/internal/udiff"
-	"waymark/workspace"
 )
 
 // Limits of one call.
@@ -51,11 +51,11 @@ type Place struct{ Line, Start, End, New int }
 // Apply makes edits, in order, each on the result of the one before. It returns
 // the result and for each edit what was made of it. If one can't be made the error
 // is an [*Error], and there is no result.
-func Apply(content string, edits []workspace.Edit) (string, []Applied, error) {
+func Apply(content string, edits []agentapi.Edit) (string, []Applied, error) {
 	return apply(&work{}, content, edits)
 }
 
-func apply(w *work, content string, edits []workspace.Edit) (string, []Applied, error) {
+func apply(w *work, content string, edits []agentapi.Edit) (string, []Applied, error) {
 	all := make([]Applied, 0, len(edits))
 	before := ending(content)
 	for i, e := range edits {
@@ -71,7 +71,7 @@ func apply(w *work, content string, edits []workspace.Edit) (string, []Applied, 
 }
 
 // one makes one edit. before is the ending that the file had at first.
-func one(w *work, content, before string, e workspace.Edit) (string, Applied, *Error) {
+func one(w *work, content, before string, e agentapi.Edit) (string, Applied, *Error) {
 	switch {
 	case e.Search == "":
 		return "", Applied{}, &Error{Err: ErrEmptySearch}
@@ -92,7 +92,7 @@ func one(w *work, content, before string, e workspace.Edit) (string, Applied, *E
 }
 
 // replaceExact is strings.ReplaceAll, or strings.Replace with what is there once.
-func replaceExact(w *work, content string, e workspace.Edit, found located) (string, Applied, *Error) {
+func replaceExact(w *work, content string, e agentapi.Edit, found located) (string, Applied, *Error) {
 	if size := len(content) + found.count*(len(e.Replace)-len(e.Search)); size > MaxSize {
 		return "", Applied{}, &Error{Err: ErrTooLarge}
 	}
@@ -106,7 +106,7 @@ func replaceExact(w *work, content string, e workspace.Edit, found located) (str
 }
 
 // replaceLines puts spliced lines into the place of those that were found.
-func replaceLines(w *work, content string, e workspace.Edit, found located) (string, Applied, *Error) {
+func replaceLines(w *work, content string, e agentapi.Edit, found located) (string, Applied, *Error) {
 	s := newSplicer(w, content, e)
 	applied := Applied{Rule: found.rule, Count: found.count}
 	var b strings.Builder

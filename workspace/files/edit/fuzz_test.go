@@ -5,9 +5,9 @@ import (
 	"strings"
 	"testing"
 
+	"waymark/agentapi"
 	"waymark/test/patchtest"
 	"waymark/test/randtest"
-	"waymark/workspace"
 	"waymark/workspace/files/edit"
 )
 
@@ -30,7 +30,7 @@ func FuzzApply(f *testing.F) {
 		f.Add(c.content, c.search, c.replace, c.all)
 	}
 	f.Fuzz(func(t *testing.T, content, search, replace string, all bool) {
-		checkDiff(t, content, []workspace.Edit{{Search: search, Replace: replace, ReplaceAll: all}})
+		checkDiff(t, content, []agentapi.Edit{{Search: search, Replace: replace, ReplaceAll: all}})
 	})
 }
 
@@ -43,7 +43,7 @@ func FuzzEdits(f *testing.F) {
 	}
 	f.Fuzz(func(t *testing.T, content string, seed uint64) {
 		r := randtest.Of(seed, 0)
-		checkDiff(t, content, []workspace.Edit{likely(r, content), likely(r, content)})
+		checkDiff(t, content, []agentapi.Edit{likely(r, content), likely(r, content)})
 	})
 }
 
@@ -55,7 +55,7 @@ func TestRandom(t *testing.T) {
 		cases := make([]patchtest.Case, 0, 200)
 		for tries := 0; len(cases) < cap(cases); tries++ {
 			content := file(r)
-			edits := make([]workspace.Edit, 0, 3)
+			edits := make([]agentapi.Edit, 0, 3)
 			for range 1 + r.IntN(3) {
 				edits = append(edits, likely(r, content))
 			}
@@ -93,13 +93,13 @@ func TestRepetitions(t *testing.T) {
 		for range r.IntN(6) {
 			content = append(content, search[:r.IntN(len(search)+1)]...)
 		}
-		e := workspace.Edit{Search: strings.Join(search, "\n") + "\n", Replace: "x\n", ReplaceAll: r.IntN(2) == 0}
-		check(t, strings.Join(content, " \n"), []workspace.Edit{e})
+		e := agentapi.Edit{Search: strings.Join(search, "\n") + "\n", Replace: "x\n", ReplaceAll: r.IntN(2) == 0}
+		check(t, strings.Join(content, " \n"), []agentapi.Edit{e})
 	}
 }
 
 // checkDiff checks edits, and that the diff makes what they make, and takes it back.
-func checkDiff(t *testing.T, content string, edits []workspace.Edit) {
+func checkDiff(t *testing.T, content string, edits []agentapi.Edit) {
 	t.Helper()
 	check(t, content, edits)
 	result, _, err := edit.Apply(content, edits)
@@ -147,11 +147,11 @@ func file(r *rand.Rand) string {
 
 // likely is an edit of what stands in a text, with blanks that a model may get
 // wrong.
-func likely(r *rand.Rand, content string) workspace.Edit {
+func likely(r *rand.Rand, content string) agentapi.Edit {
 	all := strings.SplitAfter(content, "\n")
 	from := r.IntN(len(all))
 	some := all[from:min(len(all), from+1+r.IntN(5))]
-	e := workspace.Edit{Search: strings.Join(some, ""), ReplaceAll: r.IntN(3) == 0}
+	e := agentapi.Edit{Search: strings.Join(some, ""), ReplaceAll: r.IntN(3) == 0}
 	var b strings.Builder
 	for _, line := range some {
 		switch r.IntN(6) {

@@ -6,12 +6,12 @@ import (
 	"unicode"
 	"unicode/utf8"
 
-	"waymark/workspace"
+	"waymark/agentapi"
 )
 
 // hints say what may be meant by a search that isn't there. They cost some passes
 // over the file and quote nothing of it but a single character, as its number.
-func hints(w *work, content string, e workspace.Edit) []string {
+func hints(w *work, content string, e agentapi.Edit) []string {
 	var all []string
 	if h := swapped(w, content, e); h != "" {
 		all = append(all, h)
@@ -30,7 +30,7 @@ func hints(w *work, content string, e workspace.Edit) []string {
 const minSwapped = 3
 
 // swapped says where the replacement is.
-func swapped(w *work, content string, e workspace.Edit) string {
+func swapped(w *work, content string, e agentapi.Edit) string {
 	if len(strings.TrimSpace(e.Replace)) < minSwapped {
 		return ""
 	}

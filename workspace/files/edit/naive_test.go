@@ -7,8 +7,8 @@ import (
 	"strings"
 	"testing"
 
+	"waymark/agentapi"
 	"waymark/test/randtest"
-	"waymark/workspace"
 	"waymark/workspace/files/edit"
 )
 
@@ -16,7 +16,7 @@ import (
 // of cost, and holds what Apply says of an edit to it.
 
 // check applies edits one by one, and judges each.
-func check(t *testing.T, content string, edits []workspace.Edit) {
+func check(t *testing.T, content string, edits []agentapi.Edit) {
 	t.Helper()
 	whole, all, wholeErr := edit.Apply(content, edits)
 	now := content
@@ -40,7 +40,7 @@ func check(t *testing.T, content string, edits []workspace.Edit) {
 	}
 }
 
-func judge(t *testing.T, content string, e workspace.Edit, result string, applied edit.Applied) {
+func judge(t *testing.T, content string, e agentapi.Edit, result string, applied edit.Applied) {
 	t.Helper()
 	rule, places := explain(content, e.Search)
 	if rule != applied.Rule || len(places) != applied.Count {
@@ -96,7 +96,7 @@ func outside(t *testing.T, content, result string, applied edit.Applied, places 
 	}
 }
 
-func judgeError(t *testing.T, content string, e workspace.Edit, err error) {
+func judgeError(t *testing.T, content string, e agentapi.Edit, err error) {
 	t.Helper()
 	rule, places := explain(content, e.Search)
 	switch {
@@ -174,7 +174,7 @@ func split(text string) []string {
 
 // judgeSplice holds what came into the place of matched lines to what can be said
 // of every line by itself.
-func judgeSplice(t *testing.T, content string, e workspace.Edit, matched, spliced string) {
+func judgeSplice(t *testing.T, content string, e agentapi.Edit, matched, spliced string) {
 	t.Helper()
 	want := split(e.Replace)
 	got := split(spliced)
@@ -217,7 +217,7 @@ func judgeSplice(t *testing.T, content string, e workspace.Edit, matched, splice
 // unchanged holds that lines at both ends of search and replacement that are the
 // same in both keep the file's bytes, but for an ending where a line has become
 // the last one, or no longer is.
-func unchanged(fail func(string, ...any), e workspace.Edit, matched string, got []string) {
+func unchanged(fail func(string, ...any), e agentapi.Edit, matched string, got []string) {
 	search, replace, have := split(e.Search), split(e.Replace), split(matched)
 	for n := 1; n <= min(len(search), len(replace), len(got)); n++ {
 		i, j, k := len(search)-n, len(replace)-n, len(got)-n
@@ -257,7 +257,7 @@ func endsOf(text string) map[string]int {
 }
 
 // meant is an edit in the endings of the file, which it had at first if it has none now.
-func meant(first, content string, e workspace.Edit) workspace.Edit {
+func meant(first, content string, e agentapi.Edit) agentapi.Edit {
 	ends := endsOf(content)
 	mixed := len(ends) > 1
 	if len(ends) == 0 {
@@ -310,7 +310,7 @@ func TestEndings(t *testing.T) {
 			plain.WriteString([]string{"a", "b b", "  c", "", "d\re", "f()"}[r.IntN(6)] + "\n")
 		}
 		lf := strings.TrimSuffix(plain.String(), strings.Repeat("\n", r.IntN(2)))
-		edits := make([]workspace.Edit, 1+r.IntN(3))
+		edits := make([]agentapi.Edit, 1+r.IntN(3))
 		for i := range edits {
 			edits[i] = part(r, lf)
 		}
@@ -351,7 +351,7 @@ func TestEndings(t *testing.T) {
 }
 
 // part is an edit of a part of a text that begins and ends anywhere.
-func part(r *rand.Rand, text string) workspace.Edit {
+func part(r *rand.Rand, text string) agentapi.Edit {
 	from := r.IntN(len(text) + 1)
 	to := min(len(text), from+1+r.IntN(12))
 	put := []string{"", "x", "x\ny", "\nx\n", "x\n\ty\nz", "x\n"}[r.IntN(6)]
@@ -362,5 +362,5 @@ func part(r *rand.Rand, text string) workspace.Edit {
 	if r.IntN(2) == 0 {
 		put = search + put
 	}
-	return workspace.Edit{Search: search, Replace: put, ReplaceAll: r.IntN(2) == 0}
+	return agentapi.Edit{Search: search, Replace: put, ReplaceAll: r.IntN(2) == 0}
 }

@@ -4,7 +4,7 @@ import (
 	"slices"
 	"strings"
 
-	"waymark/workspace"
+	"waymark/agentapi"
 )
 
 // splicer writes what comes into the place of lines that were found, for one edit.
@@ -25,7 +25,7 @@ type splicer struct {
 	indents *indents
 }
 
-func newSplicer(w *work, content string, e workspace.Edit) *splicer {
+func newSplicer(w *work, content string, e agentapi.Edit) *splicer {
 	s := &splicer{search: lines(e.Search), replace: lines(e.Replace), ending: dominant(content)}
 	s.emptied = len(s.replace) == 0 && s.search[len(s.search)-1].end == ""
 	s.partner = pair(w, s.search, s.replace)

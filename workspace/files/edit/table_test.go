@@ -8,7 +8,7 @@ import (
 	"strings"
 	"testing"
 
-	"waymark/workspace"
+	"waymark/agentapi"
 	"waymark/workspace/files/edit"
 )
 
@@ -21,11 +21,11 @@ func TestRules(t *testing.T) {
 	for _, row := range rows {
 		name, want := row[0], row[4]
 		t.Run(name, func(t *testing.T) {
-			e := workspace.Edit{
+			e := agentapi.Edit{
 				Search: unquote(t, row[2]), Replace: unquote(t, row[3]),
 				ReplaceAll: name == "all" || strings.HasSuffix(name, " all"),
 			}
-			result, applied, err := edit.Apply(unquote(t, row[1]), []workspace.Edit{e})
+			result, applied, err := edit.Apply(unquote(t, row[1]), []agentapi.Edit{e})
 			if message, ok := strings.CutPrefix(want, "error: "); ok {
 				if err == nil || !strings.Contains(err.Error(), message) {
 					t.Fatalf("error %v, want %q", err, message)

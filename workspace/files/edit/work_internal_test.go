@@ -6,8 +6,8 @@ import (
 	"strings"
 	"testing"
 
+	"waymark/agentapi"
 	"waymark/test/testenv"
-	"waymark/workspace"
 )
 
 // These tests look at what was counted, so that none depends on how fast a machine
@@ -65,7 +65,7 @@ func TestWork(t *testing.T) {
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			w := &work{}
-			result, applied, err := apply(w, c.content, []workspace.Edit{{Search: c.search, Replace: c.replace, ReplaceAll: c.all}})
+			result, applied, err := apply(w, c.content, []agentapi.Edit{{Search: c.search, Replace: c.replace, ReplaceAll: c.all}})
 			if !errors.Is(err, c.want) {
 				t.Fatalf("error %v, want %v", err, c.want)
 			}
@@ -95,9 +95,9 @@ func TestManyEdits(t *testing.T) {
 		fmt.Fprintf(&b, "\tthe line with the number %08d\n", i)
 	}
 	content := b.String()
-	edits := make([]workspace.Edit, 1000)
+	edits := make([]agentapi.Edit, 1000)
 	for i := range edits {
-		edits[i] = workspace.Edit{
+		edits[i] = agentapi.Edit{
 			Search:  fmt.Sprintf("    the line with the number %08d\n", i*5),
 			Replace: fmt.Sprintf("    the line with another number %08d\n", i*5),
 		}
@@ -124,14 +124,14 @@ func TestManyEdits(t *testing.T) {
 func TestErrorsQuoteNothing(t *testing.T) {
 	const secret = "hunter2"
 	content := "a\npassword = " + secret + "\nb\nkey = ssssss\n"
-	for _, e := range []workspace.Edit{
+	for _, e := range []agentapi.Edit{
 		{Search: "a\npassword = x\nb\n", Replace: "y"},
 		{Search: "password = HUNTER2\n", Replace: "y"},
 		{Search: "a\npassword  = " + secret + "\nb", Replace: "y"},
 		{Search: "key = sss\nc", Replace: secret},
 		{Search: "key = ssssssss", Replace: "y"},
 	} {
-		_, _, err := Apply(content, []workspace.Edit{e})
+		_, _, err := Apply(content, []agentapi.Edit{e})
 		if err == nil || strings.Contains(err.Error(), secret) || strings.Contains(err.Error(), "U+0073") {
 			t.Errorf("%+v: %v", e, err)
 		}

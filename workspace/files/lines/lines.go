@@ -18,7 +18,7 @@ import (
 	"strings"
 	"unicode/utf8"
 
-	"waymark/workspace"
+	"waymark/agentapi"
 )
 
 const (
@@ -36,7 +36,7 @@ const (
 // Number answers with those lines of a file of so many bytes that are wanted. Too much
 // for an answer, or a line beyond the end, is in its Error; the error that it returns is
 // one of reading, or that of a context that ends in the middle of a line.
-func Number(ctx context.Context, file io.Reader, size int64, want workspace.LineRange) (workspace.FileLines, error) {
+func Number(ctx context.Context, file io.Reader, size int64, want agentapi.LineRange) (agentapi.FileLines, error) {
 	want.Offset = cmp.Or(want.Offset, 1)
 	want.MaxFileSize = cmp.Or(want.MaxFileSize, defaultFileSize)
 	want.MaxLineBytes = cmp.Or(want.MaxLineBytes, defaultLineBytes)
@@ -47,32 +47,32 @@ func Number(ctx context.Context, file io.Reader, size int64, want workspace.Line
 		return refuse("the file has %d bytes, and at most %d are read: find what you need with grep, sed or awk, "+
 			"or raise max_file_size and use offset and limit", size, want.MaxFileSize), nil
 	case size == 0:
-		return workspace.FileLines{Success: true}, nil
+		return agentapi.FileLines{Success: true}, nil
 	}
 	n := numberer{want: want}
 	r := bufio.NewReaderSize(file, chunk)
 	for more := true; more && n.refused == ""; {
 		var err error
 		if more, err = n.line(ctx, r); err != nil {
-			return workspace.FileLines{}, err
+			return agentapi.FileLines{}, err
 		}
 	}
 	switch {
 	case n.refused != "":
-		return workspace.FileLines{Error: n.refused}, nil
+		return agentapi.FileLines{Error: n.refused}, nil
 	case want.Offset > n.total:
 		return refuse("offset %d is beyond the file's end: it has %d lines", want.Offset, n.total), nil
 	}
-	return workspace.FileLines{Success: true, FileSize: size, TotalLines: int(n.total), LinesRead: int(n.read), Content: n.text.String()}, nil
+	return agentapi.FileLines{Success: true, FileSize: size, TotalLines: int(n.total), LinesRead: int(n.read), Content: n.text.String()}, nil
 }
 
-func refuse(format string, args ...any) workspace.FileLines {
-	return workspace.FileLines{Error: fmt.Sprintf(format, args...)}
+func refuse(format string, args ...any) agentapi.FileLines {
+	return agentapi.FileLines{Error: fmt.Sprintf(format, args...)}
 }
 
 // numberer numbers the lines of a file that are wanted, and counts all.
 type numberer struct {
-	want        workspace.LineRange
+	want        agentapi.LineRange
 	total, read int64
 	text        strings.Builder
 	refused     string

@@ -11,7 +11,7 @@ import (
 	"encoding/json"
 	"time"
 
-	"waymark/workspace"
+	"waymark/agentapi"
 )
 
 // Catalogue is what a server offered when it was last asked.
@@ -57,11 +57,11 @@ const Separator = "__"
 
 // Listed are the tools of a server as the API has them. The fake that stands in for the
 // agent in tests lists its own with it.
-func Listed(server string, tools []Tool) []workspace.MCPTool {
-	list := make([]workspace.MCPTool, 0, len(tools))
+func Listed(server string, tools []Tool) []agentapi.MCPTool {
+	list := make([]agentapi.MCPTool, 0, len(tools))
 	for i := range tools {
 		t := &tools[i]
-		m := workspace.MCPTool{
+		m := agentapi.MCPTool{
 			ServerName: server, Name: server + Separator + t.Name, Title: t.Title, Description: t.Description,
 			InputSchema: t.InputSchema, Annotations: t.Annotations, Schema: json.RawMessage("{}"), Required: []string{},
 		}

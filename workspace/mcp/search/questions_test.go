@@ -7,7 +7,7 @@ import (
 	"strings"
 	"testing"
 
-	"waymark/workspace"
+	"waymark/agentapi"
 	"waymark/workspace/mcp/search"
 )
 
@@ -80,7 +80,7 @@ func TestQuestions(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	var all []workspace.MCPTool
+	var all []agentapi.MCPTool
 	for line := range strings.Lines(string(text)) {
 		parts := strings.Split(line, "|")
 		name := strings.TrimSpace(parts[0])
@@ -93,13 +93,13 @@ func TestQuestions(t *testing.T) {
 			t.Fatal(err)
 		}
 		server, _, _ := strings.Cut(name, "__")
-		all = append(all, workspace.MCPTool{Name: name, ServerName: server, Description: strings.TrimSpace(parts[1]), Schema: schema})
+		all = append(all, agentapi.MCPTool{Name: name, ServerName: server, Description: strings.TrimSpace(parts[1]), Schema: schema})
 	}
 	for _, list := range [][]question{questions, later} {
 		right := 0
 		for _, q := range list {
 			found := search.Tools(all, q.asked, 2000, 5)
-			if slices.ContainsFunc(found.Tools, func(tool workspace.MCPTool) bool { return tool.Name == q.tool }) {
+			if slices.ContainsFunc(found.Tools, func(tool agentapi.MCPTool) bool { return tool.Name == q.tool }) {
 				right++
 				continue
 			}

@@ -14,7 +14,7 @@ import (
 	"strings"
 	"unicode"
 
-	"waymark/workspace"
+	"waymark/agentapi"
 )
 
 // How much a word counts by where it stands. A tool's name is what its author chose
@@ -45,8 +45,8 @@ const (
 // that say nothing don't, and some count for others. An empty query matches all. At most limit tools are
 // returned, and as many as take about so many tokens; one that doesn't fit is left
 // out, and the next is tried.
-func Tools(tools []workspace.MCPTool, query string, tokens, limit int) workspace.MCPSearch {
-	answer := workspace.MCPSearch{Tools: []workspace.MCPTool{}}
+func Tools(tools []agentapi.MCPTool, query string, tokens, limit int) agentapi.MCPSearch {
+	answer := agentapi.MCPSearch{Tools: []agentapi.MCPTool{}}
 	for _, t := range ranked(tools, asked(query)) {
 		size := tokensOf(t)
 		if len(answer.Tools) == limit || answer.Tokens+size > tokens {
@@ -60,15 +60,15 @@ func Tools(tools []workspace.MCPTool, query string, tokens, limit int) workspace
 }
 
 // tokensOf is about how many tokens a tool takes in a chat.
-func tokensOf(t *workspace.MCPTool) int {
+func tokensOf(t *agentapi.MCPTool) int {
 	n := len(t.Name) + len(t.Title) + len(t.Description) + len(t.InputSchema) + len(t.Annotations)
 	return (n + bytesPerToken - 1) / bytesPerToken
 }
 
 // ranked returns the tools that match any of the words, the best first.
-func ranked(tools []workspace.MCPTool, query []string) []*workspace.MCPTool {
+func ranked(tools []agentapi.MCPTool, query []string) []*agentapi.MCPTool {
 	type match struct {
-		tool   *workspace.MCPTool
+		tool   *agentapi.MCPTool
 		scores []float64 // by word
 		score  float64
 	}
@@ -96,7 +96,7 @@ func ranked(tools []workspace.MCPTool, query []string) []*workspace.MCPTool {
 	slices.SortStableFunc(matches, func(a, b match) int {
 		return cmp.Or(cmp.Compare(b.score, a.score), cmp.Compare(a.tool.Name, b.tool.Name))
 	})
-	list := make([]*workspace.MCPTool, len(matches))
+	list := make([]*agentapi.MCPTool, len(matches))
 	for i := range matches {
 		list[i] = matches[i].tool
 	}
@@ -106,7 +106,7 @@ func ranked(tools []workspace.MCPTool, query []string) []*workspace.MCPTool {
 // fields are the words of a tool with what they count.
 type fields map[string]float64
 
-func fieldsOf(t *workspace.MCPTool) fields {
+func fieldsOf(t *agentapi.MCPTool) fields {
 	f := fields{}
 	for _, part := range []struct {
 		text   string

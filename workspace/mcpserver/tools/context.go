@@ -6,8 +6,8 @@ import (
 	"path"
 	"strings"
 
+	"waymark/agentapi/client"
 	"waymark/internal/text"
-	"waymark/workspace/client"
 )
 
 const (

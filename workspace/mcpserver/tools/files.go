@@ -4,8 +4,8 @@ import (
 	"cmp"
 	"strings"
 
+	"waymark/agentapi"
 	"waymark/internal/text"
-	"waymark/workspace"
 )
 
 const (
@@ -34,7 +34,7 @@ func (c *call) readFile() (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	lines, err := c.client.ReadFileLines(c, path, workspace.LineRange{Offset: in.Offset, Limit: in.Limit})
+	lines, err := c.client.ReadFileLines(c, path, agentapi.LineRange{Offset: in.Offset, Limit: in.Limit})
 	if err != nil {
 		return nil, err
 	}
@@ -67,7 +67,7 @@ func (c *call) writeFile() (any, error) {
 
 func (c *call) editFiles() (any, error) {
 	in, err := decode[struct {
-		Files []workspace.FileEdits `json:"files"`
+		Files []agentapi.FileEdits `json:"files"`
 	}](c)
 	switch {
 	case err != nil:
@@ -80,7 +80,7 @@ func (c *call) editFiles() (any, error) {
 			return nil, err
 		}
 	}
-	edited, err := c.client.EditFiles(c, workspace.EditFiles{Files: in.Files, IncludeDiff: true})
+	edited, err := c.client.EditFiles(c, agentapi.EditFiles{Files: in.Files, IncludeDiff: true})
 	if err != nil {
 		return nil, err
 	}
@@ -124,7 +124,7 @@ func (c *call) listDirectory() (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	dir, err := c.client.ListDirectory(c, workspace.ListDirectory{Path: []string{path}, Relativity: "root"})
+	dir, err := c.client.ListDirectory(c, agentapi.ListDirectory{Path: []string{path}, Relativity: "root"})
 	switch {
 	case err != nil:
 		return nil, err

@@ -1,11 +1,11 @@
 package tools
 
-import "waymark/workspace"
+import "waymark/agentapi"
 
 // gitDiff answers with what isn't committed: the names of all files that have changed, and
 // as many of the diffs as fit.
 func (c *call) gitDiff() (any, error) {
-	in, err := decode[workspace.GitQuestion](c)
+	in, err := decode[agentapi.GitQuestion](c)
 	if err != nil {
 		return nil, err
 	}

@@ -6,7 +6,7 @@ import (
 	"strings"
 	"time"
 
-	"waymark/workspace"
+	"waymark/agentapi"
 )
 
 const (
@@ -42,8 +42,8 @@ type Executed struct {
 	WallDurationMS int64  `json:"wall_duration_ms"`
 	Error          string `json:"error,omitempty"`
 	// Truncated says what the head and the tail in Output leave out.
-	Truncated *workspace.OutputTruncated `json:"truncated,omitempty"`
-	Note      string                     `json:"note,omitempty"`
+	Truncated *agentapi.OutputTruncated `json:"truncated,omitempty"`
+	Note      string                    `json:"note,omitempty"`
 	// BackgroundProcessID is of a command that runs on.
 	BackgroundProcessID string `json:"background_process_id,omitempty"`
 }
@@ -68,7 +68,7 @@ func (c *call) execute() (any, error) {
 	if strings.TrimSpace(command) == "" {
 		return nil, wrong("execute needs command")
 	}
-	start := workspace.StartProcess{Command: command, Background: in.Background || background, Env: maps.Clone(noninteractive)}
+	start := agentapi.StartProcess{Command: command, Background: in.Background || background, Env: maps.Clone(noninteractive)}
 	if in.WorkDir != "" {
 		if start.WorkDir, err = c.absolute(in.WorkDir, "workdir"); err != nil {
 			return nil, err
@@ -105,10 +105,10 @@ func (c *call) execute() (any, error) {
 }
 
 // outputWithin waits for the end of a process, and returns what there is in the end.
-func (c *call) outputWithin(id string, timeout time.Duration) (*workspace.ProcessOutput, error) {
+func (c *call) outputWithin(id string, timeout time.Duration) (*agentapi.ProcessOutput, error) {
 	for deadline := time.Now().Add(timeout); ; {
 		left := time.Until(deadline)
-		out, err := c.client.ProcessOutput(c, id, workspace.OutputOptions{Wait: left > 0, WaitFor: min(max(left, 0), maxOutputWait)})
+		out, err := c.client.ProcessOutput(c, id, agentapi.OutputOptions{Wait: left > 0, WaitFor: min(max(left, 0), maxOutputWait)})
 		if err != nil || !out.Running || left <= maxOutputWait {
 			return out, err
 		}
@@ -162,9 +162,9 @@ func (c *call) processOutput() (any, error) {
 	case in.Offset != nil && *in.Offset < 0:
 		return nil, wrong("offset is a number of bytes, from 0")
 	case in.Offset != nil:
-		return c.client.ProcessOutput(c, in.ID, workspace.OutputOptions{Offset: in.Offset, Limit: maxPage, WaitFor: wait})
+		return c.client.ProcessOutput(c, in.ID, agentapi.OutputOptions{Offset: in.Offset, Limit: maxPage, WaitFor: wait})
 	}
-	return c.client.ProcessOutput(c, in.ID, workspace.OutputOptions{Wait: wait > 0, WaitFor: wait})
+	return c.client.ProcessOutput(c, in.ID, agentapi.OutputOptions{Wait: wait > 0, WaitFor: wait})
 }
 
 // processList lists processes with as much of their commands as tells them apart.
@@ -182,7 +182,7 @@ func (c *call) processList() (any, error) {
 		p.Usage = nil
 	}
 	return struct {
-		Processes []workspace.Process `json:"processes"`
+		Processes []agentapi.Process `json:"processes"`
 	}{list.Processes}, nil
 }
 

@@ -5,8 +5,8 @@ import (
 	"encoding/json"
 	"fmt"
 
-	"waymark/workspace"
-	"waymark/workspace/client"
+	"waymark/agentapi"
+	"waymark/agentapi/client"
 )
 
 const (
@@ -21,20 +21,20 @@ const (
 type progressKey struct{}
 
 // WithProgress has calls of tools of MCP servers tell how far they are.
-func WithProgress(ctx context.Context, progress func(workspace.MCPProgress)) context.Context {
+func WithProgress(ctx context.Context, progress func(agentapi.MCPProgress)) context.Context {
 	return context.WithValue(ctx, progressKey{}, progress)
 }
 
 // CallServer calls a tool of one of the workspace's MCP servers, server__tool, as
 // Call calls one of this package: for who lists them one by one.
-func (o *Offer) CallServer(ctx context.Context, c client.Client, name string, arguments json.RawMessage) (*workspace.MCPToolResult, error) {
+func (o *Offer) CallServer(ctx context.Context, c client.Client, name string, arguments json.RawMessage) (*agentapi.MCPToolResult, error) {
 	return callServer(ctx, c, name, arguments, o.Has(ToolResult))
 }
 
 // callServer is CallServer; rest says that ToolResult is offered.
-func callServer(ctx context.Context, c client.Client, name string, arguments json.RawMessage, rest bool) (*workspace.MCPToolResult, error) {
-	progress, _ := ctx.Value(progressKey{}).(func(workspace.MCPProgress))
-	r, err := c.CallMCPTool(ctx, workspace.CallMCPTool{ToolName: name, Arguments: arguments}, progress)
+func callServer(ctx context.Context, c client.Client, name string, arguments json.RawMessage, rest bool) (*agentapi.MCPToolResult, error) {
+	progress, _ := ctx.Value(progressKey{}).(func(agentapi.MCPProgress))
+	r, err := c.CallMCPTool(ctx, agentapi.CallMCPTool{ToolName: name, Arguments: arguments}, progress)
 	if err != nil {
 		return refusal(ctx, err)
 	}

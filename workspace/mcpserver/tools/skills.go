@@ -7,9 +7,9 @@ import (
 	"slices"
 	"unicode/utf8"
 
+	"waymark/agentapi/client"
 	"waymark/internal/text"
 	"waymark/snapshot"
-	"waymark/workspace/client"
 )
 
 const (

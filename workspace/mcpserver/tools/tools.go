@@ -40,8 +40,8 @@ import (
 	"fmt"
 	"slices"
 
-	"waymark/workspace"
-	"waymark/workspace/client"
+	"waymark/agentapi"
+	"waymark/agentapi/client"
 )
 
 // ErrNotOffered says that there is no tool of that name, or that it isn't offered here.
@@ -139,7 +139,7 @@ func lookup(name string) *Tool {
 
 // Call calls a tool, by its name, with a JSON object of arguments; none is an empty one.
 // It acts with the client's token, for the client's chat.
-func (o *Offer) Call(ctx context.Context, c client.Client, name string, arguments json.RawMessage) (*workspace.MCPToolResult, error) {
+func (o *Offer) Call(ctx context.Context, c client.Client, name string, arguments json.RawMessage) (*agentapi.MCPToolResult, error) {
 	t := lookup(name)
 	if t == nil || !o.has(t) {
 		return nil, fmt.Errorf("%w: %.100q", ErrNotOffered, name)
@@ -172,25 +172,25 @@ func (m misuse) Error() string { return string(m) }
 func wrong(format string, args ...any) error { return misuse(fmt.Sprintf(format, args...)) }
 
 // refusal makes a result of what the model can mend, and an error of all else.
-func refusal(ctx context.Context, err error) (*workspace.MCPToolResult, error) {
+func refusal(ctx context.Context, err error) (*agentapi.MCPToolResult, error) {
 	var bad misuse
 	var refused *client.Error
 	switch {
 	case ctx.Err() != nil:
 		return nil, err
 	case errors.As(err, &bad), errors.As(err, &refused):
-		return &workspace.MCPToolResult{IsError: true, Content: textOf(err.Error())}, nil
+		return &agentapi.MCPToolResult{IsError: true, Content: textOf(err.Error())}, nil
 	}
 	return nil, err
 }
 
-func textOf(s string) []workspace.MCPContent {
-	return []workspace.MCPContent{{Type: "text", Text: s}}
+func textOf(s string) []agentapi.MCPContent {
+	return []agentapi.MCPContent{{Type: "text", Text: s}}
 }
 
 // result is the JSON of an answer.
-func result(answer any) (*workspace.MCPToolResult, error) {
-	if r, ok := answer.(*workspace.MCPToolResult); ok {
+func result(answer any) (*agentapi.MCPToolResult, error) {
+	if r, ok := answer.(*agentapi.MCPToolResult); ok {
 		return r, nil
 	}
 	var b bytes.Buffer
@@ -199,5 +199,5 @@ func result(answer any) (*workspace.MCPToolResult, error) {
 	if err := enc.Encode(answer); err != nil {
 		return nil, err
 	}
-	return &workspace.MCPToolResult{Content: textOf(string(bytes.TrimSpace(b.Bytes())))}, nil
+	return &agentapi.MCPToolResult{Content: textOf(string(bytes.TrimSpace(b.Bytes())))}, nil
 }

@@ -12,17 +12,17 @@ import (
 	"testing"
 	"testing/synctest"
 
-	"waymark/host/api/apitest"
-	"waymark/workspace"
-	"waymark/workspace/client"
-	"waymark/workspace/client/fake"
+	"waymark/agent/server/servertest"
+	"waymark/agentapi"
+	"waymark/agentapi/client"
+	"waymark/agentapi/client/fake"
 	"waymark/workspace/mcpserver/tools"
 )
 
 // agent starts a fake agent.
 func agent(t *testing.T, programs map[string]fake.Program) *fake.Agent {
 	t.Helper()
-	engine := apitest.New()
+	engine := servertest.New()
 	engine.Report.Roots = []string{"/home/user/.waymark", "/workspace"}
 	a := fake.New(fake.Options{Engine: engine, Programs: programs})
 	t.Cleanup(func() { _ = a.Close() })
@@ -179,7 +179,7 @@ func TestExecute(t *testing.T) {
 		if e.Success || e.ExitCode != nil || e.Output != "a\n" || e.BackgroundProcessID == "" || !strings.Contains(e.Error, "within 2s") || e.WallDurationMS != 2000 {
 			t.Errorf("a command that takes long: %+v", e)
 		}
-		out := answer[workspace.ProcessOutput](t, a, "process_output", fmt.Sprintf(`{"process_id":%q,"wait":"0s"}`, e.BackgroundProcessID))
+		out := answer[agentapi.ProcessOutput](t, a, "process_output", fmt.Sprintf(`{"process_id":%q,"wait":"0s"}`, e.BackgroundProcessID))
 		if !out.Running || out.Output != "a\n" {
 			t.Errorf("while it runs: %+v", out)
 		}
@@ -191,7 +191,7 @@ func TestExecute(t *testing.T) {
 		if text, failed := call(t, a, "process_signal", fmt.Sprintf(`{"process_id":%q}`, id)); failed || text != `{"success":true}` {
 			t.Errorf("process_signal says %s", text)
 		}
-		out = answer[workspace.ProcessOutput](t, a, "process_output", fmt.Sprintf(`{"process_id":%q,"offset":0}`, id))
+		out = answer[agentapi.ProcessOutput](t, a, "process_output", fmt.Sprintf(`{"process_id":%q,"offset":0}`, id))
 		if out.Running || *out.ExitCode != 143 || out.Output != "a\n" || *out.NextOffset != 2 {
 			t.Errorf("at its end: %+v", out)
 		}
@@ -243,7 +243,7 @@ func TestFiles(t *testing.T) {
 	if text, failed := call(t, a, "write_file", `{"path":"d/a.txt","content":"one\ntwo\ntwo\n"}`); failed {
 		t.Fatal(text)
 	}
-	lines := answer[workspace.FileLines](t, a, "read_file", `{"path":"/workspace/d/a.txt","offset":2,"limit":1}`)
+	lines := answer[agentapi.FileLines](t, a, "read_file", `{"path":"/workspace/d/a.txt","offset":2,"limit":1}`)
 	if lines.Content != "2\ttwo" || lines.TotalLines == 0 {
 		t.Errorf("lines are %+v", lines)
 	}
@@ -251,7 +251,7 @@ func TestFiles(t *testing.T) {
 	refused(t, a, "read_file", `{"path":"nothing"}`, "nothing")
 	refused(t, a, "read_file", `{"path":"d/a.txt","offset":-1}`, "from 1")
 	refused(t, a, "edit_files", `{"files":[{"path":"d/a.txt","edits":[{"search":"two","replace":"2"}]}]}`, "matches 2 occurrences")
-	edited := answer[workspace.EditedFiles](t, a, "edit_files", `{"files":[{"path":"d/a.txt","edits":[{"search":"two","replace":"2","replace_all":true}]}]}`)
+	edited := answer[agentapi.EditedFiles](t, a, "edit_files", `{"files":[{"path":"d/a.txt","edits":[{"search":"two","replace":"2","replace_all":true}]}]}`)
 	if len(edited.Files) != 1 || edited.Files[0].Path != "/workspace/d/a.txt" || !strings.Contains(edited.Files[0].Diff, "\n+2\n+2\n") {
 		t.Errorf("edited: %+v", edited)
 	}
@@ -263,7 +263,7 @@ func TestFiles(t *testing.T) {
 	if err := a.Files().Write("/workspace/long", strings.Repeat("a line\n", 20000)); err != nil {
 		t.Fatal(err)
 	}
-	edited = answer[workspace.EditedFiles](t, a, "edit_files", `{"files":[{"path":"long","edits":[{"search":"a line","replace":"a row","replace_all":true}]}]}`)
+	edited = answer[agentapi.EditedFiles](t, a, "edit_files", `{"files":[{"path":"long","edits":[{"search":"a line","replace":"a row","replace_all":true}]}]}`)
 	if d := edited.Files[0].Diff; len(d) > 33<<10 || !strings.HasSuffix(d, "\n... [cut here]\n") {
 		t.Errorf("a long diff has %d bytes", len(d))
 	}
@@ -298,18 +298,18 @@ type repository struct {
 	no    error
 }
 
-func (r *repository) GitDiff(_ context.Context, asked workspace.GitQuestion) (*workspace.GitDiffs, error) {
+func (r *repository) GitDiff(_ context.Context, asked agentapi.GitQuestion) (*agentapi.GitDiffs, error) {
 	r.asked = asked.Paths
 	if r.no != nil {
 		return nil, r.no
 	}
-	return &workspace.GitDiffs{Repositories: []workspace.GitDiff{{RepoRoot: "/workspace", Branch: "main", Files: []workspace.GitFile{{Path: "a.txt", Added: 2}}, Diff: "diff --git a/a.txt b/a.txt\n"}}}, nil
+	return &agentapi.GitDiffs{Repositories: []agentapi.GitDiff{{RepoRoot: "/workspace", Branch: "main", Files: []agentapi.GitFile{{Path: "a.txt", Added: 2}}, Diff: "diff --git a/a.txt b/a.txt\n"}}}, nil
 }
 
 // TestGitDiff: paths are those of the workspace, and the answer is the agent's.
 func TestGitDiff(t *testing.T) {
 	r := &repository{}
-	engine := apitest.New()
+	engine := servertest.New()
 	engine.Report.Roots = []string{"/home/user/.waymark", "/workspace"}
 	a := fake.New(fake.Options{Engine: engine, Rest: r})
 	t.Cleanup(func() { _ = a.Close() })
@@ -317,7 +317,7 @@ func TestGitDiff(t *testing.T) {
 		"": "", `{"paths":["large/"]}`: "/workspace/large/", `{"paths":["/workspace/large/c d.txt"]}`: "/workspace/large/c d.txt",
 		`{"paths":["clean","."]}`: "/workspace/clean /workspace", `{"paths":["/elsewhere"]}`: "/elsewhere",
 	} {
-		d := answer[workspace.GitDiffs](t, a, "git_diff", arguments).Repositories[0]
+		d := answer[agentapi.GitDiffs](t, a, "git_diff", arguments).Repositories[0]
 		if got := strings.Join(r.asked, " "); got != want || len(d.Files) != 1 || d.Diff == "" || d.Branch != "main" {
 			t.Errorf("%s: asked for %q, not %q: %+v", arguments, got, want, d)
 		}
@@ -337,7 +337,7 @@ func TestFence(t *testing.T) {
 	} {
 		refused(t, reader, name, arguments, "token")
 	}
-	made, err := a.CreateToken(t.Context(), workspace.NewToken{Plan: "/workspace/PLAN.md"})
+	made, err := a.CreateToken(t.Context(), agentapi.NewToken{Plan: "/workspace/PLAN.md"})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -1,0 +1,254 @@
+package fake
+
+import (
+	"cmp"
+	"context"
+	"crypto/rand"
+	"errors"
+	"fmt"
+	"io/fs"
+	"net"
+	"net/http"
+	"path"
+	"slices"
+	"strings"
+	"sync"
+	"testing/fstest"
+	"time"
+
+	"github.com/google/uuid"
+
+	"waymark/agent/server/servertest"
+	"waymark/agentapi"
+	"waymark/agentapi/client"
+	"waymark/internal/notify"
+)
+
+// Root is the workspace's directory.
+const Root = "/workspace"
+
+// Home is the user's directory.
+const Home = "/home/user"
+
+// Options configure an agent. The zero value works.
+type Options struct {
+	// Programs are what processes run: by a whole command, or by the name of a
+	// program, the first word. They come before those that the fake has itself: echo,
+	// true, sleep, cat, which shows its input, and yes, which prints ten lines a second for ever.
+	Programs map[string]Program
+	// MCP are the tools of MCP servers.
+	MCP []MCPTool
+	// Engine is what the agent finds: its snapshots and skills. Nil is that of
+	// servertest.New.
+	Engine *servertest.Backend
+	// Rest answers the calls that the fake doesn't do, such as WatchGit, for all chats
+	// and tokens: it is a type of the test, say, that has these methods and embeds a
+	// client.Client for the others. Nil refuses them.
+	Rest client.Client
+}
+
+// Agent is a fake agent, as a client with some token sees it. It implements
+// client.Client; the other methods are what a test does to it.
+type Agent struct {
+	client.Client // Options.Rest: calls that aren't methods of Agent go there
+
+	state  *state
+	caller agentapi.Caller
+	token  *agentapi.MintedToken // nil: the client has none
+}
+
+// state is what all Agents share that come from one New.
+type state struct {
+	programs map[string]Program
+	engine   *servertest.Backend
+	files    *Files
+	changed  notify.Signal  // tells that something below has
+	work     sync.WaitGroup // processes that run
+
+	mu        sync.Mutex      // guards what follows, and one edits at a time
+	life      context.Context // ends with the agent
+	endLife   context.CancelFunc
+	instance  string
+	processes []*process
+	minted    map[string]*agentapi.MintedToken // by secret
+	mcp       []MCPTool
+}
+
+// New makes an agent that runs. Its client has the control token, and is for no
+// chat.
+func New(opts Options) *Agent {
+	rest := client.New("fake", client.Options{Dial: func(context.Context) (net.Conn, error) {
+		return nil, errors.New("the fake agent doesn't do this: see fake.Options.Rest")
+	}})
+	dir := &fstest.MapFile{Mode: fs.ModeDir}
+	s := &state{
+		programs: opts.Programs, engine: cmp.Or(opts.Engine, servertest.New()), files: &Files{tree: fstest.MapFS{Root[1:]: dir, Home[1:]: dir, "tmp": dir}},
+		instance: uuid.NewString(), minted: map[string]*agentapi.MintedToken{}, mcp: opts.MCP,
+	}
+	s.life, s.endLife = context.WithCancel(context.Background())
+	return &Agent{Client: cmp.Or(opts.Rest, rest), state: s, token: control()}
+}
+
+// Files is the tree that the agent and its processes see.
+func (a *Agent) Files() *Files { return a.state.files }
+
+// Engine is what the agent finds.
+func (a *Agent) Engine() *servertest.Backend { return a.state.engine }
+
+// For implements client.Client.
+func (a *Agent) For(caller agentapi.Caller) client.Client {
+	return &Agent{Client: a.Client, state: a.state, caller: caller, token: a.token}
+}
+
+// Stop implements client.Client. It doesn't wait for what processes run.
+func (a *Agent) Stop(ctx context.Context) error {
+	err := a.do(ctx, scopeStop, func(context.Context) error { return nil })
+	if err == nil {
+		a.state.change((*state).stop)
+	}
+	return err
+}
+
+// Close ends the agent and all processes, and waits for what they run.
+func (a *Agent) Close() error {
+	a.state.change((*state).stop)
+	a.state.work.Wait()
+	return nil
+}
+
+func (s *state) stop() {
+	s.endLife()
+	s.endAll(128+9, "")
+}
+
+// Break ends the agent, as a crash does: calls that wait are cut off, later ones
+// get client.ErrNotRunning. Processes run on, and what they write is kept.
+func (a *Agent) Break() { a.state.change(func(s *state) { s.endLife() }) }
+
+// Resume starts the agent again after Break. It has all processes.
+func (a *Agent) Resume() {
+	a.state.change(func(s *state) { s.life, s.endLife = context.WithCancel(context.Background()) })
+}
+
+// Restart is Break and Resume.
+func (a *Agent) Restart() {
+	a.Break()
+	a.Resume()
+}
+
+// LoseSupervisor ends what holds the processes, as kill -9 of it does: those that
+// run are lost, and there is another instance afterwards.
+func (a *Agent) LoseSupervisor() {
+	a.state.change(func(s *state) {
+		s.instance = uuid.NewString()
+		s.endAll(0, "what held it has ended")
+	})
+}
+
+// change changes the state, and wakes all who wait for that.
+func (s *state) change(how func(*state)) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	how(s)
+	s.changed.Notify()
+}
+
+// await waits until ok, which is called with the lock held.
+func (s *state) await(ctx context.Context, ok func() bool) error {
+	for {
+		changed := s.changed.Changed()
+		s.mu.Lock()
+		done := ok()
+		s.mu.Unlock()
+		if done {
+			return nil
+		}
+		select {
+		case <-changed:
+		case <-ctx.Done():
+			return ctx.Err()
+		}
+	}
+}
+
+// call makes a call of the agent: do's context ends with the agent, too. A scope is
+// what the client's token must have; who only looks needs none.
+func call[T any](ctx context.Context, a *Agent, scope string, do func(ctx context.Context) (T, error)) (answer T, err error) {
+	a.state.mu.Lock()
+	life := a.state.life
+	a.state.mu.Unlock()
+	if ctx.Err() == nil && life.Err() != nil {
+		return answer, fmt.Errorf("%w (the fake is stopped)", client.ErrNotRunning)
+	}
+	calling, cancel := context.WithCancel(ctx)
+	defer cancel()
+	defer context.AfterFunc(life, cancel)()
+	if err = a.allowed(scope); err == nil && ctx.Err() == nil {
+		answer, err = do(calling)
+	}
+	switch {
+	case ctx.Err() != nil:
+		err = fmt.Errorf("no answer from the agent at fake: %w", context.Cause(ctx))
+	case calling.Err() != nil:
+		err = errors.New("agent at fake: the connection was lost")
+	}
+	return answer, err
+}
+
+// do is call for what answers nothing.
+func (a *Agent) do(ctx context.Context, scope string, what func(ctx context.Context) error) error {
+	_, err := call(ctx, a, scope, func(ctx context.Context) (struct{}, error) { return struct{}{}, what(ctx) })
+	return err
+}
+
+// refuse is the agent's "no".
+func refuse(code int, format string, args ...any) error {
+	return &client.Error{Code: code, Message: fmt.Sprintf(format, args...)}
+}
+
+// The scopes of tokens.
+const scopeProcesses, scopeFiles, scopeMCP, scopeTokens, scopeStop = "processes", "files", "mcp", "tokens", "stop"
+
+// control is the control token, which never ends.
+func control() *agentapi.MintedToken {
+	return &agentapi.MintedToken{Token: agentapi.Token{ID: "control", Scopes: []string{scopeProcesses, scopeFiles, scopeMCP, scopeTokens, scopeStop}}}
+}
+
+// allowed checks the client's token.
+func (a *Agent) allowed(scope string) error {
+	switch {
+	case scope == "":
+		return nil
+	case a.token == nil || !a.token.ExpiresAt.IsZero() && !time.Now().Before(a.token.ExpiresAt):
+		return refuse(http.StatusUnauthorized, "this needs a token that hasn't ended, on the socket too: see Agent.WithToken")
+	case !slices.Contains(a.token.Scopes, scope), a.token.Plan != "" && scope != scopeFiles && scope != scopeProcesses:
+		return refuse(http.StatusForbidden, "this token lacks the scope %s, or is fenced in to a plan", scope)
+	}
+	return nil
+}
+
+// WithToken returns a client that has another token: one that CreateToken has made,
+// or "" for none.
+func (a *Agent) WithToken(secret string) *Agent {
+	a.state.mu.Lock()
+	defer a.state.mu.Unlock()
+	return &Agent{Client: a.Client, state: a.state, caller: a.caller, token: a.state.minted[secret]}
+}
+
+// CreateToken implements client.Client.
+func (a *Agent) CreateToken(ctx context.Context, want agentapi.NewToken) (*agentapi.MintedToken, error) {
+	return call(ctx, a, scopeTokens, func(context.Context) (*agentapi.MintedToken, error) {
+		now := time.Now().UTC()
+		t := &agentapi.MintedToken{Secret: "wm_" + rand.Text(), Token: agentapi.Token{
+			ID: rand.Text()[:10], Scopes: want.Scopes, Plan: want.Plan, CreatedAt: now, ExpiresAt: *cmp.Or(want.ExpiresAt, new(now.Add(8*time.Hour))), MintedBy: a.token.ID,
+		}}
+		if len(t.Scopes) == 0 {
+			t.Scopes = []string{scopeProcesses, scopeFiles, scopeMCP}
+		}
+		if t.Plan != "" && !strings.HasPrefix(path.Clean(t.Plan), Root+"/") || !t.ExpiresAt.After(now) || slices.Contains(t.Scopes, scopeTokens) {
+			return nil, refuse(http.StatusBadRequest, "a plan lies in the workspace, a token ends in the future, and the fake's mint no others")
+		}
+		a.state.change(func(s *state) { s.minted[t.Secret] = t })
+		return t, nil
+	})
+}

@@ -1,0 +1,62 @@
+package agentapi
+
+import (
+	"errors"
+	"fmt"
+	"strings"
+	"time"
+)
+
+const (
+	// MaxStartArgs bounds the command, the arguments and the variables of a start
+	// together, in bytes: half of what Linux gives them with the usual stack, so that the
+	// agent's own environment fits, too.
+	MaxStartArgs = 1 << 20
+	// maxArg bounds a command, an argument, and a variable with its name; one byte
+	// more doesn't fit into what Linux gives each (32 pages).
+	maxArg = 128<<10 - 1
+	// maxToken bounds a client's token, in bytes.
+	maxToken = 1024
+	// maxTimeout bounds what is asked for; a process may live longer without.
+	maxTimeout = 30 * 24 * time.Hour
+)
+
+// Check says why no process can be started with this, wherever it is. What belongs to
+// tracked starts isn't looked at.
+func (p *StartProcess) Check() error {
+	size := len(p.Command)
+	switch {
+	case p.Command == "" && len(p.Argv) == 0:
+		return errors.New("Command is required: name a command for sh -c, or an argv") //nolint:staticcheck // the first words are those of Coder's agent
+	case p.Command != "" && len(p.Argv) > 0:
+		return errors.New("command and argv exclude each other")
+	case len(p.Argv) > 0 && p.Argv[0] == "":
+		return errors.New("argv begins with the name of a program")
+	case len(p.ClientToken) > maxToken:
+		return fmt.Errorf("client_token is longer than %d bytes", maxToken)
+	case p.TimeoutMS < 0 || p.TimeoutMS > maxTimeout.Milliseconds():
+		return fmt.Errorf("timeout_ms is from 0, which is none, to %d, which is 30 days", maxTimeout.Milliseconds())
+	case p.PTY != nil && (p.PTY.Rows == 0) != (p.PTY.Cols == 0):
+		return errors.New("pty needs rows and cols; both 0 are 24 and 80")
+	}
+	texts := append([]string{p.Command, p.WorkDir}, p.Argv...)
+	for name, value := range p.Env {
+		if name == "" || strings.Contains(name, "=") {
+			return fmt.Errorf("env: %q is not the name of a variable", name)
+		}
+		texts = append(texts, name+"="+value)
+	}
+	for _, text := range texts {
+		size += len(text) + 1
+		switch {
+		case strings.ContainsRune(text, 0):
+			return errors.New("command, argv, workdir and env have no NUL byte")
+		case len(text) > maxArg:
+			return fmt.Errorf("a command, an argument or a variable is longer than %d bytes: put it into a file", maxArg)
+		}
+	}
+	if size > MaxStartArgs {
+		return fmt.Errorf("arguments and variables are larger than %d bytes together: put them into files", MaxStartArgs)
+	}
+	return nil
+}

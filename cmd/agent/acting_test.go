@@ -58,7 +58,7 @@ func TestActsHere(t *testing.T) {
 	}
 	newApp := func() (*app, *bytes.Buffer) {
 		var out bytes.Buffer
-		return &app{stdout: &out, stderr: &out, builtin: func() ([]byte, error) { return nil, os.ErrNotExist }}, &out
+		return &app{stdout: &out, stderr: &out, program: program{builtin: func() ([]byte, error) { return nil, os.ErrNotExist }}}, &out
 	}
 	a, _ := newApp()
 	walk(a.rootCommand(), "")
@@ -95,7 +95,7 @@ func TestStrangerAtSocket(t *testing.T) {
 	t.Chdir("../theirs")
 	for _, args := range [][]string{{"ps"}, {"stop"}, {"exec", "--", "true"}, {"token", "list"}} {
 		var out bytes.Buffer
-		a := &app{stdout: &out, stderr: &out, builtin: func() ([]byte, error) { return nil, os.ErrNotExist }}
+		a := &app{stdout: &out, stderr: &out, program: program{builtin: func() ([]byte, error) { return nil, os.ErrNotExist }}}
 		if code := a.run(t.Context(), args); code == 0 || asked.Load() > 0 || !strings.Contains(out.String(), "isn't shown the token") {
 			t.Errorf("agent %s: exit code %d, %d requests:\n%s", args, code, asked.Load(), out.String())
 		}

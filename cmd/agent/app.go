@@ -4,46 +4,20 @@ import (
 	"context"
 	"io"
 	"log/slog"
-	"time"
 
 	"github.com/spf13/cobra"
 
 	"waymark/abi"
 	"waymark/cmd/internal/cli"
-	"waymark/host/crashlog"
-	"waymark/host/plugin"
-	"waymark/internal/reexec"
+	"waymark/cmd/internal/stop"
 )
 
 // app is the program: what its commands share. The tests run it with another
 // built-in module.
 type app struct {
-	// builtin returns the built-in resolver module.
-	builtin func() ([]byte, error)
-	// digest returns its SHA-256, in hexadecimal, if it is part of the program; it may
-	// be nil.
-	digest func() (string, error)
-	// native returns its native code, compiled ahead of time; it may be nil.
-	native func() io.ReaderAt
-	// release gives back what reading these has taken; it may be nil.
-	release func()
-	// compiler compiles other modules, and starts programs under a profile; nil
-	// means that this process compiles, and that only a helper program starts them.
-	compiler *reexec.Program
-	// self starts this program in another role: as what holds processes, and as what
-	// starts them, where the small program for that isn't installed.
-	self *reexec.Program
-	// timeout replaces the limits of time that are right for people, and too
-	// short on a machine that stands still for some seconds, as in tests. 0
-	// leaves them as they are.
-	timeout time.Duration
+	program
 
 	stdout, stderr io.Writer
-
-	// record is of the modules that run; nil until recordRuns. wrapRecord, if
-	// set, returns what the engine records in instead.
-	record     *crashlog.Record
-	wrapRecord func(*crashlog.Record) plugin.Running
 
 	log cli.LogFlags
 }
@@ -78,6 +52,8 @@ the nearest one above it; those that change nothing, else the only one that runs
   agent for src/main.go         say which instructions and rules apply to a file`,
 	}
 	a.log.Add(root, "log more")
+	a.program.progress, a.version = a.progress, cli.CurrentVersion().Version
+	a.attach = func(ctx context.Context, words *[5]uint64, beat func()) { stop.Attach(ctx, (*stop.Words)(words), beat) }
 	root.AddCommand(a.runCommand(), a.enrollCommand(), a.resolveCommand(), a.statusCommand(), a.snapshotCommand(), a.resyncCommand(),
 		a.whyCommand(), a.forCommand(), a.contextCommand(), a.sourcesCommand(), a.listCommand(), a.rootDirCommand(), a.readyCommand(),
 		a.execCommand(), a.psCommand(), a.logsCommand(), a.killCommand(), a.gitCommand(), a.mcpCommand(), a.connectCommand(), a.pluginsCommand(), a.configCommand(), a.doctorCommand(), a.tokenCommand(), a.auditCommand(), a.stopCommand(), cli.VersionCommand("agent", a.stdout, abi.Version))

@@ -11,7 +11,6 @@ import (
 
 	"waymark/agent/server"
 	"waymark/agentapi/status"
-	"waymark/cmd/internal/cli"
 	"waymark/host"
 	"waymark/host/applicability"
 	"waymark/host/codingagents"
@@ -32,7 +31,7 @@ func (d *daemon) Status() status.Status {
 	h := d.host.Status()
 	current := d.host.Current()
 	s := status.Status{
-		PID: os.Getpid(), AgentVersion: cli.CurrentVersion().Version,
+		PID: os.Getpid(), AgentVersion: d.opts.version,
 		StartedAt: d.started, UptimeSeconds: time.Since(d.started).Seconds(),
 		Roots: h.Roots, Version: current.Version, Resources: len(current.Resources), Discovery: current.Discovery, SnapshotError: current.SnapshotError,
 		Push: h.Push, Plugins: h.Plugins, Held: h.Held, ConfigError: d.configErrorNow(),

@@ -231,7 +231,7 @@ func (a *app) moduleWarnings(ctx context.Context, c *config.Config, paths *confi
 // modules loads what the configuration names, as 'agent run' would.
 func (a *app) modules(ctx context.Context, c *config.Config, paths *config.Paths) (_ []snapshot.Plugin, err error) {
 	defer a.recordRuns(ctx, paths, slog.New(slog.DiscardHandler))()
-	opts := a.hostOptions(&settings{}, c, paths, variables{}, slog.New(slog.DiscardHandler))
+	opts := a.hostOptions(&settings{}, c, paths, slog.New(slog.DiscardHandler))
 	h, err := host.New(opts)
 	if err != nil {
 		return nil, err

@@ -102,7 +102,7 @@ func (a *app) context(ctx context.Context, s *settings, c *codingagents.Client, 
 		return err
 	}
 	defer a.recordRuns(ctx, paths, log)()
-	view, err := host.ClientContext(ctx, a.hostOptions(s, loaded, paths, variables{}, log), c, root)
+	view, err := host.ClientContext(ctx, a.hostOptions(s, loaded, paths, log), c, root)
 	if err != nil {
 		return err
 	}

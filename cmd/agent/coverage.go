@@ -65,7 +65,7 @@ func withCoverage(s *snapshot.Snapshot, report *coverage.Report) (json.RawMessag
 
 // whyAll lists the files that aren't used: as the running agent knows them, or as 'agent
 // run' would.
-func (a *app) whyAll(ctx context.Context, conn *connection, s *runSettings, own bool, paths *config.Paths, asJSON bool) error {
+func (a *app) whyAll(ctx context.Context, conn *connection, s *options, own bool, paths *config.Paths, asJSON bool) error {
 	report, err := a.coverage(ctx, conn, s, own, paths)
 	switch {
 	case err != nil:
@@ -76,7 +76,7 @@ func (a *app) whyAll(ctx context.Context, conn *connection, s *runSettings, own 
 	return printCovered(a.stdout, report, here())
 }
 
-func (a *app) coverage(ctx context.Context, conn *connection, s *runSettings, own bool, paths *config.Paths) (report *coverage.Report, err error) {
+func (a *app) coverage(ctx context.Context, conn *connection, s *options, own bool, paths *config.Paths) (report *coverage.Report, err error) {
 	if !own {
 		c, err := conn.reader()
 		if err == nil {

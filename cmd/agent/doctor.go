@@ -45,7 +45,7 @@ and what to do where something isn't right. It changes nothing.
 		},
 	}
 	conn.addFlags(cmd)
-	s.addFlags(cmd)
+	addSettings(cmd, &s)
 	cmd.Flags().BoolVar(&asJSON, "json", false, "print JSON")
 	return cmd
 }

@@ -3,8 +3,6 @@ package main
 import (
 	"cmp"
 	"context"
-	"fmt"
-	"io"
 	"log/slog"
 	"os"
 	"path/filepath"
@@ -12,11 +10,9 @@ import (
 
 	"storj.io/drpc"
 
-	"waymark/cmd/internal/term"
 	"waymark/host/config"
 	"waymark/host/places"
 	"waymark/host/push"
-	"waymark/hub/client"
 	"waymark/hub/shared"
 	"waymark/hub/store"
 	"waymark/internal/text"
@@ -93,37 +89,5 @@ func (h *embeddedHub) peer(log *slog.Logger) *push.Options {
 	}
 }
 
-// printStored says where to look at what was stored. It names the file that holds
-// the token, not the token; the link works once, and not for long.
-func (h *embeddedHub) printStored(ctx context.Context, w io.Writer, version uint64) error {
-	url, reader := h.URL(), shared.ReaderFile(h.state.Path())
-	_, err := fmt.Fprintf(w, `stored: the hub at %s has version %d
-look at it with
-  curl -H "Authorization: Bearer $(cat %s)" %s/api/v0/agents/%s/context
-`, url, version, reader, url, h.agentID)
-	if err != nil {
-		return err
-	}
-	if term.IsTerminal(w) {
-		if link, err := loginLink(ctx, url, reader); err == nil {
-			_, err = fmt.Fprintf(w, "or in a browser, with a link that works once, within ten minutes ('hub login' prints another)\n  %s\n", term.Visible(link))
-			return err
-		}
-	}
-	// It may be kept, as a journal is, and the link is a secret.
-	_, err = fmt.Fprintf(w, "or in a browser: 'hub login' prints a link to its page\n")
-	return err
-}
-
-// loginLink asks the hub for a link to its page.
-func loginLink(ctx context.Context, url, reader string) (string, error) {
-	token, err := namedToken(reader)
-	if err != nil {
-		return "", err
-	}
-	login, err := client.New(url, client.Options{Token: token}).Login(ctx)
-	if err != nil {
-		return "", err
-	}
-	return login.URL, nil
-}
+// readerFile holds the token with which the user reads there.
+func (h *embeddedHub) readerFile() string { return shared.ReaderFile(h.state.Path()) }

@@ -26,7 +26,7 @@ import (
 
 func (a *app) forCommand() *cobra.Command {
 	var conn connection
-	var s runSettings
+	var s options
 	var client string
 	var asJSON bool
 	cmd := &cobra.Command{
@@ -89,7 +89,7 @@ The exit code is 3 when the file lies outside of the workspace.`,
 		},
 	}
 	conn.addFlags(cmd)
-	s.addFlags(cmd)
+	addSettings(cmd, &s.settings)
 	addClient(cmd, &client, "only what the client of this `name` reads")
 	cmd.Flags().StringVar(&s.root, "root", "", "`directory` of the workspace")
 	cmd.Flags().StringArrayVar(&s.sources, "source", nil, "another `path` to look into, a directory or a file; may be repeated")
@@ -115,7 +115,7 @@ func onePath(arg string, paths *config.Paths) (path string, err error) {
 }
 
 // forFile asks the running agent, or finds out by itself. of is nil for no client.
-func (a *app) forFile(ctx context.Context, conn *connection, s *runSettings, own bool, paths *config.Paths, of *codingagents.Client, path string) (answer *applicability.Answer, err error) {
+func (a *app) forFile(ctx context.Context, conn *connection, s *options, own bool, paths *config.Paths, of *codingagents.Client, path string) (answer *applicability.Answer, err error) {
 	if !own {
 		c, err := conn.reader()
 		switch {

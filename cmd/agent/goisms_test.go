@@ -16,7 +16,7 @@ func TestPlainErrors(t *testing.T) {
 		Root: new(app).rootCommand(),
 		Run: func(ctx context.Context, args []string) string {
 			var out bytes.Buffer
-			a := app{builtin: func() ([]byte, error) { return nil, errors.New("there is none in this test") }, stdout: &out, stderr: &out}
+			a := app{program: program{builtin: func() ([]byte, error) { return nil, errors.New("there is none in this test") }}, stdout: &out, stderr: &out}
 			a.run(ctx, args)
 			return out.String()
 		},

@@ -49,7 +49,7 @@ func newHolding(d *daemon, limits supervisor.Limits) *holding {
 		d.log.Warn("the agent holds processes itself", slog.Any("error", err))
 	}
 	h.helper = helper
-	if h.options.Program, err = supervisor.Program(d.app.self); err != nil {
+	if h.options.Program, err = supervisor.Program(d.opts.self); err != nil {
 		d.log.Warn("no process can be started", slog.Any("error", err))
 	}
 	return h

@@ -10,36 +10,22 @@ import (
 	"path/filepath"
 	"strings"
 
-	"github.com/spf13/pflag"
-
 	"waymark/agent/server"
-	"waymark/cmd/internal/cli"
 	"waymark/host/config"
 	"waymark/host/places"
 	"waymark/internal/credential"
 )
 
-// listenSettings are the flags of run about the local API.
-type listenSettings struct {
-	address   string
-	tokenFile string
-}
-
-func (s *listenSettings) addFlags(f *pflag.FlagSet) {
-	f.StringVar(&s.address, "listen", "", "`address` to serve the local API at: unix:PATH or tcp:HOST:PORT")
-	f.StringVar(&s.tokenFile, "listen-token-file", "", "`file` with the token that --listen tcp:… asks for; it is made if it isn't there")
-}
-
 // open takes the address, and says how what is served there is guarded.
-func (s *listenSettings) open(ctx context.Context, paths *config.Paths, w *config.Workspace) (net.Listener, server.Options, error) {
-	network, address, err := parseListen(cmp.Or(s.address, "unix:"+w.Socket))
+func (s *options) open(ctx context.Context, paths *config.Paths, w *config.Workspace) (net.Listener, server.Options, error) {
+	network, address, err := parseListen(cmp.Or(s.listen, "unix:"+w.Socket))
 	switch {
 	case err != nil:
 		return nil, server.Options{}, err
 	case network == "tcp":
 		return s.openTCP(ctx, address, paths)
-	case s.tokenFile != "":
-		return nil, server.Options{}, cli.Usage("--listen-token-file is for --listen tcp:HOST:PORT: a socket needs no token")
+	case s.listenTokenFile != "":
+		return nil, server.Options{}, usage("--listen-token-file is for --listen tcp:HOST:PORT: a socket needs no token")
 	}
 	l, err := server.Listen(address)
 	return l, server.Options{}, err
@@ -50,16 +36,16 @@ func parseListen(text string) (network, address string, err error) {
 	network, address, _ = strings.Cut(text, ":")
 	address = strings.TrimPrefix(address, "//")
 	if address == "" || network != "unix" && network != "tcp" {
-		err = cli.Usage("--listen %q: use unix:PATH or tcp:HOST:PORT", text)
+		err = usage("--listen %q: use unix:PATH or tcp:HOST:PORT", text)
 	}
 	return network, address, err
 }
 
-func (s *listenSettings) openTCP(ctx context.Context, address string, paths *config.Paths) (net.Listener, server.Options, error) {
-	if s.tokenFile == "" {
-		return nil, server.Options{}, cli.Usage("--listen %s needs --listen-token-file: any user of this machine can connect there", s.address)
+func (s *options) openTCP(ctx context.Context, address string, paths *config.Paths) (net.Listener, server.Options, error) {
+	if s.listenTokenFile == "" {
+		return nil, server.Options{}, usage("--listen %s needs --listen-token-file: any user of this machine can connect there", s.listen)
 	}
-	file, err := paths.Token(s.tokenFile)
+	file, err := paths.Token(s.listenTokenFile)
 	if err != nil {
 		return nil, server.Options{}, err
 	}
@@ -69,7 +55,7 @@ func (s *listenSettings) openTCP(ctx context.Context, address string, paths *con
 	}
 	l, err := server.ListenTCP(ctx, address)
 	if errors.Is(err, server.ErrAddress) {
-		return nil, server.Options{}, cli.Usage("--listen: %w", err)
+		return nil, server.Options{}, usage("--listen: %w", err)
 	}
 	return l, server.Options{Token: token}, err
 }

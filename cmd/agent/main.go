@@ -24,7 +24,7 @@ func roles() []reexec.Role {
 func main() {
 	self := reexec.Main(roles()...) // first: this may be a process that only compiles, say
 	stop.Main(func(ctx context.Context) int {
-		a := app{builtin: builtin.Module, digest: builtin.Digest, native: builtin.Native, release: builtin.Release, compiler: self, self: self, stdout: os.Stdout, stderr: os.Stderr}
+		a := app{program: program{builtin: builtin.Module, digest: builtin.Digest, native: builtin.Native, release: builtin.Release, compiler: self, self: self}, stdout: os.Stdout, stderr: os.Stderr}
 		return a.run(ctx, os.Args[1:])
 	})
 }

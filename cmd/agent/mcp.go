@@ -178,13 +178,6 @@ func mcpNote(s *agentapi.MCPServer) string {
 	return strings.Join(notes, "; ")
 }
 
-// unconfined reports whether a server runs, or would with the next call, without a
-// profile.
-func unconfined(s *agentapi.MCPServer) bool {
-	runs := s.Outcome == snapshot.OutcomeConnected || s.Outcome == snapshot.OutcomeCached || s.Outcome == snapshot.OutcomePending
-	return runs && s.Confined == "none"
-}
-
 func (a *app) listMCPTools(ctx context.Context, c client.Client, opts client.MCPToolOptions, asJSON bool) error {
 	if (opts.Refresh || opts.Wait > 0) && !asJSON {
 		a.side("asking the servers")

@@ -12,7 +12,6 @@ import (
 	"slices"
 	"sync"
 
-	"waymark/cmd/internal/cli"
 	"waymark/internal/atomicfile"
 	shapes "waymark/plugins/mcpconfig/servers"
 	"waymark/workspace/mcp/entry"
@@ -25,7 +24,7 @@ import (
 type configMemory struct {
 	path      string
 	workspace *workspace
-	stamp     string // of the configuration that the agent has started with
+	stamp     string // of the configuration and version that the agent has started with
 
 	mu   sync.Mutex // guards the fields below
 	kept []byte     // what the file holds; nil for nothing, or nobody knows what
@@ -55,7 +54,7 @@ func newConfigMemory(dir string, w *workspace, stamp string) *configMemory {
 
 // key is a hash of what decides which files count. What a place leads to belongs to it.
 func (m *configMemory) key(places []mcpPlace) string {
-	said := []string{"waymark mcp files 2", cli.CurrentVersion().Version, m.stamp, m.workspace.resolvedRoot()}
+	said := []string{"waymark mcp files 2", m.stamp, m.workspace.resolvedRoot()}
 	for _, spec := range m.workspace.specs() {
 		said = append(said, "root", spec.Path)
 	}

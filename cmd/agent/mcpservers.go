@@ -158,7 +158,7 @@ func (s *services) openServers(c *config.MCP) (*servers, error) {
 	if err != nil {
 		return nil, err
 	}
-	made := &servers{Service: service, log: s.d.log, trust: store, workspace: w, memory: newConfigMemory(dir, w, s.d.stamp)}
+	made := &servers{Service: service, log: s.d.log, trust: store, workspace: w, memory: newConfigMemory(dir, w, s.d.opts.version+"\n"+s.d.stamp)}
 	made.clients.Store(slices.Contains(c.From, config.FromClient))
 	return made, nil
 }
@@ -230,7 +230,7 @@ func expanded(paths *config.Paths, list []string) (full []string) {
 func (s *servers) followConfigs(ctx context.Context, d *daemon) error {
 	var last []entry.File
 	handed := false
-	if d.settings.waitFor == "" {
+	if d.opts.waitFor == "" {
 		if last = s.memory.recall(); len(last) > 0 && s.Preset(last) {
 			s.any.Store(true)
 			handed = true
@@ -391,4 +391,11 @@ func (s *servers) status() *status.MCP {
 		}
 	}
 	return answer
+}
+
+// unconfined reports whether a server runs, or would with the next call, without a
+// profile.
+func unconfined(s *agentapi.MCPServer) bool {
+	runs := s.Outcome == snapshot.OutcomeConnected || s.Outcome == snapshot.OutcomeCached || s.Outcome == snapshot.OutcomePending
+	return runs && s.Confined == "none"
 }

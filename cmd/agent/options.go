@@ -4,32 +4,65 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"log/slog"
 	"os"
 	"path/filepath"
 	"slices"
 	"strings"
+	"time"
 
-	"github.com/spf13/cobra"
-
-	"waymark/cmd/internal/stop"
 	"waymark/host"
 	"waymark/host/codingagents"
 	"waymark/host/config"
 	"waymark/host/crashlog"
 	"waymark/host/places"
+	"waymark/host/plugin"
+	"waymark/internal/reexec"
 )
 
-// settings are the flags that run and resolve share.
-type settings struct {
-	plugins    []string
-	configFile string
-	exposed    []*exposedConfig // in whose place copies are read
+// program is what the program at hand brings along.
+type program struct {
+	// builtin returns the built-in resolver module.
+	builtin func() ([]byte, error)
+	// digest returns its SHA-256, in hexadecimal, if it is part of the program; it may
+	// be nil.
+	digest func() (string, error)
+	// native returns its native code, compiled ahead of time; it may be nil.
+	native func() io.ReaderAt
+	// release gives back what reading these has taken; it may be nil.
+	release func()
+	// compiler compiles other modules, and starts programs under a profile; nil
+	// means that this process compiles, and that only a helper program starts them.
+	compiler *reexec.Program
+	// self starts this program in another role: as what holds processes, and as what
+	// starts them, where the small program for that isn't installed.
+	self *reexec.Program
+	// version is the program's, for hubs, metrics and clients.
+	version string
+	// timeout replaces the limits of time that are right for people, and too
+	// short on a machine that stands still for some seconds, as in tests. 0
+	// leaves them as they are.
+	timeout time.Duration
+	// progress shows a line about what takes long; it may be nil.
+	progress func(line string)
+	// attach has what ends the program by force write its reason into the words of the
+	// record, and beat be called meanwhile, until ctx ends; it may be nil.
+	attach func(ctx context.Context, words *[5]uint64, beat func())
+	// wrapRecord, if set, returns what the engine records in instead.
+	wrapRecord func(*crashlog.Record) plugin.Running
+
+	record *crashlog.Record // of the modules that run; nil until recordRuns
 }
 
-func (s *settings) addFlags(cmd *cobra.Command) {
-	cmd.Flags().StringArrayVar(&s.plugins, "plugins", nil, "`directory` of resolver modules (*.wasm), besides the configured ones; may be repeated")
-	cmd.Flags().StringVar(&s.configFile, "config", "", "configuration `file`, in place of the user's own ones")
+// settings are what decides which modules there are and how they are configured.
+type settings struct {
+	// plugins are directories of modules beside the configured ones.
+	plugins []string
+	// configFile is read in place of the user's own files; "" for those.
+	configFile string
+
+	exposed []*exposedConfig // in whose place copies are read
 }
 
 // load reads the configuration, to which --plugins adds no directory beside the machine's.
@@ -62,19 +95,21 @@ func absolute(path string) string {
 
 // recordRuns records which modules run, so that a later agent knows by which one
 // this one was ended, until stopRecording is called. A failure is a warning.
-func (a *app) recordRuns(ctx context.Context, paths *config.Paths, log *slog.Logger) (stopRecording func()) {
+func (p *program) recordRuns(ctx context.Context, paths *config.Paths, log *slog.Logger) (stopRecording func()) {
 	dir := paths.State.In("running").Path()
 	err := config.MakePrivate(dir)
 	if err == nil {
-		a.record, err = crashlog.Open(dir)
+		p.record, err = crashlog.Open(dir)
 	}
 	if err != nil {
 		log.Warn("a module that ends the agent will be run again", slog.Any("error", err))
 		return func() {}
 	}
-	stop.Attach(ctx, (*stop.Words)(a.record.Words()), a.record.Beat)
+	if p.attach != nil {
+		p.attach(ctx, p.record.Words(), p.record.Beat)
+	}
 	return func() {
-		if err := a.record.Close(); err != nil {
+		if err := p.record.Close(); err != nil {
 			log.Warn("it can't be noted that the agent has ended well", slog.Any("error", err))
 		}
 	}
@@ -82,25 +117,24 @@ func (a *app) recordRuns(ctx context.Context, paths *config.Paths, log *slog.Log
 
 // hostOptions turns a configuration into what the engine takes, all but roots
 // and push.
-func (a *app) hostOptions(s *settings, c *config.Config, paths *config.Paths, env variables, log *slog.Logger) host.Options {
+func (p *program) hostOptions(s *settings, c *config.Config, paths *config.Paths, log *slog.Logger) host.Options {
 	opts := host.Options{
-		Builtin: a.builtin, BuiltinDigest: a.digest, BuiltinNative: a.native, Compiler: a.compiler,
+		Builtin: p.builtin, BuiltinDigest: p.digest, BuiltinNative: p.native, Compiler: p.compiler,
 		CacheDir: paths.Cache.In("code").Path(), KeyDir: paths.State.In("key").Path(),
 		MemoDir:   paths.Cache.In("memo").Path(),
 		Approvals: paths.State.In("approvals.json").Path(),
-		Progress:  a.progress, Logger: log, Home: paths.Home, ClientVariables: map[string]string{},
+		Progress:  p.progress, Logger: log, Home: paths.Home, ClientVariables: map[string]string{},
 	}
 	for _, name := range codingagents.Variables() {
 		if value := os.Getenv(name); value != "" {
 			opts.ClientVariables[name] = value
 		}
 	}
-	if opts.Running = a.record; a.wrapRecord != nil {
-		opts.Running = a.wrapRecord(a.record)
+	if opts.Running = p.record; p.wrapRecord != nil {
+		opts.Running = p.wrapRecord(p.record)
 	}
 	opts.Configure(c)
-	opts.Limits.Time, opts.ReloadWithin = max(opts.Limits.Time, a.timeout), a.timeout
-	env.configure(&opts)
+	opts.Limits.Time, opts.ReloadWithin = max(opts.Limits.Time, p.timeout), p.timeout
 	for _, dir := range append(expandDirs(paths, c.Plugins.Dirs), s.plugins...) {
 		own, err := paths.Own.Add(places.Plugins, dir)
 		if err == nil || errors.Is(err, places.ErrExposed) {

@@ -6,7 +6,6 @@ import (
 	"log/slog"
 	"os"
 
-	"waymark/cmd/internal/cli"
 	"waymark/host/config"
 	"waymark/host/push"
 	"waymark/internal/credential"
@@ -29,7 +28,7 @@ func (p *peer) same(other *peer) bool {
 
 // remotePeer is the control plane that flags or the configuration name; nil
 // when they name none.
-func remotePeer(s *runSettings, c *config.Config, paths *config.Paths, log *slog.Logger) (*peer, error) {
+func remotePeer(s *options, c *config.Config, paths *config.Paths, log *slog.Logger) (*peer, error) {
 	p, err := choosePeer(s, c, paths)
 	if p == nil || err != nil {
 		return nil, err
@@ -40,7 +39,7 @@ func remotePeer(s *runSettings, c *config.Config, paths *config.Paths, log *slog
 	}
 	p.options, err = push.Remote(p.url, push.RemoteOptions{Token: p.token, Insecure: s.insecure})
 	if errors.Is(err, push.ErrClearText) {
-		return nil, cli.Usage("%w: --insecure insists", err)
+		return nil, usage("%w: --insecure insists", err)
 	}
 	if err != nil {
 		return nil, err
@@ -57,7 +56,7 @@ func remotePeer(s *runSettings, c *config.Config, paths *config.Paths, log *slog
 }
 
 // choosePeer finds out which URL and token are meant.
-func choosePeer(s *runSettings, c *config.Config, paths *config.Paths) (*peer, error) {
+func choosePeer(s *options, c *config.Config, paths *config.Paths) (*peer, error) {
 	if s.coder {
 		return coderPeer(s, paths)
 	}
@@ -70,11 +69,11 @@ func choosePeer(s *runSettings, c *config.Config, paths *config.Paths) (*peer, e
 	}
 	switch {
 	case url == "" && s.tokenFile != "":
-		return nil, cli.Usage("--token-file without --url: the hub that is started here has its own token")
+		return nil, usage("--token-file without --url: the hub that is started here has its own token")
 	case url == "":
 		return nil, nil
 	case tokenFile == "":
-		return nil, cli.Usage("--url needs --token-file: make a token with 'hub token create --role agent' and put it into a file")
+		return nil, usage("--url needs --token-file: make a token with 'hub token create --role agent' and put it into a file")
 	}
 	if _, err := push.ParseURL(url); err != nil {
 		return nil, s.wrong("push.url", err)
@@ -84,7 +83,7 @@ func choosePeer(s *runSettings, c *config.Config, paths *config.Paths) (*peer, e
 		return nil, err
 	}
 	if kind := credential.Of(token); kind != credential.AgentToken && kind.Prefix != "" {
-		return nil, cli.Usage("token file %s holds %s, which pushes nothing: make an agent's with 'hub token create --role agent', or enroll with 'agent enroll'", tokenFile, kind.Name)
+		return nil, usage("token file %s holds %s, which pushes nothing: make an agent's with 'hub token create --role agent', or enroll with 'agent enroll'", tokenFile, kind.Name)
 	}
 	return &peer{url: url, token: token}, nil
 }
@@ -92,7 +91,7 @@ func choosePeer(s *runSettings, c *config.Config, paths *config.Paths) (*peer, e
 // coderPeer is the Coder server of the workspace that this agent runs in. It
 // is used only when that is asked for: the workspace's own agent owns the same
 // rows there.
-func coderPeer(s *runSettings, paths *config.Paths) (*peer, error) {
+func coderPeer(s *options, paths *config.Paths) (*peer, error) {
 	p := &peer{url: os.Getenv("CODER_AGENT_URL"), token: os.Getenv("CODER_AGENT_TOKEN")}
 	// Coder's agent takes either, and so the file is kept from chats in any case.
 	if path := os.Getenv("CODER_AGENT_TOKEN_FILE"); path != "" {
@@ -106,22 +105,22 @@ func coderPeer(s *runSettings, paths *config.Paths) (*peer, error) {
 	}
 	switch {
 	case s.url != "":
-		return nil, cli.Usage("--coder and --url exclude each other")
+		return nil, usage("--coder and --url exclude each other")
 	case p.url == "":
-		return nil, cli.Usage("--coder needs CODER_AGENT_URL, which a Coder workspace sets")
+		return nil, usage("--coder needs CODER_AGENT_URL, which a Coder workspace sets")
 	case p.token == "":
-		return nil, cli.Usage("--coder needs CODER_AGENT_TOKEN or CODER_AGENT_TOKEN_FILE, of which a Coder workspace sets one")
+		return nil, usage("--coder needs CODER_AGENT_TOKEN or CODER_AGENT_TOKEN_FILE, of which a Coder workspace sets one")
 	}
 	if _, err := push.ParseURL(p.url); err != nil {
-		return nil, cli.Usage("CODER_AGENT_URL: %w", err)
+		return nil, usage("CODER_AGENT_URL: %w", err)
 	}
 	return p, nil
 }
 
 // wrong says where a URL that can't be used came from.
-func (s *runSettings) wrong(key string, err error) error {
+func (s *options) wrong(key string, err error) error {
 	if s.url != "" {
-		return cli.Usage("--url: %w", err)
+		return usage("--url: %w", err)
 	}
 	return fmt.Errorf("%s: %w", key, err)
 }

@@ -34,10 +34,10 @@ func (d *daemon) follow(ctx context.Context) error {
 	signal.Notify(hup, syscall.SIGHUP)
 	defer signal.Stop(hup)
 	w := watch.New(watch.Options{Logger: d.log})
-	w.Set(ownConfig, fileDirs(d.settings.files(d.workspace.paths)))
-	if d.settings.waitFor != "" {
-		w.Set(ownWaitFor, fileDirs([]string{d.settings.waitFor}))
-		d.log.Info("the first snapshot is held back until a file is there, or 'agent ready'", slog.String("file", d.settings.waitFor))
+	w.Set(ownConfig, fileDirs(d.opts.files(d.workspace.paths)))
+	if d.opts.waitFor != "" {
+		w.Set(ownWaitFor, fileDirs([]string{d.opts.waitFor}))
+		d.log.Info("the first snapshot is held back until a file is there, or 'agent ready'", slog.String("file", d.opts.waitFor))
 	}
 	batches := make(chan watch.Batch)
 	ctx, cancel := context.WithCancel(ctx)
@@ -108,10 +108,10 @@ func fileDirs(files []string) []watch.Dir {
 
 // waited lets the first snapshot be made when what it waits for is there.
 func (d *daemon) waited() {
-	if d.settings.waitFor == "" {
+	if d.opts.waitFor == "" {
 		return
 	}
-	if _, err := os.Stat(d.settings.waitFor); err == nil {
+	if _, err := os.Stat(d.opts.waitFor); err == nil {
 		d.host.Ready()
 	} else if !errors.Is(err, fs.ErrNotExist) {
 		d.log.Warn("the file that is waited for can't be looked at", slog.Any("error", err))
@@ -121,7 +121,7 @@ func (d *daemon) waited() {
 // reload takes over the configuration as it is now, if it has changed or if
 // that is asked for. One that is broken leaves the old one in force.
 func (d *daemon) reload(ctx context.Context, asked bool) {
-	stamp := d.settings.stamp(d.workspace.paths)
+	stamp := d.opts.stamp(d.workspace.paths)
 	if stamp == d.stamp && !asked {
 		return
 	}
@@ -131,7 +131,7 @@ func (d *daemon) reload(ctx context.Context, asked bool) {
 		return
 	}
 	if err == nil {
-		if err = d.settings.unapproved(); err != nil { // the copies were read all the same
+		if err = d.opts.unapproved(); err != nil { // the copies were read all the same
 			d.log.Warn(err.Error())
 			d.setConfigError(err)
 			return
@@ -152,13 +152,13 @@ func (d *daemon) reload(ctx context.Context, asked bool) {
 
 // takeOver loads the configuration and puts it in force.
 func (d *daemon) takeOver(ctx context.Context) error {
-	c, err := d.settings.load(d.workspace.paths)
+	c, err := d.opts.load(d.workspace.paths)
 	if err != nil {
 		return err
 	}
 	warnIgnored(d.log, c)
-	opts := d.app.hostOptions(&d.settings.settings, c, d.workspace.paths, d.workspace.env, d.log)
-	peer, err := remotePeer(d.settings, c, d.workspace.paths, d.log)
+	opts := d.hostOptions(c)
+	peer, err := remotePeer(&d.opts, c, d.workspace.paths, d.log)
 	if err != nil {
 		return err
 	}
@@ -198,7 +198,7 @@ const freshWithin = 2 * time.Second
 func (d *daemon) freshSoon(ctx context.Context) error {
 	done := make(chan error, 1)
 	d.refreshing.Go(func() { done <- d.fresh(ctx) })
-	soon := time.NewTimer(cmp.Or(d.app.timeout, freshWithin))
+	soon := time.NewTimer(cmp.Or(d.opts.timeout, freshWithin))
 	defer soon.Stop()
 	select {
 	case err := <-done:
@@ -223,7 +223,7 @@ func (d *daemon) setPeer(_ context.Context, next *peer) error {
 
 // stamp is a text that differs when the configuration files, or their being
 // there, have changed.
-func (s *runSettings) stamp(paths *config.Paths) string {
+func (s *options) stamp(paths *config.Paths) string {
 	var text string
 	for _, file := range s.files(paths) {
 		data, err := os.ReadFile(file)

@@ -38,7 +38,7 @@ printed all the same.`,
 			return a.resolve(cmd.Context(), &s, args, asJSON, explain)
 		},
 	}
-	s.addFlags(cmd)
+	addSettings(cmd, &s)
 	cmd.Flags().BoolVar(&asJSON, "json", false, "print the snapshot as JSON")
 	cmd.Flags().BoolVar(&explain, "explain", false, "say for each resolver and root what was done, on standard error")
 	return cmd
@@ -58,7 +58,7 @@ func (a *app) resolve(ctx context.Context, s *settings, dirs []string, asJSON, e
 		return err
 	}
 	defer a.recordRuns(ctx, paths, log)()
-	opts := a.hostOptions(s, c, paths, variables{}, log)
+	opts := a.hostOptions(s, c, paths, log)
 	if len(dirs) == 0 {
 		dirs = []string{"."}
 	}

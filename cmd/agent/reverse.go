@@ -12,7 +12,6 @@ import (
 	"time"
 
 	"waymark/abi"
-	"waymark/cmd/internal/cli"
 	"waymark/host/config"
 	"waymark/host/push"
 	"waymark/snapshot"
@@ -69,7 +68,7 @@ func (d *daemon) prepare(opts *push.Options) *push.Options {
 // describe says to people who look at a hub which agent this is.
 func (d *daemon) describe() push.Description {
 	hostname, _ := os.Hostname() // it may have none
-	return push.Description{Hostname: hostname, Root: d.workspace.currentRoot(), Version: cli.CurrentVersion().Version}
+	return push.Description{Hostname: hostname, Root: d.workspace.currentRoot(), Version: d.opts.version}
 }
 
 // setApprovals hands over the signed approvals that a hub has for this agent. The audit

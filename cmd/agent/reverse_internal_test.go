@@ -26,7 +26,7 @@ import (
 func TestApprovalsOfAHub(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
-	d := &daemon{log: slog.New(slog.DiscardHandler), services: &services{audit: access.OpenLog(dir, 0, slog.New(slog.DiscardHandler)), remote: remotetools.New(remotetools.Options{})}}
+	d := &daemon{opts: options{program: &program{}}, log: slog.New(slog.DiscardHandler), services: &services{audit: access.OpenLog(dir, 0, slog.New(slog.DiscardHandler)), remote: remotetools.New(remotetools.Options{})}}
 	if opts := d.prepare(&push.Options{}); opts.Reverse.SetApprovals != nil || opts.Observe == nil {
 		t.Error("approvals are taken that nobody wants")
 	}

@@ -1,7 +1,6 @@
 package main
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -13,118 +12,47 @@ import (
 	"sync/atomic"
 	"time"
 
-	"github.com/spf13/cobra"
 	"golang.org/x/sync/errgroup"
 
 	"waymark/agent/server"
-	"waymark/cmd/internal/cli"
 	"waymark/host"
 	"waymark/host/config"
 	"waymark/host/metrics"
 	"waymark/internal/httpapi"
 )
 
-// runSettings are the flags of run.
-type runSettings struct {
+// options are how an agent runs.
+type options struct {
 	settings
-	root      string
-	sources   []string
-	url       string
-	tokenFile string
-	coder     bool
-	insecure  bool
-	listen    listenSettings
-	waitFor   string
-}
+	*program
 
-func (a *app) runCommand() *cobra.Command {
-	var s runSettings
-	cmd := &cobra.Command{
-		Use:   "run [DIR]",
-		Short: "Watch over a workspace and keep a hub informed",
-		Long: `Run finds what coding agents need to know in the root directory (DIR, by default
-the current one), in ~/.waymark, ~/.coder and the given sources, and pushes it
-to a hub whenever it changes, until it is interrupted.
-
-What agents read in your home directory, such as ~/.claude/CLAUDE.md, is found as well.
-It stays on this machine, unless the configuration has [conventions] user = "pushed".
-Repositories in directories of the root are looked into, too; what they have is for
-their own files ([conventions] children).
-
-Several can run, one for each root; 'agent list' shows them. Without --url, and
-without a URL in the configuration, they share a hub of your own on this
-machine: one of them serves it, on 127.0.0.1:7878 or a free port, with a
-database in the state directory, and when that one ends another takes it over.
-
-A Coder server is pushed to only with --coder, since the workspace's own agent
-owns the same rows there.
-
-The configuration is read again when one of its files changes, and on SIGHUP.
-
-What a workspace holds decides nothing about other places: where a link in the root
-leads out of it, or to what is secret, a source that goes through that link is not
-looked at. Name what the link leads to instead.
-
-Environment, for use in Coder workspaces; lists are separated by commas, and
-relative paths are relative to the root:
-  CODER_AGENT_EXP_INSTRUCTIONS_DIRS   directories with instruction files
-  CODER_AGENT_EXP_INSTRUCTIONS_FILE   another name of an instruction file
-  CODER_AGENT_EXP_SKILLS_DIRS         directories with skills
-  CODER_AGENT_EXP_SKILL_META_FILE     another name for SKILL.md
-  CODER_AGENT_EXP_MCP_CONFIG_FILES    MCP configuration files`,
-		Example: `  agent run
-  agent run ~/project --source ~/notes/AGENTS.md
-  agent run --url https://hub.example.com --token-file ~/.config/waymark/token
-  agent run --coder
-  agent run --root "" --wait-for /tmp/cloned   # see 'agent root --help'`,
-		Args: cli.Named("[DIR]"),
-		RunE: func(cmd *cobra.Command, args []string) error {
-			switch {
-			case len(args) == 0:
-			case cmd.Flags().Changed("root"):
-				return cli.Usage("DIR and --root are the same: use one of them")
-			case args[0] == "":
-				return cli.Usage("an empty path names nothing; --root \"\" is for a root that comes later")
-			default:
-				s.root = args[0]
-			}
-			return a.daemon(cmd.Context(), &s)
-		},
-	}
-	s.addFlags(cmd)
-	f := cmd.Flags()
-	f.StringVar(&s.root, "root", ".", "working `directory` to look into, as DIR; empty when it isn't known yet")
-	f.StringArrayVar(&s.sources, "source", nil, "another `path` to look into, a directory or a file, which may not exist yet; may be repeated")
-	f.StringVar(&s.url, "url", "", "`URL` of the hub to push to: https://HOST, unix:PATH or tcp:HOST:PORT; without one it is your agents' own")
-	f.StringVar(&s.tokenFile, "token-file", "", "`file` with the agent's token for --url")
-	f.BoolVar(&s.coder, "coder", false, "push to the Coder server that CODER_AGENT_URL and CODER_AGENT_TOKEN (or _TOKEN_FILE) name")
-	f.BoolVar(&s.insecure, "insecure", false, "allow a URL with http that leads to another machine")
-	f.StringVar(&s.waitFor, "wait-for", "", "hold the first snapshot back until this `file` exists, at most 10 minutes")
-	s.listen.addFlags(f)
-	return cmd
-}
-
-// daemon runs the agent. Everything that can be wrong with flags, files and
-// ports is found before anything is started.
-func (a *app) daemon(ctx context.Context, s *runSettings) (err error) {
-	d, err := a.prepare(ctx, s)
-	if d != nil {
-		defer func() { err = errors.Join(err, d.close()) }()
-	}
-	if ctx.Err() != nil && errors.Is(err, context.Canceled) {
-		return nil // asked to end before it had begun, which is no failure
-	}
-	if err != nil {
-		return err
-	}
-	return d.run(ctx)
+	// root is the working directory; "" while it isn't known.
+	root string
+	// sources are other paths to look into.
+	sources []string
+	// url is of the hub to push to, and tokenFile holds the agent's token for it; "" for
+	// what the configuration says, or else the hub that the user's agents share.
+	url, tokenFile string
+	// coder pushes to the Coder server that CODER_AGENT_URL names instead.
+	coder bool
+	// insecure allows a URL with http that leads to another machine.
+	insecure bool
+	// listen is where the local API is served, as unix:PATH or tcp:HOST:PORT; "" for the
+	// workspace's socket. listenTokenFile is needed over TCP, and made where it isn't there.
+	listen, listenTokenFile string
+	// waitFor holds the first snapshot back until this file exists; "" for none.
+	waitFor string
+	// confirm asks whether a configuration file where chats work, which has changed since
+	// it was approved, counts as it is now; nil when there is nobody to ask.
+	confirm func(changed error) (bool, error)
+	// log gets what the agent logs.
+	log *slog.Logger
 }
 
 // daemon is a running agent and what it is made of.
 type daemon struct {
-	app       *app
+	opts      options
 	log       *slog.Logger
-	settings  *runSettings
 	workspace *workspace
 	host      *host.Host
 	claim     *claim       // on the workspace; nil while there is none
@@ -185,7 +113,6 @@ func (d *daemon) run(ctx context.Context) error {
 		}
 		return d.host.Run(ctx)
 	})
-	g.Go(func() error { return d.printFirst(ctx) })
 	return g.Wait()
 }
 
@@ -213,68 +140,19 @@ func (d *daemon) close() error {
 	return errors.Join(errs...)
 }
 
-// storedWithin is how long printFirst waits for the first push before it says
-// that it goes on waiting.
-const storedWithin = 10 * time.Second
-
-// printFirst prints what was found first, and where it was stored. After that the agent
-// is silent but for its log.
-func (d *daemon) printFirst(ctx context.Context) error {
-	s, err := d.host.Wait(ctx, 0)
-	if err != nil {
-		return nil // interrupted before there was anything to show
+// newDaemon makes everything that a daemon is made of, and finds what is wrong with
+// flags, files and ports before anything is started.
+func newDaemon(ctx context.Context, opts options) (_ *daemon, err error) {
+	d, err := prepare(ctx, opts)
+	if d != nil && err != nil {
+		err, d = errors.Join(err, d.close()), nil
 	}
-	if err := printSnapshot(d.app.stdout, s, d.workspace.base()); err != nil {
-		return err
-	}
-	soon, done := context.WithTimeout(ctx, min(time.Second, cmp.Or(d.app.timeout, storedWithin)))
-	_ = d.host.Accepted(soon, s.Version) // which is waited for more than what follows
-	done()
-	if unused, err := d.host.Coverage(ctx); err == nil { // else it is interrupted
-		if err := printCoverage(d.app.stdout, unused); err != nil {
-			return err
-		}
-	}
-	wait, cancel := context.WithTimeout(ctx, cmp.Or(d.app.timeout, storedWithin))
-	defer cancel()
-	err = d.host.Accepted(wait, s.Version)
-	switch p := d.host.Status().Push; {
-	case ctx.Err() != nil:
-		return nil
-	case err == nil:
-		return d.printStored(ctx, p.Peer, s.Version)
-	default:
-		_, err = fmt.Fprintf(d.app.stdout, "not stored yet: %s is %s; the newest snapshot is sent as soon as it can be, see 'agent status'\n", p.Peer, p.State)
-		if err != nil {
-			return err
-		}
-	}
-	if err := d.host.Accepted(ctx, s.Version); err != nil {
-		return nil // interrupted, or configured to push to another peer
-	}
-	p := d.host.Status().Push
-	if last := p.LastAccepted; last != nil { // by now it may be a later one
-		return d.printStored(ctx, p.Peer, last.Version)
-	}
-	return nil
+	return d, err
 }
 
-func (d *daemon) printStored(ctx context.Context, peer string, version uint64) error {
-	if d.hub == nil {
-		_, err := fmt.Fprintf(d.app.stdout, "stored: %s has version %d\n", peer, version)
-		return err
-	}
-	return d.hub.printStored(ctx, d.app.stdout, version)
-}
-
-// prepare makes everything that a daemon is made of, and finds what is wrong
-// with flags, files and ports. The daemon it returns with an error is to be
-// closed.
-func (a *app) prepare(ctx context.Context, s *runSettings) (_ *daemon, err error) {
-	log, err := a.logger()
-	if err != nil {
-		return nil, err
-	}
+// prepare does that. The daemon it returns with an error is to be closed.
+func prepare(ctx context.Context, opts options) (_ *daemon, err error) {
+	s, log := &opts, opts.log
 	paths, err := config.FindPaths(config.Environment{})
 	if err != nil {
 		return nil, err
@@ -289,7 +167,7 @@ func (a *app) prepare(ctx context.Context, s *runSettings) (_ *daemon, err error
 				log.Warn("what runs for chats can read the token of the workspace's own agent", slog.Any("error", err))
 			}
 		}
-		if err := a.trustConfig(&s.settings, paths, places, log); err != nil {
+		if err := s.trustConfig(paths, places); err != nil {
 			return nil, err
 		}
 	}
@@ -308,8 +186,8 @@ func (a *app) prepare(ctx context.Context, s *runSettings) (_ *daemon, err error
 		log.Warn("not all persistent sources are there", slog.Any("error", err))
 	}
 	d := &daemon{
-		app: a, log: log, started: time.Now(), settings: s, workspace: w, stamp: stamp,
-		metrics: metrics.New(metrics.Options{Version: cli.CurrentVersion().Version}),
+		opts: opts, log: log, started: time.Now(), workspace: w, stamp: stamp,
+		metrics: metrics.New(metrics.Options{Version: s.version}),
 	}
 	d.setConfigError(s.unapproved())
 	if err := d.choosePeer(c); err != nil {
@@ -333,7 +211,7 @@ func (a *app) prepare(ctx context.Context, s *runSettings) (_ *daemon, err error
 	if err := d.listen(ctx); err != nil {
 		return d, err
 	}
-	d.stopRecording = a.recordRuns(ctx, paths, log)
+	d.stopRecording = s.recordRuns(ctx, paths, log)
 	return d, d.makeHost(ctx, c)
 }
 
@@ -357,14 +235,14 @@ func (d *daemon) settled() {
 	if d.usualGC != nil {
 		d.usualGC()
 	}
-	if d.app.release != nil {
-		d.app.release()
+	if d.opts.release != nil {
+		d.opts.release()
 	}
 }
 
 // choosePeer finds out where to push to.
 func (d *daemon) choosePeer(c *config.Config) (err error) {
-	d.peer, err = remotePeer(d.settings, c, d.workspace.paths, d.log)
+	d.peer, err = remotePeer(&d.opts, c, d.workspace.paths, d.log)
 	return err
 }
 
@@ -381,7 +259,7 @@ func (d *daemon) claimWorkspace(ctx context.Context) (err error) {
 
 // listen takes the local API's address.
 func (d *daemon) listen(ctx context.Context) error {
-	l, opts, err := d.settings.listen.open(ctx, d.workspace.paths, d.workspace.places)
+	l, opts, err := d.opts.open(ctx, d.workspace.paths, d.workspace.places)
 	if err != nil {
 		return err
 	}
@@ -389,7 +267,7 @@ func (d *daemon) listen(ctx context.Context) error {
 	if err := d.claim.announce(l); err != nil {
 		return err
 	}
-	timeout := d.app.timeout
+	timeout := d.opts.timeout
 	opts.Backend, opts.Metrics, opts.Logger, opts.WriteTimeout = d, d.metricsHandler(), d.log, timeout
 	d.services.mount(&opts)
 	handler := server.New(opts)
@@ -400,12 +278,12 @@ func (d *daemon) listen(ctx context.Context) error {
 
 // makeHost makes the engine, and joins the hub if there is none elsewhere.
 func (d *daemon) makeHost(ctx context.Context, c *config.Config) (err error) {
-	opts := d.app.hostOptions(&d.settings.settings, c, d.workspace.paths, d.workspace.env, d.log)
+	opts := d.hostOptions(c)
 	opts.Roots = d.workspace.specs()
 	if d.services.servers != nil {
 		opts.Providers = append(opts.Providers, d.services.servers)
 	}
-	opts.Hold = d.settings.waitFor != ""
+	opts.Hold = d.opts.waitFor != ""
 	opts.Settled = d.settled
 	opts.Observe, opts.ObserveWatch, opts.Amended = d.observe, d.observeWatch, d.metrics.Snapshot
 	if d.peer != nil {
@@ -419,4 +297,20 @@ func (d *daemon) makeHost(ctx context.Context, c *config.Config) (err error) {
 	d.ids.set(c, d.hub)
 	d.host, err = host.New(opts)
 	return err
+}
+
+// hostOptions are those of the engine under a configuration, without roots and push.
+func (d *daemon) hostOptions(c *config.Config) host.Options {
+	opts := d.opts.hostOptions(&d.opts.settings, c, d.workspace.paths, d.log)
+	d.workspace.env.configure(&opts)
+	return opts
+}
+
+// base is the directory that tables shorten paths by.
+func (d *daemon) base() string { return d.workspace.base() }
+
+// accepted waits until the control plane has stored a version of the snapshot, or a newer
+// one, or one of equal content.
+func (d *daemon) accepted(ctx context.Context, version uint64) error {
+	return d.host.Accepted(ctx, version)
 }

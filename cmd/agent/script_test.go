@@ -69,9 +69,9 @@ func agentMain() {
 		if os.Getenv(envPunctual) == "" { // a machine may stand still for a moment
 			stop.Allow(ctx, time.Minute)
 		}
-		a := app{compiler: compiler, self: self, timeout: timeout, stdout: os.Stdout, stderr: os.Stderr, builtin: func() ([]byte, error) {
+		a := app{stdout: os.Stdout, stderr: os.Stderr, program: program{compiler: compiler, self: self, timeout: timeout, builtin: func() ([]byte, error) {
 			return os.ReadFile(os.Getenv(envBuiltin))
-		}}
+		}}}
 		if digest := os.Getenv(envStuck); digest != "" {
 			stop.Allow(ctx, 2*time.Second) // a processor is busy until it is killed
 			a.wrapRecord = func(r *crashlog.Record) plugin.Running { return stuck{r, digest} }

@@ -110,7 +110,7 @@ func (s *services) makeGit() {
 	if err := config.MakePrivate(scratch); err == nil {
 		opts.StateDir = scratch
 	}
-	opts.Launcher, _ = launch.Find(d.app.self) // that there is none is what Unconfined says
+	opts.Launcher, _ = launch.Find(d.opts.self) // that there is none is what Unconfined says
 	s.git = git.New(opts)
 	if err := s.git.Unconfined(); err != nil {
 		d.log.Warn("git is not confined", slog.Any("error", err))
@@ -352,7 +352,7 @@ func (s *services) status() *status.Services {
 	if !s.held.inUse() {
 		return answer
 	}
-	ctx, cancel := context.WithTimeout(context.Background(), max(askSupervisor, s.d.app.timeout))
+	ctx, cancel := context.WithTimeout(context.Background(), max(askSupervisor, s.d.opts.timeout))
 	defer cancel()
 	list, err := s.held.List(ctx)
 	if err != nil {

@@ -52,7 +52,7 @@ func newTestServices(t *testing.T) (*services, *server.API) {
 	if err := config.MakePrivate(w.places.State.Path()); err != nil {
 		t.Fatal(err)
 	}
-	d := &daemon{app: &app{}, log: slog.New(slog.DiscardHandler), workspace: w, end: func() {}}
+	d := &daemon{opts: options{program: &program{}}, log: slog.New(slog.DiscardHandler), workspace: w, end: func() {}}
 	if d.host, err = host.New(host.Options{}); err != nil {
 		t.Fatal(err)
 	}

@@ -63,7 +63,7 @@ func (a *app) try(ctx context.Context, args []string, once, asJSON bool) (err er
 		return err
 	}
 	defer a.recordRuns(ctx, paths, log)()
-	opts := a.hostOptions(&settings{}, c, paths, variables{}, log)
+	opts := a.hostOptions(&settings{}, c, paths, log)
 	opts.Builtin, opts.BuiltinDigest, opts.BuiltinNative = nil, nil, nil
 	opts.PluginDirs, opts.RefusePlugins, opts.Plugins, opts.MemoDir, opts.Approvals = nil, nil, nil, "", ""
 	if opts.Once = once; info.IsDir() {

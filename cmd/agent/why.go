@@ -5,8 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"log/slog"
-	"os"
 	"path/filepath"
 	"strings"
 
@@ -25,7 +23,7 @@ import (
 
 func (a *app) whyCommand() *cobra.Command {
 	var conn connection
-	var s runSettings
+	var s options
 	var client string
 	var asJSON, all bool
 	cmd := &cobra.Command{
@@ -94,7 +92,7 @@ as an empty one, makes it 2, and the others are answered all the same.`,
 		},
 	}
 	conn.addFlags(cmd)
-	s.addFlags(cmd)
+	addSettings(cmd, &s.settings)
 	addClient(cmd, &client, "also what the client of this `name` makes of them")
 	cmd.Flags().StringVar(&s.root, "root", ".", "working `directory` to look into")
 	cmd.Flags().StringArrayVar(&s.sources, "source", nil, "another `path` to look into, a directory or a file; may be repeated")
@@ -134,7 +132,7 @@ func whichPaths(args []string, paths *config.Paths) (asked []string, wrong error
 }
 
 // why asks the running agent, or finds out by itself. of is nil for no client.
-func (a *app) why(ctx context.Context, conn *connection, s *runSettings, own bool, paths *config.Paths, of *codingagents.Client, asked []string) ([]why.Answer, error) {
+func (a *app) why(ctx context.Context, conn *connection, s *options, own bool, paths *config.Paths, of *codingagents.Client, asked []string) ([]why.Answer, error) {
 	if own {
 		return a.whyHere(ctx, s, paths, of, asked)
 	}
@@ -256,7 +254,7 @@ func countIs(n int, what string) string {
 
 // whyHere answers without an agent: it looks at what `agent run` with the same
 // flags would look at, once.
-func (a *app) whyHere(ctx context.Context, s *runSettings, paths *config.Paths, of *codingagents.Client, asked []string) ([]why.Answer, error) {
+func (a *app) whyHere(ctx context.Context, s *options, paths *config.Paths, of *codingagents.Client, asked []string) ([]why.Answer, error) {
 	answers := make([]why.Answer, len(asked))
 	err := a.lookOnce(ctx, s, paths, func(h *host.Host) (err error) {
 		for i, path := range asked {
@@ -281,43 +279,10 @@ func (a *app) whyHere(ctx context.Context, s *runSettings, paths *config.Paths, 
 
 // lookOnce calls look with a host that looks at what `agent run` with the same flags
 // would look at.
-func (a *app) lookOnce(ctx context.Context, s *runSettings, paths *config.Paths, look func(*host.Host) error) (err error) {
-	log, err := a.logger()
-	if err != nil {
+func (a *app) lookOnce(ctx context.Context, s *options, paths *config.Paths, see func(*host.Host) error) (err error) {
+	if s.log, err = a.logger(); err != nil {
 		return err
 	}
-	defer a.recordRuns(ctx, paths, log)()
-	opts, err := a.onceOptions(s, paths, log)
-	if err != nil {
-		return err
-	}
-	h, err := host.New(opts)
-	if err != nil {
-		return err
-	}
-	defer func() { err = errors.Join(err, h.Close()) }()
-	if err := h.Load(ctx); err != nil {
-		return err
-	}
-	return look(h)
-}
-
-// onceOptions are those of a host that looks once, and pushes nothing.
-func (a *app) onceOptions(s *runSettings, paths *config.Paths, log *slog.Logger) (host.Options, error) {
-	c, err := s.load(paths)
-	if err != nil {
-		return host.Options{}, err
-	}
-	w, err := newWorkspace(paths, s.root, s.sources, os.Getenv)
-	if err != nil {
-		return host.Options{}, err
-	}
-	w.configure(&c.Conventions)
-	if err := w.sources.Load(); err != nil {
-		log.Warn("not all persistent sources are there", slog.Any("error", err))
-	}
-	opts := a.hostOptions(&s.settings, c, paths, w.env, log)
-	opts.Roots = w.specs()
-	opts.Progress, opts.Once = a.progress, true
-	return opts, nil
+	s.program = &a.program
+	return look(ctx, s, paths, see)
 }

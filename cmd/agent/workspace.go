@@ -14,7 +14,6 @@ import (
 
 	"waymark/abi"
 	"waymark/agentapi"
-	"waymark/cmd/internal/cli"
 	"waymark/host"
 	"waymark/host/config"
 	"waymark/host/sources"
@@ -57,7 +56,7 @@ func readVariables(getenv func(string) string) (variables, error) {
 	name := func(variable string) string {
 		value := strings.TrimSpace(getenv(prefix + variable))
 		if value != "" && !isName(value) {
-			errs = append(errs, cli.Usage("%s%s is %q: it takes the name of a file, without directories", prefix, variable, value))
+			errs = append(errs, usage("%s%s is %q: it takes the name of a file, without directories", prefix, variable, value))
 		}
 		return value
 	}
@@ -270,14 +269,14 @@ func newWorkspace(paths *config.Paths, root string, flags []string, getenv func(
 		}
 	}
 	if err := paths.Own.Work(places.Root); err != nil {
-		return nil, cli.Usage("%w: move it out, or choose another root", err)
+		return nil, usage("%w: move it out, or choose another root", err)
 	}
 	w.sources = sources.New(sources.Options{
 		Home: paths.Home, WorkDir: w.root, File: places.State.In("sources.json").Path(),
 	})
 	for _, path := range flags {
 		if path == "" {
-			return nil, cli.Usage("--source: an empty path names nothing")
+			return nil, usage("--source: an empty path names nothing")
 		}
 		if !strings.HasPrefix(path, "~") {
 			if path, err = filepath.Abs(path); err != nil {
@@ -285,7 +284,7 @@ func newWorkspace(paths *config.Paths, root string, flags []string, getenv func(
 			}
 		}
 		if _, _, err := w.sources.Add(path, sources.AddOptions{Trusted: true}); err != nil {
-			return nil, cli.Usage("--source %s: %w", path, err)
+			return nil, usage("--source %s: %w", path, err)
 		}
 	}
 	return w, nil

@@ -45,6 +45,9 @@ func (e *Error) Error() string {
 
 func (e *Error) Unwrap() error { return e.Err }
 
+// ExitCode is what Code takes of an error; those of other packages may have it, too.
+func (e *Error) ExitCode() int { return e.Code }
+
 // Usage says that a command line is wrong.
 func Usage(format string, args ...any) error {
 	return &Error{CodeUsage, fmt.Errorf(format, args...)}
@@ -53,12 +56,15 @@ func Usage(format string, args ...any) error {
 // Code is what a program exits with. That no agent or hub answers, or that it hasn't
 // got what was asked for, is a no.
 func Code(err error) int {
-	var coded *Error
+	var coded interface {
+		error
+		ExitCode() int
+	}
 	switch {
 	case err == nil:
 		return CodeOK
 	case errors.As(err, &coded):
-		return coded.Code
+		return coded.ExitCode()
 	case errors.Is(err, problem.ErrNotFound), errors.As(err, new(problem.Nobody)):
 		return CodeNo
 	}

@@ -1,0 +1,209 @@
+package main
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"time"
+
+	"github.com/spf13/cobra"
+	"golang.org/x/sync/errgroup"
+
+	"waymark/cmd/internal/cli"
+	"waymark/cmd/internal/term"
+	"waymark/hub/client"
+)
+
+// addSettings adds the flags that run and resolve share.
+func addSettings(cmd *cobra.Command, s *settings) {
+	cmd.Flags().StringArrayVar(&s.plugins, "plugins", nil, "`directory` of resolver modules (*.wasm), besides the configured ones; may be repeated")
+	cmd.Flags().StringVar(&s.configFile, "config", "", "configuration `file`, in place of the user's own ones")
+}
+
+func (a *app) runCommand() *cobra.Command {
+	var s options
+	cmd := &cobra.Command{
+		Use:   "run [DIR]",
+		Short: "Watch over a workspace and keep a hub informed",
+		Long: `Run finds what coding agents need to know in the root directory (DIR, by default
+the current one), in ~/.waymark, ~/.coder and the given sources, and pushes it
+to a hub whenever it changes, until it is interrupted.
+
+What agents read in your home directory, such as ~/.claude/CLAUDE.md, is found as well.
+It stays on this machine, unless the configuration has [conventions] user = "pushed".
+Repositories in directories of the root are looked into, too; what they have is for
+their own files ([conventions] children).
+
+Several can run, one for each root; 'agent list' shows them. Without --url, and
+without a URL in the configuration, they share a hub of your own on this
+machine: one of them serves it, on 127.0.0.1:7878 or a free port, with a
+database in the state directory, and when that one ends another takes it over.
+
+A Coder server is pushed to only with --coder, since the workspace's own agent
+owns the same rows there.
+
+The configuration is read again when one of its files changes, and on SIGHUP.
+
+What a workspace holds decides nothing about other places: where a link in the root
+leads out of it, or to what is secret, a source that goes through that link is not
+looked at. Name what the link leads to instead.
+
+Environment, for use in Coder workspaces; lists are separated by commas, and
+relative paths are relative to the root:
+  CODER_AGENT_EXP_INSTRUCTIONS_DIRS   directories with instruction files
+  CODER_AGENT_EXP_INSTRUCTIONS_FILE   another name of an instruction file
+  CODER_AGENT_EXP_SKILLS_DIRS         directories with skills
+  CODER_AGENT_EXP_SKILL_META_FILE     another name for SKILL.md
+  CODER_AGENT_EXP_MCP_CONFIG_FILES    MCP configuration files`,
+		Example: `  agent run
+  agent run ~/project --source ~/notes/AGENTS.md
+  agent run --url https://hub.example.com --token-file ~/.config/waymark/token
+  agent run --coder
+  agent run --root "" --wait-for /tmp/cloned   # see 'agent root --help'`,
+		Args: cli.Named("[DIR]"),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			switch {
+			case len(args) == 0:
+			case cmd.Flags().Changed("root"):
+				return cli.Usage("DIR and --root are the same: use one of them")
+			case args[0] == "":
+				return cli.Usage("an empty path names nothing; --root \"\" is for a root that comes later")
+			default:
+				s.root = args[0]
+			}
+			return a.runAgent(cmd.Context(), &s)
+		},
+	}
+	addSettings(cmd, &s.settings)
+	f := cmd.Flags()
+	f.StringVar(&s.root, "root", ".", "working `directory` to look into, as DIR; empty when it isn't known yet")
+	f.StringArrayVar(&s.sources, "source", nil, "another `path` to look into, a directory or a file, which may not exist yet; may be repeated")
+	f.StringVar(&s.url, "url", "", "`URL` of the hub to push to: https://HOST, unix:PATH or tcp:HOST:PORT; without one it is your agents' own")
+	f.StringVar(&s.tokenFile, "token-file", "", "`file` with the agent's token for --url")
+	f.BoolVar(&s.coder, "coder", false, "push to the Coder server that CODER_AGENT_URL and CODER_AGENT_TOKEN (or _TOKEN_FILE) name")
+	f.BoolVar(&s.insecure, "insecure", false, "allow a URL with http that leads to another machine")
+	f.StringVar(&s.waitFor, "wait-for", "", "hold the first snapshot back until this `file` exists, at most 10 minutes")
+	f.StringVar(&s.listen, "listen", "", "`address` to serve the local API at: unix:PATH or tcp:HOST:PORT")
+	f.StringVar(&s.listenTokenFile, "listen-token-file", "", "`file` with the token that --listen tcp:… asks for; it is made if it isn't there")
+	return cmd
+}
+
+// runAgent runs an agent until it is interrupted, and prints what it has found first.
+func (a *app) runAgent(ctx context.Context, s *options) (err error) {
+	if s.log, err = a.logger(); err != nil {
+		return err
+	}
+	s.program = &a.program
+	if term.IsTerminal(a.stderr) && term.IsTerminal(os.Stdin) {
+		s.confirm = func(changed error) (bool, error) {
+			_, err := fmt.Fprintln(a.stderr, changed)
+			return err == nil && confirmed(a.stderr, os.Stdin, "Let what is there now count?"), err
+		}
+	}
+	d, err := newDaemon(ctx, *s)
+	if ctx.Err() != nil && errors.Is(err, context.Canceled) {
+		return nil // asked to end before it had begun, which is no failure
+	}
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, d.close()) }()
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	var g errgroup.Group
+	g.Go(func() error { defer cancel(); return d.run(ctx) })
+	g.Go(func() error { return a.printFirst(ctx, d) })
+	return g.Wait()
+}
+
+// storedWithin is how long printFirst waits for the first push before it says
+// that it goes on waiting.
+const storedWithin = 10 * time.Second
+
+// printFirst prints what was found first, and where it was stored. After that the agent
+// is silent but for its log.
+func (a *app) printFirst(ctx context.Context, d *daemon) error {
+	s, err := d.Wait(ctx, 0)
+	if err != nil {
+		return nil // interrupted before there was anything to show
+	}
+	if err := printSnapshot(a.stdout, s, d.base()); err != nil {
+		return err
+	}
+	soon, done := context.WithTimeout(ctx, min(time.Second, cmp.Or(a.timeout, storedWithin)))
+	_ = d.accepted(soon, s.Version) // which is waited for more than what follows
+	done()
+	if unused, err := d.Coverage(ctx); err == nil { // else it is interrupted
+		if err := printCoverage(a.stdout, unused); err != nil {
+			return err
+		}
+	}
+	wait, cancel := context.WithTimeout(ctx, cmp.Or(a.timeout, storedWithin))
+	defer cancel()
+	err = d.accepted(wait, s.Version)
+	switch p := d.Status().Push; {
+	case ctx.Err() != nil:
+		return nil
+	case err == nil:
+		return a.printStored(ctx, d, p.Peer, s.Version)
+	default:
+		_, err = fmt.Fprintf(a.stdout, "not stored yet: %s is %s; the newest snapshot is sent as soon as it can be, see 'agent status'\n", p.Peer, p.State)
+		if err != nil {
+			return err
+		}
+	}
+	if err := d.accepted(ctx, s.Version); err != nil {
+		return nil // interrupted, or configured to push to another peer
+	}
+	p := d.Status().Push
+	if last := p.LastAccepted; last != nil { // by now it may be a later one
+		return a.printStored(ctx, d, p.Peer, last.Version)
+	}
+	return nil
+}
+
+func (a *app) printStored(ctx context.Context, d *daemon, peer string, version uint64) error {
+	if d.hub == nil {
+		_, err := fmt.Fprintf(a.stdout, "stored: %s has version %d\n", peer, version)
+		return err
+	}
+	return printStored(ctx, a.stdout, d.hub, version)
+}
+
+// printStored says where to look at what was stored. It names the file that holds
+// the token, not the token; the link works once, and not for long.
+func printStored(ctx context.Context, w io.Writer, h *embeddedHub, version uint64) error {
+	url, reader := h.URL(), h.readerFile()
+	_, err := fmt.Fprintf(w, `stored: the hub at %s has version %d
+look at it with
+  curl -H "Authorization: Bearer $(cat %s)" %s/api/v0/agents/%s/context
+`, url, version, reader, url, h.agentID)
+	if err != nil {
+		return err
+	}
+	if term.IsTerminal(w) {
+		if link, err := loginLink(ctx, url, reader); err == nil {
+			_, err = fmt.Fprintf(w, "or in a browser, with a link that works once, within ten minutes ('hub login' prints another)\n  %s\n", term.Visible(link))
+			return err
+		}
+	}
+	// It may be kept, as a journal is, and the link is a secret.
+	_, err = fmt.Fprintf(w, "or in a browser: 'hub login' prints a link to its page\n")
+	return err
+}
+
+// loginLink asks the hub for a link to its page.
+func loginLink(ctx context.Context, url, reader string) (string, error) {
+	token, err := namedToken(reader)
+	if err != nil {
+		return "", err
+	}
+	login, err := client.New(url, client.Options{Token: token}).Login(ctx)
+	if err != nil {
+		return "", err
+	}
+	return login.URL, nil
+}

@@ -16,6 +16,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"waymark/agent"
 	"waymark/host/config"
 )
 
@@ -58,7 +59,7 @@ func TestActsHere(t *testing.T) {
 	}
 	newApp := func() (*app, *bytes.Buffer) {
 		var out bytes.Buffer
-		return &app{stdout: &out, stderr: &out, program: program{builtin: func() ([]byte, error) { return nil, os.ErrNotExist }}}, &out
+		return &app{stdout: &out, stderr: &out, Program: agent.Program{Builtin: func() ([]byte, error) { return nil, os.ErrNotExist }}}, &out
 	}
 	a, _ := newApp()
 	walk(a.rootCommand(), "")
@@ -95,7 +96,7 @@ func TestStrangerAtSocket(t *testing.T) {
 	t.Chdir("../theirs")
 	for _, args := range [][]string{{"ps"}, {"stop"}, {"exec", "--", "true"}, {"token", "list"}} {
 		var out bytes.Buffer
-		a := &app{stdout: &out, stderr: &out, program: program{builtin: func() ([]byte, error) { return nil, os.ErrNotExist }}}
+		a := &app{stdout: &out, stderr: &out, Program: agent.Program{Builtin: func() ([]byte, error) { return nil, os.ErrNotExist }}}
 		if code := a.run(t.Context(), args); code == 0 || asked.Load() > 0 || !strings.Contains(out.String(), "isn't shown the token") {
 			t.Errorf("agent %s: exit code %d, %d requests:\n%s", args, code, asked.Load(), out.String())
 		}
@@ -129,20 +130,20 @@ func elsewhere(t *testing.T, pid int) *atomic.Int64 {
 	if err != nil {
 		t.Fatal(err)
 	}
-	c, err := claimWorkspace(context.Background(), w)
+	c, err := agent.ClaimWorkspace(context.Background(), w)
 	if err != nil {
 		t.Fatal(err)
 	}
 	listener, err := net.Listen("unix", filepath.Join(dir, "s"))
 	if err == nil {
-		err = c.announce(listener)
+		err = c.Announce(listener)
 	}
 	if err != nil {
 		t.Fatal(err)
 	}
 	if pid != 0 {
-		err := ensureToken(controlFile(w.State))
-		if err := errors.Join(err, c.change(func(i *instance) { i.PID = pid })); err != nil {
+		err := agent.EnsureToken(agent.ControlFile(w.State))
+		if err := errors.Join(err, c.Change(func(i *agent.Instance) { i.PID = pid })); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -158,7 +159,7 @@ func elsewhere(t *testing.T, pid int) *atomic.Int64 {
 		if err := <-served; !errors.Is(err, http.ErrServerClosed) {
 			t.Error(err)
 		}
-		_ = c.release()
+		_ = c.Release()
 	})
 	t.Chdir(filepath.Join(dir, "here"))
 	return &asked

@@ -8,6 +8,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"waymark/abi"
+	"waymark/agent"
 	"waymark/cmd/internal/cli"
 	"waymark/cmd/internal/stop"
 )
@@ -15,7 +16,7 @@ import (
 // app is the program: what its commands share. The tests run it with another
 // built-in module.
 type app struct {
-	program
+	agent.Program
 
 	stdout, stderr io.Writer
 
@@ -52,8 +53,8 @@ the nearest one above it; those that change nothing, else the only one that runs
   agent for src/main.go         say which instructions and rules apply to a file`,
 	}
 	a.log.Add(root, "log more")
-	a.program.progress, a.version = a.progress, cli.CurrentVersion().Version
-	a.attach = func(ctx context.Context, words *[5]uint64, beat func()) { stop.Attach(ctx, (*stop.Words)(words), beat) }
+	a.Progress, a.Version = a.progress, cli.CurrentVersion().Version
+	a.Attach = func(ctx context.Context, words *[5]uint64, beat func()) { stop.Attach(ctx, (*stop.Words)(words), beat) }
 	root.AddCommand(a.runCommand(), a.enrollCommand(), a.resolveCommand(), a.statusCommand(), a.snapshotCommand(), a.resyncCommand(),
 		a.whyCommand(), a.forCommand(), a.contextCommand(), a.sourcesCommand(), a.listCommand(), a.rootDirCommand(), a.readyCommand(),
 		a.execCommand(), a.psCommand(), a.logsCommand(), a.killCommand(), a.gitCommand(), a.mcpCommand(), a.connectCommand(), a.pluginsCommand(), a.configCommand(), a.doctorCommand(), a.tokenCommand(), a.auditCommand(), a.stopCommand(), cli.VersionCommand("agent", a.stdout, abi.Version))

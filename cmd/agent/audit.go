@@ -62,7 +62,7 @@ func (c *connection) state() (string, error) {
 	t, err := c.find(anybody)
 	switch {
 	case err == nil && t.instance != nil:
-		return t.instance.state.Path(), nil
+		return t.instance.State.Path(), nil
 	case err == nil && !c.unnamed():
 		return "", &cli.Error{Code: cli.CodeNo, Err: fmt.Errorf("no workspace of yours is served at %s", term.Visible(c.listen))}
 	case cli.Code(err) == cli.CodeUsage:

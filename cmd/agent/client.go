@@ -3,15 +3,14 @@ package main
 import (
 	"cmp"
 	"context"
-	"errors"
 	"fmt"
-	"net"
 	"os"
 	"path/filepath"
 	"strings"
 
 	"github.com/spf13/cobra"
 
+	"waymark/agent"
 	"waymark/agentapi/client"
 	"waymark/cmd/internal/cli"
 	"waymark/cmd/internal/term"
@@ -45,7 +44,7 @@ func (c *connection) client() (client.Client, error) { return c.clientFor(nobody
 // do as well.
 func (c *connection) reader() (client.Client, error) { return c.clientFor(anybody) }
 
-func (c *connection) clientFor(only func(*instance) bool) (client.Client, error) {
+func (c *connection) clientFor(only func(*agent.Instance) bool) (client.Client, error) {
 	t, err := c.find(only)
 	if err != nil {
 		return nil, err
@@ -56,52 +55,27 @@ func (c *connection) clientFor(only func(*instance) bool) (client.Client, error)
 // client is a client of the agent that shows a token.
 func (t *target) client(token string) client.Client {
 	opts := client.Options{Token: token}
-	if token != "" && t.instance != nil && t.instance.socket() != "" {
-		opts.Dial = t.instance.dial
+	if token != "" && t.instance != nil && t.instance.Socket() != "" {
+		opts.Dial = t.instance.Dial
 	}
 	return client.New(t.address, opts)
-}
-
-// dial connects to the agent's socket, and to no other process: somebody may have put
-// another one in its place, to be shown the token.
-func (i *instance) dial(ctx context.Context) (net.Conn, error) {
-	conn, err := new(net.Dialer).DialContext(ctx, "unix", i.socket())
-	if err != nil {
-		return nil, err
-	}
-	pid := 0
-	raw, err := conn.(*net.UnixConn).SyscallConn() //nolint:forcetypeassert // of this network it is one
-	if err == nil {
-		var failed error
-		err = raw.Control(func(fd uintptr) { pid, failed = peerPID(int(fd)) })
-		err = errors.Join(err, failed)
-	}
-	now, rerr := readInstance(i.state) // which may be the next one by now
-	if err = errors.Join(err, rerr); err == nil && pid != now.PID {
-		err = fmt.Errorf("process %d listens at %s, and not the agent (pid %d): it isn't shown the token; see who that is", pid, i.socket(), now.PID)
-	}
-	if err != nil {
-		_ = conn.Close()
-		return nil, err
-	}
-	return conn, nil
 }
 
 // target is the agent that is meant.
 type target struct {
 	address, token string
 	// instance is nil where no state directory tells of it.
-	instance *instance
+	instance *agent.Instance
 }
 
 // nobody and anybody say whether the only agent that runs is meant by a command that
 // was called where none runs.
-func nobody(*instance) bool  { return false }
-func anybody(*instance) bool { return true }
+func nobody(*agent.Instance) bool  { return false }
+func anybody(*agent.Instance) bool { return true }
 
 // find says which agent is meant, and with which token it is asked. only says whether the
 // only one that runs will do.
-func (c *connection) find(only func(*instance) bool) (*target, error) {
+func (c *connection) find(only func(*agent.Instance) bool) (*target, error) {
 	paths, err := config.FindPaths(config.Environment{})
 	if err != nil {
 		return nil, err
@@ -112,7 +86,7 @@ func (c *connection) find(only func(*instance) bool) (*target, error) {
 	if c.listen == "" {
 		return nil, cli.Usage("--listen-token-file without --listen: the usual place is a socket, which needs no token")
 	}
-	network, address, err := parseListen(c.listen)
+	network, address, err := agent.ParseListen(c.listen)
 	switch {
 	case err != nil:
 		return nil, err
@@ -120,20 +94,20 @@ func (c *connection) find(only func(*instance) bool) (*target, error) {
 		if address, err = filepath.Abs(address); err != nil {
 			return nil, err
 		}
-		return c.onSocket(c.listen, listening(paths, "unix:"+address)), nil
+		return c.onSocket(c.listen, agent.Listening(paths, "unix:"+address)), nil
 	case c.tokenFile == "":
 		return nil, cli.Usage("--listen %q needs --listen-token-file: name the file that the agent was started with", c.listen)
 	}
-	token, err := tokenIn(paths, c.tokenFile)
+	token, err := agent.TokenIn(paths, c.tokenFile)
 	if err != nil {
 		return nil, err
 	}
-	return &target{address: c.listen, token: token, instance: listening(paths, "tcp:"+address)}, nil
+	return &target{address: c.listen, token: token, instance: agent.Listening(paths, "tcp:"+address)}, nil
 }
 
 // onSocket is an agent that commands act through, with its control token.
-func (c *connection) onSocket(address string, i *instance) *target {
-	token, err := i.control()
+func (c *connection) onSocket(address string, i *agent.Instance) *target {
+	token, err := i.Control()
 	if err != nil {
 		c.say("this command can only read: %s", cli.ErrorText(err))
 	}
@@ -158,11 +132,11 @@ func (c *connection) ownWorkspace(cmd *cobra.Command) (own bool, err error) {
 // findUnnamed finds the agent that is meant where none is named: the one
 // that WAYMARK_SOCKET names; that of the nearest directory, from here up, that has
 // one; the only one that runs, if it will do.
-func (c *connection) findUnnamed(paths *config.Paths, only func(*instance) bool) (*target, error) {
+func (c *connection) findUnnamed(paths *config.Paths, only func(*agent.Instance) bool) (*target, error) {
 	if paths.Socket != "" {
-		return c.onSocket(paths.Socket, listening(paths, "unix:"+paths.Socket)), nil
+		return c.onSocket(paths.Socket, agent.Listening(paths, "unix:"+paths.Socket)), nil
 	}
-	running, err := instances(c.context(), paths)
+	running, err := agent.Instances(c.context(), paths)
 	if err != nil {
 		return nil, err
 	}
@@ -173,35 +147,35 @@ func (c *connection) findUnnamed(paths *config.Paths, only func(*instance) bool)
 		return nil, errNoneRuns
 	case len(running) == 1 && only(running[0]):
 		i = running[0]
-		c.say("this is the agent of %s, the only one that runs", i.name())
+		c.say("this is the agent of %s, the only one that runs", i.Name())
 	case c.cmd == nil: // a client has started this, and not a person
 		return nil, fmt.Errorf("%w for %s: start one there with 'agent run'", client.ErrNotRunning, term.Visible(cmp.Or(c.dir, workingDir(), "this directory")))
 	default:
 		return nil, noneHere(running)
 	}
-	if i.socket() == "" {
+	if i.Socket() == "" {
 		return nil, cli.Usage("the agent of %s asks for a token: name it with --listen %s --listen-token-file FILE", term.Visible(cmp.Or(i.Root, "no root yet")), i.Listen)
 	}
-	return c.onSocket(i.socket(), i), nil
+	return c.onSocket(i.Socket(), i), nil
 }
 
 // errNoneRuns is what commands say that find no agent.
 var errNoneRuns = fmt.Errorf("%w: start one with 'agent run'", client.ErrNotRunning)
 
 // noneHere is what they say where it isn't clear which is meant.
-func noneHere(running []*instance) error {
+func noneHere(running []*agent.Instance) error {
 	list := ""
 	for _, i := range running {
-		list += "\n  " + i.name()
+		list += "\n  " + i.Name()
 	}
 	return fmt.Errorf("%w for this directory or one above it: go to one of these, or name one with --listen%s", client.ErrNotRunning, list)
 }
 
 // nearest returns the agent that looks into dir or the nearest directory above
 // it, of several the one that was started for it; nil when there is none.
-func nearest(running []*instance, dir string) (best *instance) {
+func nearest(running []*agent.Instance, dir string) (best *agent.Instance) {
 	for _, i := range running {
-		if i.contains(dir) && (best == nil || len(i.Root) > len(best.Root) || len(i.Root) == len(best.Root) && i.startedFor()) {
+		if i.Contains(dir) && (best == nil || len(i.Root) > len(best.Root) || len(i.Root) == len(best.Root) && i.StartedFor()) {
 			best = i
 		}
 	}

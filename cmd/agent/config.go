@@ -14,6 +14,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"waymark/agent"
 	"waymark/cmd/internal/cli"
 	"waymark/cmd/internal/term"
 	"waymark/host"
@@ -102,15 +103,15 @@ func (a *app) checkConfig(ctx context.Context, file string, asJSON bool) error {
 	if err != nil {
 		return err
 	}
-	s := settings{configFile: file}
+	s := agent.Settings{ConfigFile: file}
 	result := checked{LookedFor: paths.ConfigFiles, Files: []string{}, Problems: []configProblem{}, Warnings: []string{}, Settings: map[string]any{}, Origins: map[string][]string{}, Ignored: []config.Ignored{}}
 	if file != "" {
-		result.LookedFor = s.files(paths)
+		result.LookedFor = s.Files(paths)
 	}
 	if places, err := paths.Workspace("."); err == nil {
 		paths.ConfigFiles = append(paths.ConfigFiles, places.ConfigFile())
 	}
-	c, err := s.load(paths)
+	c, err := s.Load(paths)
 	if err == nil && c.Push.URL != "" {
 		_, err = push.ParseURL(c.Push.URL)
 		if err != nil {
@@ -161,7 +162,7 @@ func configWarnings(c *config.Config, paths *config.Paths) []string {
 	if c.Push.TokenFile == "" {
 		return []string{"push.url has no push.token_file beside it: 'agent run' needs --token-file then"}
 	}
-	if _, err := tokenIn(paths, c.Push.TokenFile); err != nil {
+	if _, err := agent.TokenIn(paths, c.Push.TokenFile); err != nil {
 		return []string{"push.token_file: " + err.Error()}
 	}
 	return nil
@@ -230,8 +231,8 @@ func (a *app) moduleWarnings(ctx context.Context, c *config.Config, paths *confi
 
 // modules loads what the configuration names, as 'agent run' would.
 func (a *app) modules(ctx context.Context, c *config.Config, paths *config.Paths) (_ []snapshot.Plugin, err error) {
-	defer a.recordRuns(ctx, paths, slog.New(slog.DiscardHandler))()
-	opts := a.hostOptions(&settings{}, c, paths, slog.New(slog.DiscardHandler))
+	defer a.RecordRuns(ctx, paths, slog.New(slog.DiscardHandler))()
+	opts := a.HostOptions(&agent.Settings{}, c, paths, slog.New(slog.DiscardHandler))
 	h, err := host.New(opts)
 	if err != nil {
 		return nil, err

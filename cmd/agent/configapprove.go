@@ -12,6 +12,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"waymark/agent"
 	"waymark/cmd/internal/cli"
 	"waymark/cmd/internal/term"
 	"waymark/host/config"
@@ -71,8 +72,8 @@ func (a *app) approveConfig(file, root string, yes bool) error {
 	if err != nil {
 		return err
 	}
-	e := exposed(file, w)
-	before, err := e.copy()
+	e := agent.Exposed(file, w)
+	before, err := e.Copy()
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
 		return &cli.Error{Code: cli.CodeNo, Err: fmt.Errorf("no agent was started for %s with --config %s, or the file isn't in the workspace and needs no approval", w.Root, file)}
@@ -88,7 +89,7 @@ func (a *app) approveConfig(file, root string, yes bool) error {
 	if !yes && !confirmed(a.stderr, os.Stdin, "take this over?") {
 		return &cli.Error{Code: cli.CodeNo, Err: errors.New("nothing was approved")}
 	}
-	if err := e.approve(text); err != nil {
+	if err := e.Approve(text); err != nil {
 		return err
 	}
 	_, err = fmt.Fprintf(a.stdout, "approved: %s\n", term.Visible(file))

@@ -8,6 +8,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"waymark/agent"
 	"waymark/cmd/internal/cli"
 	"waymark/cmd/internal/term"
 	"waymark/host"
@@ -17,7 +18,7 @@ import (
 )
 
 func (a *app) contextCommand() *cobra.Command {
-	var s settings
+	var s agent.Settings
 	var client, root string
 	var asJSON bool
 	cmd := &cobra.Command{
@@ -88,7 +89,7 @@ func clientNamed(name string) (*codingagents.Client, error) {
 	return c, nil
 }
 
-func (a *app) context(ctx context.Context, s *settings, c *codingagents.Client, root string, asJSON bool) error {
+func (a *app) context(ctx context.Context, s *agent.Settings, c *codingagents.Client, root string, asJSON bool) error {
 	log, err := a.logger()
 	if err != nil {
 		return err
@@ -97,12 +98,12 @@ func (a *app) context(ctx context.Context, s *settings, c *codingagents.Client, 
 	if err != nil {
 		return err
 	}
-	loaded, err := s.load(paths)
+	loaded, err := s.Load(paths)
 	if err != nil {
 		return err
 	}
-	defer a.recordRuns(ctx, paths, log)()
-	view, err := host.ClientContext(ctx, a.hostOptions(s, loaded, paths, log), c, root)
+	defer a.RecordRuns(ctx, paths, log)()
+	view, err := host.ClientContext(ctx, a.HostOptions(s, loaded, paths, log), c, root)
 	if err != nil {
 		return err
 	}

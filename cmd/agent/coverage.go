@@ -10,6 +10,7 @@ import (
 	"slices"
 	"strings"
 
+	"waymark/agent"
 	"waymark/agentapi/client"
 	"waymark/cmd/internal/term"
 	"waymark/host"
@@ -65,7 +66,7 @@ func withCoverage(s *snapshot.Snapshot, report *coverage.Report) (json.RawMessag
 
 // whyAll lists the files that aren't used: as the running agent knows them, or as 'agent
 // run' would.
-func (a *app) whyAll(ctx context.Context, conn *connection, s *options, own bool, paths *config.Paths, asJSON bool) error {
+func (a *app) whyAll(ctx context.Context, conn *connection, s *agent.Options, own bool, paths *config.Paths, asJSON bool) error {
 	report, err := a.coverage(ctx, conn, s, own, paths)
 	switch {
 	case err != nil:
@@ -76,7 +77,7 @@ func (a *app) whyAll(ctx context.Context, conn *connection, s *options, own bool
 	return printCovered(a.stdout, report, here())
 }
 
-func (a *app) coverage(ctx context.Context, conn *connection, s *options, own bool, paths *config.Paths) (report *coverage.Report, err error) {
+func (a *app) coverage(ctx context.Context, conn *connection, s *agent.Options, own bool, paths *config.Paths) (report *coverage.Report, err error) {
 	if !own {
 		c, err := conn.reader()
 		if err == nil {

@@ -12,6 +12,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"waymark/agent"
 	"waymark/agentapi/client"
 	"waymark/agentapi/status"
 	"waymark/cmd/internal/cli"
@@ -22,7 +23,7 @@ import (
 
 func (a *app) doctorCommand() *cobra.Command {
 	var conn connection
-	var s settings
+	var s agent.Settings
 	var asJSON bool
 	cmd := &cobra.Command{
 		Use:   "doctor",
@@ -112,7 +113,7 @@ var checks = []struct {
 // patient is what the checks look at.
 type patient struct {
 	app      *app
-	settings *settings
+	settings *agent.Settings
 	began    time.Time
 
 	paths    *config.Paths // nil when there are none
@@ -142,14 +143,14 @@ type hubAnswer struct {
 const askWithin = 5 * time.Second
 
 // patient asks what several checks need to know.
-func (a *app) patient(ctx context.Context, conn *connection, s *settings) (*patient, error) {
+func (a *app) patient(ctx context.Context, conn *connection, s *agent.Settings) (*patient, error) {
 	p := &patient{app: a, settings: s, began: time.Now()}
 	if p.paths, p.pathsErr = config.FindPaths(config.Environment{}); p.pathsErr != nil {
 		p.paths = nil
 	}
 	switch {
-	case s.configFile != "", p.paths != nil:
-		p.config, p.configErr = s.load(p.paths)
+	case s.ConfigFile != "", p.paths != nil:
+		p.config, p.configErr = s.Load(p.paths)
 	default:
 		p.config = config.Default()
 	}
@@ -169,7 +170,7 @@ func (a *app) patient(ctx context.Context, conn *connection, s *settings) (*pati
 }
 
 func (p *patient) within(ctx context.Context) (context.Context, context.CancelFunc) {
-	return context.WithTimeout(ctx, cmp.Or(p.app.timeout, askWithin))
+	return context.WithTimeout(ctx, cmp.Or(p.app.Timeout, askWithin))
 }
 
 // askHub asks the hub that the agent has started, or that the configuration

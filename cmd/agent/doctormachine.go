@@ -181,7 +181,7 @@ func (p *patient) helper(context.Context) finding {
 	case errors.Is(err, launch.ErrOtherHelper):
 		return failure("put the supervisor of this version there, and see who has put another one", "%v", err)
 	}
-	if _, err := supervisor.Program(p.app.self); err != nil {
+	if _, err := supervisor.Program(p.app.Self); err != nil {
 		return failure("put the program supervisor beside agent, or into ../libexec/waymark", "no process can be started: %v", err)
 	}
 	return fine("the agent does it itself, which costs more time and memory than the program supervisor beside it")

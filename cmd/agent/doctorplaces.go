@@ -11,6 +11,7 @@ import (
 	"path/filepath"
 	"strings"
 
+	"waymark/agent"
 	"waymark/cmd/agent/internal/connect"
 	"waymark/cmd/internal/term"
 	"waymark/host/config"
@@ -164,7 +165,7 @@ func sizeOf(dir string) (size int64, err error) {
 
 // compiledCode says whether the built-in resolvers run without being compiled.
 func (p *patient) compiledCode(context.Context) finding {
-	module, err := p.app.builtin()
+	module, err := p.app.Builtin()
 	if err != nil {
 		return failure("", "%v", err)
 	}
@@ -180,8 +181,8 @@ func (p *patient) compiledCode(context.Context) finding {
 		}
 	}
 	var native io.ReaderAt
-	if p.app.native != nil {
-		native = p.app.native()
+	if p.app.Native != nil {
+		native = p.app.Native()
 	}
 	has, err := sandbox.New(opts).HasCode(module, native, limits)
 	switch {
@@ -232,7 +233,7 @@ func (p *patient) pluginDirs(context.Context) finding {
 		return finding{}
 	}
 	paths := cmp.Or(p.paths, &config.Paths{}) // without a home there are no plugins in it either
-	dirs := append(expandDirs(paths, p.config.Plugins.Dirs), p.settings.plugins...)
+	dirs := append(agent.ExpandDirs(paths, p.config.Plugins.Dirs), p.settings.Plugins...)
 	for _, dir := range dirs {
 		if err := plugin.CheckDir(dir); err != nil {
 			return failure("no module in it is used until that is mended", "%s: %v", dir, err)
@@ -272,7 +273,7 @@ func (p *patient) tokens(ctx context.Context) finding {
 		files = append(files, file)
 	}
 	for _, file := range files {
-		if _, err := readToken(file); err != nil {
+		if _, err := agent.ReadToken(file); err != nil {
 			return failure("mend it, or make another with 'hub token create'", "%v", err)
 		}
 	}
@@ -284,7 +285,7 @@ func (p *patient) tokens(ctx context.Context) finding {
 		return fine("%s", text)
 	}
 	reader := shared.ReaderFile(p.paths.State.Path())
-	token, err := tokenIn(p.paths, reader)
+	token, err := agent.TokenIn(p.paths, reader)
 	if err != nil {
 		return failure("restart the agent: it makes it", "%v", err)
 	}

@@ -13,6 +13,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"waymark/agent"
 	"waymark/cmd/internal/cli"
 	"waymark/cmd/internal/term"
 	"waymark/host/config"
@@ -77,7 +78,7 @@ func (f *enrollFlags) secret() (string, error) {
 	secret := f.code
 	if f.keyFile != "" {
 		var err error
-		if secret, err = namedToken(f.keyFile); err != nil {
+		if secret, err = agent.NamedToken(f.keyFile); err != nil {
 			return "", err
 		}
 	}
@@ -154,7 +155,7 @@ func (f *enrollFlags) enroll(ctx context.Context, url, secret, file string) (enr
 		return nil, fmt.Errorf("write token: %w", err)
 	}
 	hostname, _ := os.Hostname()
-	name := text.Line(cmp.Or(f.name, hostname), maxAgentName)
+	name := text.Line(cmp.Or(f.name, hostname), agent.MaxAgentName)
 	for range enrollTries {
 		enrolled, err = client.New(url, client.Options{Token: secret}).Enroll(ctx, fmt.Sprintf("%x", credential.HashOf(token)), name)
 		if !errors.Is(err, client.ErrUnreachable) {

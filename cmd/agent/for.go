@@ -14,6 +14,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"waymark/abi"
+	"waymark/agent"
 	"waymark/agent/server"
 	"waymark/agentapi/client"
 	"waymark/cmd/internal/cli"
@@ -26,7 +27,7 @@ import (
 
 func (a *app) forCommand() *cobra.Command {
 	var conn connection
-	var s options
+	var s agent.Options
 	var client string
 	var asJSON bool
 	cmd := &cobra.Command{
@@ -89,10 +90,10 @@ The exit code is 3 when the file lies outside of the workspace.`,
 		},
 	}
 	conn.addFlags(cmd)
-	addSettings(cmd, &s.settings)
+	addSettings(cmd, &s.Settings)
 	addClient(cmd, &client, "only what the client of this `name` reads")
-	cmd.Flags().StringVar(&s.root, "root", "", "`directory` of the workspace")
-	cmd.Flags().StringArrayVar(&s.sources, "source", nil, "another `path` to look into, a directory or a file; may be repeated")
+	cmd.Flags().StringVar(&s.Root, "root", "", "`directory` of the workspace")
+	cmd.Flags().StringArrayVar(&s.Sources, "source", nil, "another `path` to look into, a directory or a file; may be repeated")
 	cmd.Flags().BoolVar(&asJSON, "json", false, "print JSON")
 	return cmd
 }
@@ -115,7 +116,7 @@ func onePath(arg string, paths *config.Paths) (path string, err error) {
 }
 
 // forFile asks the running agent, or finds out by itself. of is nil for no client.
-func (a *app) forFile(ctx context.Context, conn *connection, s *options, own bool, paths *config.Paths, of *codingagents.Client, path string) (answer *applicability.Answer, err error) {
+func (a *app) forFile(ctx context.Context, conn *connection, s *agent.Options, own bool, paths *config.Paths, of *codingagents.Client, path string) (answer *applicability.Answer, err error) {
 	if !own {
 		c, err := conn.reader()
 		switch {
@@ -137,8 +138,8 @@ func (a *app) forFile(ctx context.Context, conn *connection, s *options, own boo
 			return answer, err
 		}
 	}
-	if s.root == "" {
-		s.root = workspaceOf(path)
+	if s.Root == "" {
+		s.Root = workspaceOf(path)
 	}
 	err = a.lookOnce(ctx, s, paths, func(h *host.Host) (err error) {
 		if of != nil {

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"testing"
 
+	"waymark/agent"
 	"waymark/test/goisms"
 )
 
@@ -16,7 +17,7 @@ func TestPlainErrors(t *testing.T) {
 		Root: new(app).rootCommand(),
 		Run: func(ctx context.Context, args []string) string {
 			var out bytes.Buffer
-			a := app{program: program{builtin: func() ([]byte, error) { return nil, errors.New("there is none in this test") }}, stdout: &out, stderr: &out}
+			a := app{Program: agent.Program{Builtin: func() ([]byte, error) { return nil, errors.New("there is none in this test") }}, stdout: &out, stderr: &out}
 			a.run(ctx, args)
 			return out.String()
 		},

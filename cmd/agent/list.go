@@ -10,6 +10,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"waymark/agent"
 	"waymark/agentapi/client"
 	"waymark/agentapi/status"
 	"waymark/cmd/internal/term"
@@ -18,7 +19,7 @@ import (
 
 // listed is an agent in the answer of list --json.
 type listed struct {
-	instance
+	agent.Instance
 	// State is that of the connection to the hub; empty where the agent doesn't
 	// answer, or asks for a token.
 	State   string `json:"state"`
@@ -59,7 +60,7 @@ func (a *app) list(ctx context.Context, asJSON bool) error {
 	if err != nil {
 		return err
 	}
-	running, err := instances(ctx, paths)
+	running, err := agent.Instances(ctx, paths)
 	if err != nil {
 		return err
 	}
@@ -83,18 +84,18 @@ func (a *app) list(ctx context.Context, asJSON bool) error {
 }
 
 // askAll asks agents how they are doing, all at once.
-func (a *app) askAll(ctx context.Context, running []*instance) []listed {
-	ctx, cancel := context.WithTimeout(ctx, max(listWithin, a.timeout))
+func (a *app) askAll(ctx context.Context, running []*agent.Instance) []listed {
+	ctx, cancel := context.WithTimeout(ctx, max(listWithin, a.Timeout))
 	defer cancel()
 	all := make([]listed, len(running))
 	var asking sync.WaitGroup
 	for i, one := range running {
-		all[i].instance = *one
-		if one.socket() == "" {
+		all[i].Instance = *one
+		if one.Socket() == "" {
 			continue // it asks for a token
 		}
 		asking.Go(func() {
-			if s, err := client.New(one.socket(), client.Options{}).Status(ctx); err == nil {
+			if s, err := client.New(one.Socket(), client.Options{}).Status(ctx); err == nil {
 				all[i].fill(s)
 			}
 		})

@@ -8,23 +8,16 @@ import (
 	"context"
 	"os"
 
+	"waymark/agent"
 	"waymark/cmd/internal/stop"
 	"waymark/host/builtin"
-	"waymark/host/sandbox"
 	"waymark/internal/reexec"
-	"waymark/workspace/launch"
-	"waymark/workspace/supervisor"
 )
 
-// roles are what the program does as a child of itself, or detached from it.
-func roles() []reexec.Role {
-	return append(supervisor.Roles(), sandbox.CompileRole(), launch.Role())
-}
-
 func main() {
-	self := reexec.Main(roles()...) // first: this may be a process that only compiles, say
+	self := reexec.Main(agent.Roles()...) // first: this may be a process that only compiles, say
 	stop.Main(func(ctx context.Context) int {
-		a := app{program: program{builtin: builtin.Module, digest: builtin.Digest, native: builtin.Native, release: builtin.Release, compiler: self, self: self}, stdout: os.Stdout, stderr: os.Stderr}
+		a := app{Program: agent.Program{Builtin: builtin.Module, Digest: builtin.Digest, Native: builtin.Native, Release: builtin.Release, Compiler: self, Self: self}, stdout: os.Stdout, stderr: os.Stderr}
 		return a.run(ctx, os.Args[1:])
 	})
 }

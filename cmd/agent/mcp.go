@@ -11,6 +11,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"waymark/agent"
 	"waymark/agentapi"
 	"waymark/agentapi/client"
 	"waymark/cmd/internal/cli"
@@ -169,7 +170,7 @@ func mcpNote(s *agentapi.MCPServer) string {
 	if s.DevelopedUntil != nil {
 		add("developed until %s", s.DevelopedUntil.Local().Format("15:04"))
 	}
-	if unconfined(s) {
+	if agent.Unconfined(s) {
 		add("not confined")
 	}
 	if s.Findings > 0 {

@@ -12,6 +12,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"waymark/agent"
 	"waymark/agentapi"
 	"waymark/agentapi/client"
 	"waymark/cmd/internal/cli"
@@ -79,7 +80,7 @@ func registered(id, secretFile string) (as agentapi.LoginMCPServer, err error) {
 	case id == "":
 		return as, cli.Usage("--client-secret-file is of a client: name that with --client-id")
 	default:
-		if as.ClientSecret, err = namedToken(secretFile); err != nil {
+		if as.ClientSecret, err = agent.NamedToken(secretFile); err != nil {
 			return as, fmt.Errorf("--client-secret-file: %w", err)
 		}
 	}

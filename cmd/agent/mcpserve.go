@@ -15,6 +15,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"waymark/agent"
 	"waymark/agentapi"
 	"waymark/agentapi/client"
 	"waymark/cmd/internal/cli"
@@ -262,7 +263,7 @@ func (a *app) serveMCPHTTP(ctx context.Context, server *mcpserver.Server, s *mcp
 	if err != nil {
 		return err
 	}
-	token, err := madeToken(file)
+	token, err := agent.MakeToken(file)
 	if err != nil {
 		return err
 	}

@@ -10,6 +10,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"waymark/agent"
 	"waymark/cmd/internal/term"
 	"waymark/host"
 	"waymark/host/config"
@@ -19,7 +20,7 @@ import (
 )
 
 func (a *app) resolveCommand() *cobra.Command {
-	var s settings
+	var s agent.Settings
 	var asJSON, explain bool
 	cmd := &cobra.Command{
 		Use:   "resolve [DIR]…",
@@ -44,7 +45,7 @@ printed all the same.`,
 	return cmd
 }
 
-func (a *app) resolve(ctx context.Context, s *settings, dirs []string, asJSON, explain bool) (err error) {
+func (a *app) resolve(ctx context.Context, s *agent.Settings, dirs []string, asJSON, explain bool) (err error) {
 	log, err := a.logger()
 	if err != nil {
 		return err
@@ -53,12 +54,12 @@ func (a *app) resolve(ctx context.Context, s *settings, dirs []string, asJSON, e
 	if err != nil {
 		return err
 	}
-	c, err := s.load(paths)
+	c, err := s.Load(paths)
 	if err != nil {
 		return err
 	}
-	defer a.recordRuns(ctx, paths, log)()
-	opts := a.hostOptions(s, c, paths, log)
+	defer a.RecordRuns(ctx, paths, log)()
+	opts := a.HostOptions(s, c, paths, log)
 	if len(dirs) == 0 {
 		dirs = []string{"."}
 	}

@@ -6,6 +6,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"waymark/agent"
 	"waymark/agentapi/client"
 	"waymark/cmd/internal/cli"
 	"waymark/cmd/internal/term"
@@ -27,7 +28,7 @@ then. The agent keeps its identity and its sources.`,
 			if err != nil {
 				return err
 			}
-			c, err := conn.clientFor(func(i *instance) bool { return i.Root == "" }) // of no project yet
+			c, err := conn.clientFor(func(i *agent.Instance) bool { return i.Root == "" }) // of no project yet
 			if err != nil {
 				return err
 			}

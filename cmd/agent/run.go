@@ -1,316 +1,210 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"io"
-	"log/slog"
 	"os"
-	"runtime/debug"
-	"sync"
-	"sync/atomic"
 	"time"
 
+	"github.com/spf13/cobra"
 	"golang.org/x/sync/errgroup"
 
-	"waymark/agent/server"
-	"waymark/host"
-	"waymark/host/config"
-	"waymark/host/metrics"
-	"waymark/internal/httpapi"
+	"waymark/agent"
+	"waymark/cmd/internal/cli"
+	"waymark/cmd/internal/term"
+	"waymark/hub/client"
 )
 
-// options are how an agent runs.
-type options struct {
-	settings
-	*program
-
-	// root is the working directory; "" while it isn't known.
-	root string
-	// sources are other paths to look into.
-	sources []string
-	// url is of the hub to push to, and tokenFile holds the agent's token for it; "" for
-	// what the configuration says, or else the hub that the user's agents share.
-	url, tokenFile string
-	// coder pushes to the Coder server that CODER_AGENT_URL names instead.
-	coder bool
-	// insecure allows a URL with http that leads to another machine.
-	insecure bool
-	// listen is where the local API is served, as unix:PATH or tcp:HOST:PORT; "" for the
-	// workspace's socket. listenTokenFile is needed over TCP, and made where it isn't there.
-	listen, listenTokenFile string
-	// waitFor holds the first snapshot back until this file exists; "" for none.
-	waitFor string
-	// confirm asks whether a configuration file where chats work, which has changed since
-	// it was approved, counts as it is now; nil when there is nobody to ask.
-	confirm func(changed error) (bool, error)
-	// log gets what the agent logs.
-	log *slog.Logger
+// addSettings adds the flags that run and resolve share.
+func addSettings(cmd *cobra.Command, s *agent.Settings) {
+	cmd.Flags().StringArrayVar(&s.Plugins, "plugins", nil, "`directory` of resolver modules (*.wasm), besides the configured ones; may be repeated")
+	cmd.Flags().StringVar(&s.ConfigFile, "config", "", "configuration `file`, in place of the user's own ones")
 }
 
-// daemon is a running agent and what it is made of.
-type daemon struct {
-	opts      options
-	log       *slog.Logger
-	workspace *workspace
-	host      *host.Host
-	claim     *claim       // on the workspace; nil while there is none
-	hub       *embeddedHub // nil when there is one elsewhere
-	peer      *peer        // the one elsewhere; only follow changes it
-	metrics   *metrics.Metrics
-	started   time.Time
-	stamp     string // of the configuration in force; only follow changes it
+func (a *app) runCommand() *cobra.Command {
+	var s agent.Options
+	cmd := &cobra.Command{
+		Use:   "run [DIR]",
+		Short: "Watch over a workspace and keep a hub informed",
+		Long: `Run finds what coding agents need to know in the root directory (DIR, by default
+the current one), in ~/.waymark, ~/.coder and the given sources, and pushes it
+to a hub whenever it changes, until it is interrupted.
 
-	refreshing sync.WaitGroup // after reloads; follow's
+What agents read in your home directory, such as ~/.claude/CLAUDE.md, is found as well.
+It stays on this machine, unless the configuration has [conventions] user = "pushed".
+Repositories in directories of the root are looked into, too; what they have is for
+their own files ([conventions] children).
 
-	mu          sync.Mutex // guards configError
-	configError string
+Several can run, one for each root; 'agent list' shows them. Without --url, and
+without a URL in the configuration, they share a hub of your own on this
+machine: one of them serves it, on 127.0.0.1:7878 or a free port, with a
+database in the state directory, and when that one ends another takes it over.
 
-	// signed takes the signed approvals of a hub; nil while nothing does, and then none
-	// are taken. It is set before makeHost.
-	signed      func(list [][]byte)
-	approvalsMu sync.Mutex // guards approvals
-	approvals   [][]byte   // the last ones; nil: none have come
-	ids         agentIDs
+A Coder server is pushed to only with --coder, since the workspace's own agent
+owns the same rows there.
 
-	services      *services
-	silent        atomic.Bool // no hub is told what coding agents see
-	listener      io.Closer
-	serve         func(ctx context.Context) error
-	end           context.CancelFunc // ends run, which sets it before anything is served
-	stopRecording func()             // nil while nothing is recorded
-	usualGC       func()             // ends what rareGC has begun; nil when there is nothing to end
+The configuration is read again when one of its files changes, and on SIGHUP.
+
+What a workspace holds decides nothing about other places: where a link in the root
+leads out of it, or to what is secret, a source that goes through that link is not
+looked at. Name what the link leads to instead.
+
+Environment, for use in Coder workspaces; lists are separated by commas, and
+relative paths are relative to the root:
+  CODER_AGENT_EXP_INSTRUCTIONS_DIRS   directories with instruction files
+  CODER_AGENT_EXP_INSTRUCTIONS_FILE   another name of an instruction file
+  CODER_AGENT_EXP_SKILLS_DIRS         directories with skills
+  CODER_AGENT_EXP_SKILL_META_FILE     another name for SKILL.md
+  CODER_AGENT_EXP_MCP_CONFIG_FILES    MCP configuration files`,
+		Example: `  agent run
+  agent run ~/project --source ~/notes/AGENTS.md
+  agent run --url https://hub.example.com --token-file ~/.config/waymark/token
+  agent run --coder
+  agent run --root "" --wait-for /tmp/cloned   # see 'agent root --help'`,
+		Args: cli.Named("[DIR]"),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			switch {
+			case len(args) == 0:
+			case cmd.Flags().Changed("root"):
+				return cli.Usage("DIR and --root are the same: use one of them")
+			case args[0] == "":
+				return cli.Usage("an empty path names nothing; --root \"\" is for a root that comes later")
+			default:
+				s.Root = args[0]
+			}
+			return a.runAgent(cmd.Context(), &s)
+		},
+	}
+	addSettings(cmd, &s.Settings)
+	f := cmd.Flags()
+	f.StringVar(&s.Root, "root", ".", "working `directory` to look into, as DIR; empty when it isn't known yet")
+	f.StringArrayVar(&s.Sources, "source", nil, "another `path` to look into, a directory or a file, which may not exist yet; may be repeated")
+	f.StringVar(&s.URL, "url", "", "`URL` of the hub to push to: https://HOST, unix:PATH or tcp:HOST:PORT; without one it is your agents' own")
+	f.StringVar(&s.TokenFile, "token-file", "", "`file` with the agent's token for --url")
+	f.BoolVar(&s.Coder, "coder", false, "push to the Coder server that CODER_AGENT_URL and CODER_AGENT_TOKEN (or _TOKEN_FILE) name")
+	f.BoolVar(&s.Insecure, "insecure", false, "allow a URL with http that leads to another machine")
+	f.StringVar(&s.WaitFor, "wait-for", "", "hold the first snapshot back until this `file` exists, at most 10 minutes")
+	f.StringVar(&s.Listen, "listen", "", "`address` to serve the local API at: unix:PATH or tcp:HOST:PORT")
+	f.StringVar(&s.ListenTokenFile, "listen-token-file", "", "`file` with the token that --listen tcp:… asks for; it is made if it isn't there")
+	return cmd
 }
 
-// run serves until ctx ends.
-func (d *daemon) run(ctx context.Context) error {
+// runAgent runs an agent until it is interrupted, and prints what it has found first.
+func (a *app) runAgent(ctx context.Context, s *agent.Options) (err error) {
+	if s.Log, err = a.logger(); err != nil {
+		return err
+	}
+	s.Program = &a.Program
+	if term.IsTerminal(a.stderr) && term.IsTerminal(os.Stdin) {
+		s.Confirm = func(changed error) (bool, error) {
+			_, err := fmt.Fprintln(a.stderr, changed)
+			return err == nil && confirmed(a.stderr, os.Stdin, "Let what is there now count?"), err
+		}
+	}
+	d, err := agent.New(ctx, *s)
+	if ctx.Err() != nil && errors.Is(err, context.Canceled) {
+		return nil // asked to end before it had begun, which is no failure
+	}
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, d.Close()) }()
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
-	d.end = cancel
 	var g errgroup.Group
-	start := func(what string, f func(context.Context) error) {
-		g.Go(func() error {
-			defer cancel() // one that ends ends all
-			if err := f(ctx); err != nil && ctx.Err() == nil {
-				return fmt.Errorf("%s: %w", what, err)
-			}
-			return nil
-		})
-	}
-	start("local API", d.serve)
-	if d.hub != nil {
-		start("hub", func(ctx context.Context) error { d.hub.Run(ctx); return nil })
-	}
-	start("configuration", d.follow)
-	if servers := d.services.servers; servers != nil {
-		start("MCP servers", servers.Run)
-		start("MCP configuration", func(ctx context.Context) error { return servers.followConfigs(ctx, d) })
-	}
-	start("agent", func(ctx context.Context) error {
-		if err := d.host.Load(ctx); err != nil {
-			return err
-		}
-		return d.host.Run(ctx)
-	})
+	g.Go(func() error { defer cancel(); return d.Run(ctx) })
+	g.Go(func() error { return a.printFirst(ctx, d) })
 	return g.Wait()
 }
 
-// close releases what prepare took, in the reverse order.
-func (d *daemon) close() error {
-	var errs []error
-	if d.host != nil {
-		errs = append(errs, d.host.Close())
-	}
-	if d.hub != nil {
-		errs = append(errs, d.hub.Close())
-	}
-	if d.listener != nil {
-		if err := d.listener.Close(); !errors.Is(err, os.ErrClosed) {
-			errs = append(errs, ignoreClosed(err))
-		}
-	}
-	errs = append(errs, d.services.close(), d.claim.release())
-	if d.usualGC != nil {
-		d.usualGC()
-	}
-	if d.stopRecording != nil {
-		d.stopRecording()
-	}
-	return errors.Join(errs...)
-}
+// storedWithin is how long printFirst waits for the first push before it says
+// that it goes on waiting.
+const storedWithin = 10 * time.Second
 
-// newDaemon makes everything that a daemon is made of, and finds what is wrong with
-// flags, files and ports before anything is started.
-func newDaemon(ctx context.Context, opts options) (_ *daemon, err error) {
-	d, err := prepare(ctx, opts)
-	if d != nil && err != nil {
-		err, d = errors.Join(err, d.close()), nil
-	}
-	return d, err
-}
-
-// prepare does that. The daemon it returns with an error is to be closed.
-func prepare(ctx context.Context, opts options) (_ *daemon, err error) {
-	s, log := &opts, opts.log
-	paths, err := config.FindPaths(config.Environment{})
+// printFirst prints what was found first, and where it was stored. After that the agent
+// is silent but for its log.
+func (a *app) printFirst(ctx context.Context, d *agent.Agent) error {
+	s, err := d.Wait(ctx, 0)
 	if err != nil {
-		return nil, err
+		return nil // interrupted before there was anything to show
 	}
-	if places, err := paths.Workspace(s.root); err == nil { // else newWorkspace says why
-		paths.ConfigFiles = append(paths.ConfigFiles, places.ConfigFile())
-		if err := paths.Own.Work(places.Root); err != nil {
-			return nil, err
-		}
-		if path := os.Getenv("CODER_AGENT_TOKEN_FILE"); path != "" {
-			if _, err := paths.Token(path); err != nil { // --coder refuses it
-				log.Warn("what runs for chats can read the token of the workspace's own agent", slog.Any("error", err))
-			}
-		}
-		if err := s.trustConfig(paths, places); err != nil {
-			return nil, err
-		}
-	}
-	stamp := s.stamp(paths) // first, so that what changes from here on is reloaded
-	c, err := s.load(paths)
-	if err != nil {
-		return nil, err
-	}
-	warnIgnored(log, c)
-	w, err := newWorkspace(paths, s.root, s.sources, os.Getenv)
-	if err != nil {
-		return nil, err
-	}
-	w.configure(&c.Conventions)
-	if err := w.sources.Load(); err != nil {
-		log.Warn("not all persistent sources are there", slog.Any("error", err))
-	}
-	d := &daemon{
-		opts: opts, log: log, started: time.Now(), workspace: w, stamp: stamp,
-		metrics: metrics.New(metrics.Options{Version: s.version}),
-	}
-	d.setConfigError(s.unapproved())
-	if err := d.choosePeer(c); err != nil {
-		return nil, err
-	}
-	if _, err := os.Stat(s.root); s.root != "" && errors.Is(err, os.ErrNotExist) {
-		return nil, fmt.Errorf("root %s does not exist: name an existing directory with --root", s.root)
-	}
-	d.rareGC()
-	if err := d.claimWorkspace(ctx); err != nil {
-		return d, err
-	}
-	if err := paths.Own.Share(w.places.State.In("own.json"), paths.State.In("w", "*", "own.json").Path()); err != nil {
-		log.Warn("chats of other workspaces may change what this agent trusts", slog.Any("error", err))
-	}
-	d.services = newServices(d, c)
-	d.silent.Store(!c.Push.Clients)
-	if servers := d.services.servers; servers != nil {
-		d.signed = servers.SetSigned
-	}
-	if err := d.listen(ctx); err != nil {
-		return d, err
-	}
-	d.stopRecording = s.recordRuns(ctx, paths, log)
-	return d, d.makeHost(ctx, c)
-}
-
-// startGC is how far the heap may grow between collections while the agent starts,
-// in percent. With Go's 100, two or three collections of a heap of 3 to 6 MB take the
-// processors from what somebody waits for; with this there is one at most, and the
-// heap's peak is that of the last of those.
-const startGC = 200
-
-// rareGC has the collector run rarely until the agent has settled, unless
-// the user has chosen how often it runs.
-func (d *daemon) rareGC() {
-	if os.Getenv("GOGC") == "" {
-		usual := debug.SetGCPercent(startGC)
-		d.usualGC = sync.OnceFunc(func() { debug.SetGCPercent(usual) })
-	}
-}
-
-// settled is called when the first push is over, before memory is given back.
-func (d *daemon) settled() {
-	if d.usualGC != nil {
-		d.usualGC()
-	}
-	if d.opts.release != nil {
-		d.opts.release()
-	}
-}
-
-// choosePeer finds out where to push to.
-func (d *daemon) choosePeer(c *config.Config) (err error) {
-	d.peer, err = remotePeer(&d.opts, c, d.workspace.paths, d.log)
-	return err
-}
-
-// claimWorkspace makes this the one agent of the workspace. Where that can't be
-// written down, as in a home that is read-only, it goes on.
-func (d *daemon) claimWorkspace(ctx context.Context) (err error) {
-	d.claim, err = claimWorkspace(ctx, d.workspace.places)
-	if err == nil || errors.Is(err, server.ErrRunning) || ctx.Err() != nil {
+	if err := printSnapshot(a.stdout, s, d.Base()); err != nil {
 		return err
 	}
-	d.log.Warn("commands don't find this agent without --listen or WAYMARK_SOCKET, and another one for the same root isn't refused", slog.Any("error", err))
-	return nil
-}
-
-// listen takes the local API's address.
-func (d *daemon) listen(ctx context.Context) error {
-	l, opts, err := d.opts.open(ctx, d.workspace.paths, d.workspace.places)
-	if err != nil {
-		return err
-	}
-	d.listener = l
-	if err := d.claim.announce(l); err != nil {
-		return err
-	}
-	timeout := d.opts.timeout
-	opts.Backend, opts.Metrics, opts.Logger, opts.WriteTimeout = d, d.metricsHandler(), d.log, timeout
-	d.services.mount(&opts)
-	handler := server.New(opts)
-	server := &httpapi.Server{Handler: handler, Logger: d.log, HeaderTimeout: timeout, ReadTimeout: timeout, WriteTimeout: timeout}
-	d.serve = d.serveInside(handler, func(ctx context.Context) error { return server.Serve(ctx, l) })
-	return nil
-}
-
-// makeHost makes the engine, and joins the hub if there is none elsewhere.
-func (d *daemon) makeHost(ctx context.Context, c *config.Config) (err error) {
-	opts := d.hostOptions(c)
-	opts.Roots = d.workspace.specs()
-	if d.services.servers != nil {
-		opts.Providers = append(opts.Providers, d.services.servers)
-	}
-	opts.Hold = d.opts.waitFor != ""
-	opts.Settled = d.settled
-	opts.Observe, opts.ObserveWatch, opts.Amended = d.observe, d.observeWatch, d.metrics.Snapshot
-	if d.peer != nil {
-		opts.Push = d.prepare(&d.peer.options)
-	} else {
-		if d.hub, err = openHub(ctx, d.workspace.paths, d.workspace.places, d.log); err != nil {
+	soon, done := context.WithTimeout(ctx, min(time.Second, cmp.Or(a.Timeout, storedWithin)))
+	_ = d.Accepted(soon, s.Version) // which is waited for more than what follows
+	done()
+	if unused, err := d.Coverage(ctx); err == nil { // else it is interrupted
+		if err := printCoverage(a.stdout, unused); err != nil {
 			return err
 		}
-		opts.Push = d.prepare(d.hub.peer(d.log))
 	}
-	d.ids.set(c, d.hub)
-	d.host, err = host.New(opts)
+	wait, cancel := context.WithTimeout(ctx, cmp.Or(a.Timeout, storedWithin))
+	defer cancel()
+	err = d.Accepted(wait, s.Version)
+	switch p := d.Status().Push; {
+	case ctx.Err() != nil:
+		return nil
+	case err == nil:
+		return a.printStored(ctx, d, p.Peer, s.Version)
+	default:
+		_, err = fmt.Fprintf(a.stdout, "not stored yet: %s is %s; the newest snapshot is sent as soon as it can be, see 'agent status'\n", p.Peer, p.State)
+		if err != nil {
+			return err
+		}
+	}
+	if err := d.Accepted(ctx, s.Version); err != nil {
+		return nil // interrupted, or configured to push to another peer
+	}
+	p := d.Status().Push
+	if last := p.LastAccepted; last != nil { // by now it may be a later one
+		return a.printStored(ctx, d, p.Peer, last.Version)
+	}
+	return nil
+}
+
+func (a *app) printStored(ctx context.Context, d *agent.Agent, peer string, version uint64) error {
+	if d.Hub() == nil {
+		_, err := fmt.Fprintf(a.stdout, "stored: %s has version %d\n", peer, version)
+		return err
+	}
+	return printStored(ctx, a.stdout, d.Hub(), version)
+}
+
+// printStored says where to look at what was stored. It names the file that holds
+// the token, not the token; the link works once, and not for long.
+func printStored(ctx context.Context, w io.Writer, h *agent.Hub, version uint64) error {
+	url, reader := h.URL(), h.ReaderFile()
+	_, err := fmt.Fprintf(w, `stored: the hub at %s has version %d
+look at it with
+  curl -H "Authorization: Bearer $(cat %s)" %s/api/v0/agents/%s/context
+`, url, version, reader, url, h.AgentID)
+	if err != nil {
+		return err
+	}
+	if term.IsTerminal(w) {
+		if link, err := loginLink(ctx, url, reader); err == nil {
+			_, err = fmt.Fprintf(w, "or in a browser, with a link that works once, within ten minutes ('hub login' prints another)\n  %s\n", term.Visible(link))
+			return err
+		}
+	}
+	// It may be kept, as a journal is, and the link is a secret.
+	_, err = fmt.Fprintf(w, "or in a browser: 'hub login' prints a link to its page\n")
 	return err
 }
 
-// hostOptions are those of the engine under a configuration, without roots and push.
-func (d *daemon) hostOptions(c *config.Config) host.Options {
-	opts := d.opts.hostOptions(&d.opts.settings, c, d.workspace.paths, d.log)
-	d.workspace.env.configure(&opts)
-	return opts
-}
-
-// base is the directory that tables shorten paths by.
-func (d *daemon) base() string { return d.workspace.base() }
-
-// accepted waits until the control plane has stored a version of the snapshot, or a newer
-// one, or one of equal content.
-func (d *daemon) accepted(ctx context.Context, version uint64) error {
-	return d.host.Accepted(ctx, version)
+// loginLink asks the hub for a link to its page.
+func loginLink(ctx context.Context, url, reader string) (string, error) {
+	token, err := agent.NamedToken(reader)
+	if err != nil {
+		return "", err
+	}
+	login, err := client.New(url, client.Options{Token: token}).Login(ctx)
+	if err != nil {
+		return "", err
+	}
+	return login.URL, nil
 }

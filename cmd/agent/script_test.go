@@ -14,6 +14,7 @@ import (
 
 	"github.com/rogpeppe/go-internal/testscript"
 
+	"waymark/agent"
 	"waymark/cmd/internal/cli"
 	"waymark/cmd/internal/stop"
 	"waymark/host/crashlog"
@@ -45,15 +46,15 @@ var update = flag.Bool("update", false, "write what the scripts' cmp commands se
 // TestMain makes the test binary the command under test: it is agent when it
 // is called so.
 func TestMain(m *testing.M) {
-	testenv.OrdinaryMain()  // an agent under test, too
-	reexec.Main(roles()...) // the agent under test starts this binary again to compile modules
+	testenv.OrdinaryMain()        // an agent under test, too
+	reexec.Main(agent.Roles()...) // the agent under test starts this binary again to compile modules
 	testscript.Main(m, map[string]func(){"agent": agentMain, "mcpserver": mcpserver.Main, "mcpclient": mcpserver.ClientMain})
 }
 
 // agentMain is main with another built-in module.
 func agentMain() {
 	cli.CompleteWithin = scriptTimeout // nobody waits for it here
-	self := reexec.Main(roles()...)
+	self := reexec.Main(agent.Roles()...)
 	compiler := self
 	if os.Getenv(envPatient) != "" {
 		compiler = nil
@@ -69,12 +70,12 @@ func agentMain() {
 		if os.Getenv(envPunctual) == "" { // a machine may stand still for a moment
 			stop.Allow(ctx, time.Minute)
 		}
-		a := app{stdout: os.Stdout, stderr: os.Stderr, program: program{compiler: compiler, self: self, timeout: timeout, builtin: func() ([]byte, error) {
+		a := app{stdout: os.Stdout, stderr: os.Stderr, Program: agent.Program{Compiler: compiler, Self: self, Timeout: timeout, Builtin: func() ([]byte, error) {
 			return os.ReadFile(os.Getenv(envBuiltin))
 		}}}
 		if digest := os.Getenv(envStuck); digest != "" {
 			stop.Allow(ctx, 2*time.Second) // a processor is busy until it is killed
-			a.wrapRecord = func(r *crashlog.Record) plugin.Running { return stuck{r, digest} }
+			a.WrapRecord = func(r *crashlog.Record) plugin.Running { return stuck{r, digest} }
 		}
 		return a.run(ctx, os.Args[1:])
 	})
@@ -156,7 +157,7 @@ func TestScripts(t *testing.T) {
 				"HOME": env.WorkDir + "/home", "XDG_STATE_HOME": env.WorkDir + "/state", "XDG_CACHE_HOME": b.cache,
 				"XDG_CONFIG_HOME": env.WorkDir + "/config", "XDG_RUNTIME_DIR": "",
 				// A script's directory may be too long for a socket's path.
-				"WAYMARK_SOCKET": filepath.Join(socketDir(t), "a.sock"), "HUB_SOCKET": filepath.Join(socketDir(t), "h.sock"), "SHORT": socketDir(t),
+				"WAYMARK_SOCKET": filepath.Join(testenv.SocketDir(t), "a.sock"), "HUB_SOCKET": filepath.Join(testenv.SocketDir(t), "h.sock"), "SHORT": testenv.SocketDir(t),
 				envBuiltin: b.builtin, "PANICKING": b.panicking,
 				"WRITERS": strconv.Itoa(randtest.Rounds(8, 12, 50)),
 				"PATH":    env.Getenv("PATH") + string(os.PathListSeparator) + b.bin,
@@ -225,14 +226,4 @@ func selfAsAgent(t *testing.T) string {
 		t.Fatal(err)
 	}
 	return path
-}
-
-func socketDir(t *testing.T) string {
-	t.Helper()
-	dir, err := os.MkdirTemp("", "wm")
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { _ = os.RemoveAll(dir) })
-	return dir
 }

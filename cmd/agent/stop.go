@@ -9,6 +9,7 @@ import (
 	"github.com/gofrs/flock"
 	"github.com/spf13/cobra"
 
+	"waymark/agent"
 	"waymark/agentapi/client"
 )
 
@@ -39,7 +40,7 @@ The exit code is 3 when no agent runs.`,
 			if err := c.Stop(cmd.Context()); err != nil {
 				return err
 			}
-			ctx, cancel := context.WithTimeout(cmd.Context(), max(stopWithin, a.timeout))
+			ctx, cancel := context.WithTimeout(cmd.Context(), max(stopWithin, a.Timeout))
 			defer cancel()
 			if err := t.gone(ctx, c); err != nil {
 				return err
@@ -62,7 +63,7 @@ func (t *target) gone(ctx context.Context, c client.Client) error {
 		select {
 		case <-ctx.Done():
 			return errors.New("the agent has ended what it held, and doesn't come to its own end: see its log")
-		case <-time.After(claimEvery):
+		case <-time.After(20 * time.Millisecond):
 		}
 	}
 }
@@ -72,13 +73,13 @@ func (t *target) ended(ctx context.Context, c client.Client) (bool, error) {
 		return errors.Is(c.Health(ctx), client.ErrNotRunning), nil
 	}
 	// An agent has the lock to its very end. One that begins meanwhile waits for it.
-	lock := flock.New(t.instance.state.In("lock").Path(), flock.SetPermissions(0o600))
+	lock := flock.New(t.instance.State.In("lock").Path(), flock.SetPermissions(0o600))
 	got, err := lock.TryLock()
 	if err != nil {
 		return false, fmt.Errorf("%s: %w", lock.Path(), err)
 	}
 	if !got {
-		now, err := readInstance(t.instance.state)
+		now, err := agent.ReadInstance(t.instance.State)
 		return err == nil && now.PID != t.instance.PID, nil // the next one has begun already
 	}
 	return true, lock.Close()

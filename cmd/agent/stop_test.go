@@ -21,6 +21,7 @@ import (
 	"waymark/test/built"
 	"waymark/test/randtest"
 	"waymark/test/stoptest"
+	"waymark/test/testenv"
 	"waymark/test/wasmtest"
 )
 
@@ -35,7 +36,7 @@ type stopHome struct {
 
 func newStopHome(t *testing.T, b *things, cache string) *stopHome {
 	t.Helper()
-	h := &stopHome{t: t, dir: socketDir(t), agent: selfAsAgent(t), builtin: b.builtin}
+	h := &stopHome{t: t, dir: testenv.SocketDir(t), agent: selfAsAgent(t), builtin: b.builtin}
 	h.env = append(os.Environ(), "HOME="+h.dir, "XDG_STATE_HOME="+h.dir+"/state", "XDG_CACHE_HOME="+cache,
 		"XDG_CONFIG_HOME="+h.dir+"/config", "XDG_RUNTIME_DIR=", "WAYMARK_SOCKET="+h.dir+"/a.sock",
 		envBuiltin+"="+h.builtin, envPunctual+"=1")

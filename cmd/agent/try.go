@@ -10,6 +10,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"waymark/agent"
 	"waymark/cmd/internal/cli"
 	"waymark/cmd/internal/term"
 	"waymark/host"
@@ -58,12 +59,12 @@ func (a *app) try(ctx context.Context, args []string, once, asJSON bool) (err er
 	if err != nil {
 		return err
 	}
-	c, err := (&settings{}).load(paths)
+	c, err := (&agent.Settings{}).Load(paths)
 	if err != nil {
 		return err
 	}
-	defer a.recordRuns(ctx, paths, log)()
-	opts := a.hostOptions(&settings{}, c, paths, log)
+	defer a.RecordRuns(ctx, paths, log)()
+	opts := a.HostOptions(&agent.Settings{}, c, paths, log)
 	opts.Builtin, opts.BuiltinDigest, opts.BuiltinNative = nil, nil, nil
 	opts.PluginDirs, opts.RefusePlugins, opts.Plugins, opts.MemoDir, opts.Approvals = nil, nil, nil, "", ""
 	if opts.Once = once; info.IsDir() {

@@ -11,6 +11,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"waymark/abi"
+	"waymark/agent"
 	"waymark/agentapi"
 	"waymark/agentapi/client"
 	"waymark/cmd/internal/cli"
@@ -23,7 +24,7 @@ import (
 
 func (a *app) whyCommand() *cobra.Command {
 	var conn connection
-	var s options
+	var s agent.Options
 	var client string
 	var asJSON, all bool
 	cmd := &cobra.Command{
@@ -92,10 +93,10 @@ as an empty one, makes it 2, and the others are answered all the same.`,
 		},
 	}
 	conn.addFlags(cmd)
-	addSettings(cmd, &s.settings)
+	addSettings(cmd, &s.Settings)
 	addClient(cmd, &client, "also what the client of this `name` makes of them")
-	cmd.Flags().StringVar(&s.root, "root", ".", "working `directory` to look into")
-	cmd.Flags().StringArrayVar(&s.sources, "source", nil, "another `path` to look into, a directory or a file; may be repeated")
+	cmd.Flags().StringVar(&s.Root, "root", ".", "working `directory` to look into")
+	cmd.Flags().StringArrayVar(&s.Sources, "source", nil, "another `path` to look into, a directory or a file; may be repeated")
 	cmd.Flags().BoolVar(&asJSON, "json", false, "print JSON")
 	cmd.Flags().BoolVar(&all, "all", false, "list the files of agents that aren't used, instead of paths")
 	return cmd
@@ -132,7 +133,7 @@ func whichPaths(args []string, paths *config.Paths) (asked []string, wrong error
 }
 
 // why asks the running agent, or finds out by itself. of is nil for no client.
-func (a *app) why(ctx context.Context, conn *connection, s *options, own bool, paths *config.Paths, of *codingagents.Client, asked []string) ([]why.Answer, error) {
+func (a *app) why(ctx context.Context, conn *connection, s *agent.Options, own bool, paths *config.Paths, of *codingagents.Client, asked []string) ([]why.Answer, error) {
 	if own {
 		return a.whyHere(ctx, s, paths, of, asked)
 	}
@@ -254,7 +255,7 @@ func countIs(n int, what string) string {
 
 // whyHere answers without an agent: it looks at what `agent run` with the same
 // flags would look at, once.
-func (a *app) whyHere(ctx context.Context, s *options, paths *config.Paths, of *codingagents.Client, asked []string) ([]why.Answer, error) {
+func (a *app) whyHere(ctx context.Context, s *agent.Options, paths *config.Paths, of *codingagents.Client, asked []string) ([]why.Answer, error) {
 	answers := make([]why.Answer, len(asked))
 	err := a.lookOnce(ctx, s, paths, func(h *host.Host) (err error) {
 		for i, path := range asked {
@@ -279,10 +280,10 @@ func (a *app) whyHere(ctx context.Context, s *options, paths *config.Paths, of *
 
 // lookOnce calls look with a host that looks at what `agent run` with the same flags
 // would look at.
-func (a *app) lookOnce(ctx context.Context, s *options, paths *config.Paths, see func(*host.Host) error) (err error) {
-	if s.log, err = a.logger(); err != nil {
+func (a *app) lookOnce(ctx context.Context, s *agent.Options, paths *config.Paths, see func(*host.Host) error) (err error) {
+	if s.Log, err = a.logger(); err != nil {
 		return err
 	}
-	s.program = &a.program
-	return look(ctx, s, paths, see)
+	s.Program = &a.Program
+	return agent.Look(ctx, s, paths, see)
 }

@@ -43,6 +43,14 @@ type Environment struct {
 	Home func() (string, error)
 }
 
+// Get returns a variable, "" when it isn't set.
+func (env Environment) Get(name string) string {
+	if env.Getenv == nil {
+		return os.Getenv(name)
+	}
+	return env.Getenv(name)
+}
+
 // socketMax bounds the path of a Unix socket, in bytes: Linux takes 107,
 // darwin 103.
 const socketMax = 103
@@ -64,9 +72,6 @@ const workspaces = "w"
 // WAYMARK_SOCKET may be written as unix:PATH. Nothing is created; see
 // MakePrivate. The places of one workspace are in Workspace.
 func FindPaths(env Environment) (*Paths, error) {
-	if env.Getenv == nil {
-		env.Getenv = os.Getenv
-	}
 	if env.Home == nil {
 		env.Home = os.UserHomeDir
 	}
@@ -93,7 +98,7 @@ func FindPaths(env Environment) (*Paths, error) {
 	p.Sockets = p.State.In(workspaces).Path()
 	// It is often set without being there, in containers and after su, or is below /tmp,
 	// where nobody can be kept from renaming it.
-	if dir := env.Getenv("XDG_RUNTIME_DIR"); filepath.IsAbs(dir) && isDir(dir) {
+	if dir := env.Get("XDG_RUNTIME_DIR"); filepath.IsAbs(dir) && isDir(dir) {
 		sockets := filepath.Join(dir, "waymark", workspaces)
 		if _, err := p.Own.Add(places.Sockets, sockets); err == nil {
 			p.Sockets = sockets
@@ -105,7 +110,7 @@ func FindPaths(env Environment) (*Paths, error) {
 
 // base returns Waymark's directory in an XDG base directory.
 func (env *Environment) base(home, variable, under string) (string, error) {
-	if dir := env.Getenv(variable); filepath.IsAbs(dir) {
+	if dir := env.Get(variable); filepath.IsAbs(dir) {
 		return filepath.Join(dir, "waymark"), nil
 	}
 	if !filepath.IsAbs(home) {
@@ -116,7 +121,7 @@ func (env *Environment) base(home, variable, under string) (string, error) {
 
 // socket returns what WAYMARK_SOCKET says.
 func (env *Environment) socket() (string, error) {
-	own := strings.TrimPrefix(env.Getenv("WAYMARK_SOCKET"), "unix:")
+	own := strings.TrimPrefix(env.Get("WAYMARK_SOCKET"), "unix:")
 	if own == "" {
 		return "", nil
 	}

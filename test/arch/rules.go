@@ -26,7 +26,8 @@ func layers() []Layer {
 		{"engine, services and hub", []string{"waymark/host/...", "waymark/hub/...",
 			"waymark/workspace/process/...", "waymark/workspace/files/...", "waymark/workspace/git/...", "waymark/agentapi/client/...",
 			"waymark/workspace/mcp/...", "waymark/workspace/mcpserver/...", "waymark/agent/hubcalls"}},
-		{"mains, tools and tests", []string{"waymark/cmd/...", "waymark/internal/tools/...", "waymark/test/..."}},
+		{"agent", []string{"waymark/agent"}},
+		{"mains, tools and tests", []string{"waymark/cmd/...", "waymark/agent/agenttest", "waymark/internal/tools/...", "waymark/test/..."}},
 	}
 }
 
@@ -138,9 +139,9 @@ func rules() []Rule {
 			Reason: "what may become a label is decided in one place for each program, host/metrics and hub/metrics",
 		},
 		{
-			From: all, Except: []string{"waymark/host", "waymark/host/config/...", "waymark/cmd/...", "waymark/internal/tools/configdoc"},
+			From: all, Except: []string{"waymark/host", "waymark/host/config/...", "waymark/agent", "waymark/agent/agenttest", "waymark/cmd/...", "waymark/internal/tools/configdoc"},
 			To:     []string{"github.com/BurntSushi/toml/...", "waymark/host/config/..."},
-			Reason: "packages take Options; only the host, the mains and what documents it know the configuration file",
+			Reason: "packages take Options; only the host, the agent, the mains and what documents it know the configuration file",
 		},
 		{
 			From: all, Except: []string{"waymark/hub/webhook"}, To: []string{"github.com/standard-webhooks/..."},

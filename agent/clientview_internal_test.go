@@ -1,4 +1,4 @@
-package main
+package agent
 
 import (
 	"errors"
@@ -84,7 +84,7 @@ func TestCoverageToldToAHub(t *testing.T) {
 // TestRefusedToAHub: what can't be answered is said in plain words.
 func TestRefusedToAHub(t *testing.T) {
 	t.Parallel()
-	d := &daemon{opts: options{program: &program{}}, log: slog.New(slog.DiscardHandler), services: &services{audit: access.OpenLog(t.TempDir(), 0, slog.New(slog.DiscardHandler))}}
+	d := &Agent{opts: Options{Program: &Program{}}, log: slog.New(slog.DiscardHandler), services: &services{audit: access.OpenLog(t.TempDir(), 0, slog.New(slog.DiscardHandler))}}
 	handle := d.clientContext(nil)
 	ask := func(body string, want uint64, words string) {
 		t.Helper()

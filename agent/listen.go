@@ -1,4 +1,4 @@
-package main
+package agent
 
 import (
 	"cmp"
@@ -17,22 +17,22 @@ import (
 )
 
 // open takes the address, and says how what is served there is guarded.
-func (s *options) open(ctx context.Context, paths *config.Paths, w *config.Workspace) (net.Listener, server.Options, error) {
-	network, address, err := parseListen(cmp.Or(s.listen, "unix:"+w.Socket))
+func (s *Options) open(ctx context.Context, paths *config.Paths, w *config.Workspace) (net.Listener, server.Options, error) {
+	network, address, err := ParseListen(cmp.Or(s.Listen, "unix:"+w.Socket))
 	switch {
 	case err != nil:
 		return nil, server.Options{}, err
 	case network == "tcp":
 		return s.openTCP(ctx, address, paths)
-	case s.listenTokenFile != "":
+	case s.ListenTokenFile != "":
 		return nil, server.Options{}, usage("--listen-token-file is for --listen tcp:HOST:PORT: a socket needs no token")
 	}
 	l, err := server.Listen(address)
 	return l, server.Options{}, err
 }
 
-// parseListen reads an address as agents and their clients have it in --listen.
-func parseListen(text string) (network, address string, err error) {
+// ParseListen reads an address as agents and their clients have it in --listen.
+func ParseListen(text string) (network, address string, err error) {
 	network, address, _ = strings.Cut(text, ":")
 	address = strings.TrimPrefix(address, "//")
 	if address == "" || network != "unix" && network != "tcp" {
@@ -41,15 +41,15 @@ func parseListen(text string) (network, address string, err error) {
 	return network, address, err
 }
 
-func (s *options) openTCP(ctx context.Context, address string, paths *config.Paths) (net.Listener, server.Options, error) {
-	if s.listenTokenFile == "" {
-		return nil, server.Options{}, usage("--listen %s needs --listen-token-file: any user of this machine can connect there", s.listen)
+func (s *Options) openTCP(ctx context.Context, address string, paths *config.Paths) (net.Listener, server.Options, error) {
+	if s.ListenTokenFile == "" {
+		return nil, server.Options{}, usage("--listen %s needs --listen-token-file: any user of this machine can connect there", s.Listen)
 	}
-	file, err := paths.Token(s.listenTokenFile)
+	file, err := paths.Token(s.ListenTokenFile)
 	if err != nil {
 		return nil, server.Options{}, err
 	}
-	token, err := madeToken(file)
+	token, err := MakeToken(file)
 	if err != nil {
 		return nil, server.Options{}, err
 	}
@@ -60,8 +60,8 @@ func (s *options) openTCP(ctx context.Context, address string, paths *config.Pat
 	return l, server.Options{Token: token}, err
 }
 
-// ensureToken makes a token file where there is none.
-func ensureToken(file places.Place) error {
+// EnsureToken makes a token file where there is none.
+func EnsureToken(file places.Place) error {
 	if err := os.MkdirAll(filepath.Dir(file.Path()), 0o700); err != nil {
 		return err
 	}
@@ -72,35 +72,35 @@ func ensureToken(file places.Place) error {
 	return err
 }
 
-// namedToken reads a token from a file that a command is given.
-func namedToken(path string) (string, error) {
+// NamedToken reads a token from a file that a command is given.
+func NamedToken(path string) (string, error) {
 	paths, err := config.FindPaths(config.Environment{})
 	if err != nil {
 		return "", err
 	}
-	return tokenIn(paths, path)
+	return TokenIn(paths, path)
 }
 
-// tokenIn reads a token from a file that is kept from chats then.
-func tokenIn(paths *config.Paths, path string) (string, error) {
+// TokenIn reads a token from a file that is kept from chats then.
+func TokenIn(paths *config.Paths, path string) (string, error) {
 	file, err := paths.Token(path)
 	if err != nil {
 		return "", err
 	}
-	return readToken(file)
+	return ReadToken(file)
 }
 
-// madeToken reads a token, and makes the file where there is none.
-func madeToken(file places.Place) (string, error) {
-	if err := ensureToken(file); err != nil {
+// MakeToken reads a token, and makes the file where there is none.
+func MakeToken(file places.Place) (string, error) {
+	if err := EnsureToken(file); err != nil {
 		return "", err
 	}
-	return readToken(file)
+	return ReadToken(file)
 }
 
-// readToken reads a token from a file that nobody else can read. Its errors
+// ReadToken reads a token from a file that nobody else can read. Its errors
 // never repeat what the file holds.
-func readToken(file places.Place) (string, error) { return credential.ReadToken(file.Path()) }
+func ReadToken(file places.Place) (string, error) { return credential.ReadToken(file.Path()) }
 
 func ignoreClosed(err error) error {
 	if errors.Is(err, net.ErrClosed) {

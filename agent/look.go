@@ -1,19 +1,18 @@
-package main
+package agent
 
 import (
 	"context"
 	"errors"
 	"log/slog"
-	"os"
 
 	"waymark/host"
 	"waymark/host/config"
 )
 
-// look calls see with an engine that looks once at what an agent with these options would
+// Look calls see with an engine that looks once at what an agent with these options would
 // look at. It pushes nothing.
-func look(ctx context.Context, s *options, paths *config.Paths, see func(*host.Host) error) (err error) {
-	defer s.recordRuns(ctx, paths, s.log)()
+func Look(ctx context.Context, s *Options, paths *config.Paths, see func(*host.Host) error) (err error) {
+	defer s.RecordRuns(ctx, paths, s.Log)()
 	opts, err := s.once(paths)
 	if err != nil {
 		return err
@@ -30,20 +29,20 @@ func look(ctx context.Context, s *options, paths *config.Paths, see func(*host.H
 }
 
 // once are the engine's options for that.
-func (s *options) once(paths *config.Paths) (host.Options, error) {
-	c, err := s.load(paths)
+func (s *Options) once(paths *config.Paths) (host.Options, error) {
+	c, err := s.Load(paths)
 	if err != nil {
 		return host.Options{}, err
 	}
-	w, err := newWorkspace(paths, s.root, s.sources, os.Getenv)
+	w, err := newWorkspace(paths, s.Root, s.Sources, s.Environment.Get)
 	if err != nil {
 		return host.Options{}, err
 	}
 	w.configure(&c.Conventions)
 	if err := w.sources.Load(); err != nil {
-		s.log.Warn("not all persistent sources are there", slog.Any("error", err))
+		s.Log.Warn("not all persistent sources are there", slog.Any("error", err))
 	}
-	opts := s.hostOptions(&s.settings, c, paths, s.log)
+	opts := s.HostOptions(&s.Settings, c, paths, s.Log)
 	w.env.configure(&opts)
 	opts.Roots, opts.Once = w.specs(), true
 	return opts, nil

@@ -1,4 +1,4 @@
-package main
+package agent
 
 import (
 	"bytes"
@@ -23,6 +23,7 @@ import (
 	"waymark/agentapi"
 	"waymark/host"
 	"waymark/host/config"
+	"waymark/test/testenv"
 	"waymark/workspace/access"
 )
 
@@ -40,7 +41,7 @@ func newTestServices(t *testing.T) (*services, *server.API) {
 	t.Setenv("XDG_CACHE_HOME", filepath.Join(home, "cache"))
 	t.Setenv("XDG_CONFIG_HOME", filepath.Join(home, "config"))
 	t.Setenv("XDG_RUNTIME_DIR", "")
-	t.Setenv("WAYMARK_SOCKET", filepath.Join(socketDir(t), "a.sock"))
+	t.Setenv("WAYMARK_SOCKET", filepath.Join(testenv.SocketDir(t), "a.sock"))
 	paths, err := config.FindPaths(config.Environment{})
 	if err != nil {
 		t.Fatal(err)
@@ -52,7 +53,7 @@ func newTestServices(t *testing.T) (*services, *server.API) {
 	if err := config.MakePrivate(w.places.State.Path()); err != nil {
 		t.Fatal(err)
 	}
-	d := &daemon{opts: options{program: &program{}}, log: slog.New(slog.DiscardHandler), workspace: w, end: func() {}}
+	d := &Agent{opts: Options{Program: &Program{}}, log: slog.New(slog.DiscardHandler), workspace: w, end: func() {}}
 	if d.host, err = host.New(host.Options{}); err != nil {
 		t.Fatal(err)
 	}
@@ -88,7 +89,7 @@ type caller struct{ name, token string }
 // minted, or are the control token.
 func callers(t *testing.T, s *services) []caller {
 	t.Helper()
-	control := s.tokens.Authenticate(readFile(t, controlFile(s.d.workspace.places.State).Path()))
+	control := s.tokens.Authenticate(readFile(t, ControlFile(s.d.workspace.places.State).Path()))
 	if control == nil {
 		t.Fatal("the control token isn't valid")
 	}
@@ -116,7 +117,7 @@ func callers(t *testing.T, s *services) []caller {
 	}
 	list := []caller{
 		{"no token", ""}, {"wrong", "wm_WRONG"}, {"expired", expired.Secret}, {"revoked", revoked.Secret},
-		{"control", readFile(t, controlFile(s.d.workspace.places.State).Path())}, {"listen", listenToken},
+		{"control", readFile(t, ControlFile(s.d.workspace.places.State).Path())}, {"listen", listenToken},
 		{"capability", mint(agentapi.NewToken{Scopes: []string{"processes", "files", "mcp"}, Hub: &agentapi.Capability{}}).Secret},
 		{"fenced", mint(agentapi.NewToken{Scopes: every(""), Plan: filepath.Join(s.d.workspace.root, "PLAN.md")}).Secret},
 	}
@@ -327,7 +328,7 @@ func TestWholeDocument(t *testing.T) {
 // else.
 func TestAuditOfCalls(t *testing.T) {
 	s, handler := newTestServices(t)
-	control := readFile(t, controlFile(s.d.workspace.places.State).Path())
+	control := readFile(t, ControlFile(s.d.workspace.places.State).Path())
 	const secret = "hunter2"
 	path := filepath.Join(s.d.workspace.root, "a.txt")
 	for _, c := range []struct{ token, target, body string }{

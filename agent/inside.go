@@ -1,4 +1,4 @@
-package main
+package agent
 
 import (
 	"context"
@@ -75,7 +75,7 @@ func (i *inside) client(token string) client.Client {
 }
 
 // serveInside serves the API to this program itself beside who else it is served to.
-func (d *daemon) serveInside(handler http.Handler, others func(context.Context) error) func(context.Context) error {
+func (d *Agent) serveInside(handler http.Handler, others func(context.Context) error) func(context.Context) error {
 	server := &httpapi.Server{Handler: handler, Logger: d.log}
 	return func(ctx context.Context) error {
 		ctx, cancel := context.WithCancel(ctx)

@@ -1,4 +1,4 @@
-package main
+package agent
 
 import (
 	"bytes"
@@ -29,7 +29,7 @@ type agentIDs struct {
 }
 
 // set takes them from the configuration and the agents' own hub, which may be nil.
-func (a *agentIDs) set(c *config.Config, own *embeddedHub) {
+func (a *agentIDs) set(c *config.Config, own *Hub) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	a.ids = nil
@@ -37,7 +37,7 @@ func (a *agentIDs) set(c *config.Config, own *embeddedHub) {
 		a.ids = append(a.ids, c.Push.Agent)
 	}
 	if own != nil {
-		a.ids = append(a.ids, own.agentID)
+		a.ids = append(a.ids, own.AgentID)
 	}
 }
 
@@ -53,7 +53,7 @@ const hubCaller = "hub"
 
 // prepare adds to a push's options what all of them have: who counts it, and what the
 // hub may ask.
-func (d *daemon) prepare(opts *push.Options) *push.Options {
+func (d *Agent) prepare(opts *push.Options) *push.Options {
 	opts.Observe, opts.Describe = d.observePush, d.describe
 	opts.Reverse = push.Reverse{Handlers: d.services.remote.Handlers(), Observe: d.observeReverse}
 	opts.Reverse.Handlers[reverse.KindClientContext] = d.clientContext(opts.Hold)
@@ -66,14 +66,14 @@ func (d *daemon) prepare(opts *push.Options) *push.Options {
 }
 
 // describe says to people who look at a hub which agent this is.
-func (d *daemon) describe() push.Description {
+func (d *Agent) describe() push.Description {
 	hostname, _ := os.Hostname() // it may have none
-	return push.Description{Hostname: hostname, Root: d.workspace.currentRoot(), Version: d.opts.version}
+	return push.Description{Hostname: hostname, Root: d.workspace.currentRoot(), Version: d.opts.Version}
 }
 
 // setApprovals hands over the signed approvals that a hub has for this agent. The audit
 // log has a line where they are others than before.
-func (d *daemon) setApprovals(_ context.Context, list [][]byte) error {
+func (d *Agent) setApprovals(_ context.Context, list [][]byte) error {
 	begin := time.Now()
 	d.approvalsMu.Lock()
 	defer d.approvalsMu.Unlock()
@@ -97,7 +97,7 @@ func (d *daemon) setApprovals(_ context.Context, list [][]byte) error {
 // skillManifests tells a hub of the files of skills that are pushed to it: their paths,
 // sizes and digests, for who has pinned them. Hold is the push's. It is switched off with
 // what coding agents see.
-func (d *daemon) skillManifests(hold func(*snapshot.Resource) push.Reason) reverse.Handler {
+func (d *Agent) skillManifests(hold func(*snapshot.Resource) push.Reason) reverse.Handler {
 	return d.looking(reverse.KindSkillFiles, func(ctx context.Context, body []byte) ([]byte, []string, error) {
 		begin := time.Now()
 		var request reverse.SkillFilesRequest
@@ -143,7 +143,7 @@ const manifestsFor = time.Second
 const maxApprovalsNoted = 64
 
 // observeReverse puts what a hub was refused into the audit log.
-func (d *daemon) observeReverse(s reverse.Served) {
+func (d *Agent) observeReverse(s reverse.Served) {
 	d.log.Debug("the hub has asked", slog.String("kind", s.Kind), slog.Uint64("code", s.Code), slog.Duration("took", s.Duration))
 	if s.Code == 0 || (s.Kind == reverse.KindToolsCall || s.Kind == reverse.KindSkillFile) && s.Code != wire.CodeUnauthorized {
 		return // or package hubcalls has a line of it, which says for whom it was

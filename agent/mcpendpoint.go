@@ -1,4 +1,4 @@
-package main
+package agent
 
 import (
 	"encoding/json"
@@ -24,7 +24,7 @@ const (
 // newEndpoint makes what serves MCP on the agent's own address. It is a client of this
 // agent's API, with the token that its own client shows.
 func (s *services) newEndpoint() *mcpserver.Endpoint {
-	return mcpserver.NewEndpoint(mcpserver.EndpointOptions{Client: s.inside.client, Version: s.d.opts.version, Logger: s.d.log})
+	return mcpserver.NewEndpoint(mcpserver.EndpointOptions{Client: s.inside.client, Version: s.d.opts.Version, Logger: s.d.log})
 }
 
 // serveMCP is MCP over streamable HTTP, beside the rest of the API.

@@ -1,4 +1,4 @@
-package main
+package agent
 
 import (
 	"cmp"
@@ -18,13 +18,13 @@ import (
 	"waymark/internal/text"
 )
 
-// embeddedHub is the hub that the agents of a user share when they aren't given
+// Hub is the hub that the agents of a user share when they aren't given
 // another, so that the whole path works on a machine where nothing is set up.
 // This agent may be the one that holds it; it pushes in the same way either way.
-type embeddedHub struct {
+type Hub struct {
 	*shared.Hub
 	state   places.Place
-	agentID string
+	AgentID string
 	token   string
 }
 
@@ -37,7 +37,7 @@ const (
 )
 
 // openHub takes the hub, or joins it where another agent holds it.
-func openHub(ctx context.Context, paths *config.Paths, w *config.Workspace, log *slog.Logger) (*embeddedHub, error) {
+func openHub(ctx context.Context, paths *config.Paths, w *config.Workspace, log *slog.Logger) (*Hub, error) {
 	if err := config.MakePrivate(paths.State.Path()); err != nil {
 		return nil, err
 	}
@@ -45,7 +45,7 @@ func openHub(ctx context.Context, paths *config.Paths, w *config.Workspace, log 
 	if err != nil {
 		return nil, err
 	}
-	h := &embeddedHub{state: paths.State, Hub: shared.New(shared.Options{
+	h := &Hub{state: paths.State, Hub: shared.New(shared.Options{
 		State: paths.State.Path(), Socket: socket, DrainTimeout: embeddedDrain, Logger: log,
 	})}
 	if err := h.Open(ctx); err != nil {
@@ -57,12 +57,12 @@ func openHub(ctx context.Context, paths *config.Paths, w *config.Workspace, log 
 		_ = h.Close()
 		return nil, err
 	}
-	h.token, h.agentID = made, stored.AgentID
+	h.token, h.AgentID = made, stored.AgentID
 	return h, nil
 }
 
-// maxAgentName is what a hub takes, in bytes.
-const maxAgentName = 128
+// MaxAgentName is what a hub takes, in bytes.
+const MaxAgentName = 128
 
 // agentName is how people know an agent: by its machine, and its directory.
 func agentName(w *config.Workspace) string {
@@ -71,11 +71,11 @@ func agentName(w *config.Workspace) string {
 	if w.Root != "" {
 		name += ": " + filepath.Base(w.Root)
 	}
-	return text.Line(name, maxAgentName)
+	return text.Line(name, MaxAgentName)
 }
 
 // peer is how the agent pushes there.
-func (h *embeddedHub) peer(log *slog.Logger) *push.Options {
+func (h *Hub) peer(log *slog.Logger) *push.Options {
 	dial := func(ctx context.Context) (drpc.Conn, error) {
 		conn, err := h.Dial(ctx)
 		if err != nil {
@@ -89,5 +89,5 @@ func (h *embeddedHub) peer(log *slog.Logger) *push.Options {
 	}
 }
 
-// readerFile holds the token with which the user reads there.
-func (h *embeddedHub) readerFile() string { return shared.ReaderFile(h.state.Path()) }
+// ReaderFile holds the token with which the user reads there.
+func (h *Hub) ReaderFile() string { return shared.ReaderFile(h.state.Path()) }

@@ -1,4 +1,4 @@
-package main
+package agent
 
 import (
 	"context"
@@ -22,7 +22,7 @@ import (
 // looking is the handler of a kind with which a hub asks about the files here: refused
 // where the operator has that switched off, and with a line in the audit log. answer also
 // returns what was asked about, for that line.
-func (d *daemon) looking(kind string, answer func(ctx context.Context, body []byte) (encoded []byte, on []string, err error)) reverse.Handler {
+func (d *Agent) looking(kind string, answer func(ctx context.Context, body []byte) (encoded []byte, on []string, err error)) reverse.Handler {
 	return func(ctx context.Context, body []byte) ([]byte, error) {
 		begin := time.Now()
 		if d.silent.Load() {
@@ -46,7 +46,7 @@ var errUnreadable = &reverse.Error{Code: reverse.CodeInvalid, Text: "the request
 // clientContext answers a hub that asks what a coding agent would see that is started
 // where the agent works. Hold is the push's: what the hub isn't pushed it isn't told of
 // here either, but for how much that is.
-func (d *daemon) clientContext(hold func(*snapshot.Resource) push.Reason) reverse.Handler {
+func (d *Agent) clientContext(hold func(*snapshot.Resource) push.Reason) reverse.Handler {
 	return d.looking(reverse.KindClientContext, func(ctx context.Context, body []byte) ([]byte, []string, error) {
 		request, err := clientview.DecodeRequest(body)
 		if err != nil {
@@ -67,7 +67,7 @@ func (d *daemon) clientContext(hold func(*snapshot.Resource) push.Reason) revers
 
 // contextCoverage answers a hub that asks which files lie where agents look and aren't
 // used.
-func (d *daemon) contextCoverage() reverse.Handler {
+func (d *Agent) contextCoverage() reverse.Handler {
 	return d.looking(reverse.KindContextCoverage, func(ctx context.Context, _ []byte) ([]byte, []string, error) {
 		report, err := d.Coverage(ctx)
 		if err != nil {

@@ -1,6 +1,6 @@
 //go:build openapi
 
-package main
+package agent
 
 import (
 	"testing"

@@ -1,4 +1,4 @@
-package main
+package agent
 
 import (
 	"context"
@@ -35,7 +35,7 @@ type holding struct {
 
 var _ supervisor.Client = (*holding)(nil)
 
-func newHolding(d *daemon, limits supervisor.Limits) *holding {
+func newHolding(d *Agent, limits supervisor.Limits) *holding {
 	places := d.workspace.places
 	h := &holding{
 		turn: semaphore.NewWeighted(1),
@@ -49,7 +49,7 @@ func newHolding(d *daemon, limits supervisor.Limits) *holding {
 		d.log.Warn("the agent holds processes itself", slog.Any("error", err))
 	}
 	h.helper = helper
-	if h.options.Program, err = supervisor.Program(d.opts.self); err != nil {
+	if h.options.Program, err = supervisor.Program(d.opts.Self); err != nil {
 		d.log.Warn("no process can be started", slog.Any("error", err))
 	}
 	return h

@@ -1,4 +1,4 @@
-package main
+package agent
 
 import (
 	"context"
@@ -33,7 +33,7 @@ import (
 
 // services is what a daemon does for chats, with who may have it done.
 type services struct {
-	d      *daemon
+	d      *Agent
 	tokens *access.Tokens
 	audit  *access.Log
 	// config is the [services] table in force.
@@ -56,7 +56,7 @@ type services struct {
 
 // newServices makes them, and the control token where there is none yet. Where
 // that can't be kept, nobody can act, and the rest goes on.
-func newServices(d *daemon, all *config.Config) *services {
+func newServices(d *Agent, all *config.Config) *services {
 	c := &all.Services
 	own := d.workspace.places.State
 	state := own.Path()
@@ -103,14 +103,14 @@ func (s *services) places() launch.Places {
 func (s *services) makeGit() {
 	d := s.d
 	opts := git.Options{
-		Root: d.workspace.resolvedRoot, Home: d.workspace.paths.Home, ConfigHome: os.Getenv("XDG_CONFIG_HOME"), Logger: d.log,
+		Root: d.workspace.resolvedRoot, Home: d.workspace.paths.Home, ConfigHome: d.opts.Environment.Get("XDG_CONFIG_HOME"), Logger: d.log,
 		Within: s.stays,
 	}
 	scratch := d.workspace.places.State.In("git").Path()
 	if err := config.MakePrivate(scratch); err == nil {
 		opts.StateDir = scratch
 	}
-	opts.Launcher, _ = launch.Find(d.opts.self) // that there is none is what Unconfined says
+	opts.Launcher, _ = launch.Find(d.opts.Self) // that there is none is what Unconfined says
 	s.git = git.New(opts)
 	if err := s.git.Unconfined(); err != nil {
 		d.log.Warn("git is not confined", slog.Any("error", err))
@@ -166,22 +166,22 @@ func (s *services) close() error {
 	return errors.Join(servers, s.processes.Close(), s.git.Close(), s.held.Close(), s.audit.Close())
 }
 
-// controlFile is where a workspace's control token is.
-func controlFile(state places.Place) places.Place { return state.In("control.token") }
+// ControlFile is where a workspace's control token is.
+func ControlFile(state places.Place) places.Place { return state.In("control.token") }
 
 // ensureControl returns the control token of a workspace. One that others could
 // have read, or that is no token, is replaced.
 func ensureControl(state places.Place, log *slog.Logger) (string, error) {
-	return ensureSecret(controlFile(state), "the control token", log)
+	return ensureSecret(ControlFile(state), "the control token", log)
 }
 
 // ensureSecret returns what a file of this agent's own holds, and makes it where it
 // isn't there, or others could have read it.
 func ensureSecret(file places.Place, what string, log *slog.Logger) (string, error) {
-	if err := ensureToken(file); err != nil {
+	if err := EnsureToken(file); err != nil {
 		return "", err
 	}
-	token, err := readToken(file)
+	token, err := ReadToken(file)
 	if err == nil {
 		return token, nil
 	}
@@ -189,7 +189,7 @@ func ensureSecret(file places.Place, what string, log *slog.Logger) (string, err
 	if err := os.Remove(file.Path()); err != nil {
 		return "", err
 	}
-	return madeToken(file)
+	return MakeToken(file)
 }
 
 // authenticate implements server.Options.Authenticate. Who shows the token of
@@ -304,7 +304,7 @@ func (s *services) stopping() httpapi.Service {
 
 // contextConfig answers GET /api/v0/context-config.
 func (s *services) contextConfig(c *httpapi.Call) error {
-	found, err := s.d.workspace.contextConfig(os.Getenv)
+	found, err := s.d.workspace.contextConfig(s.d.opts.Environment.Get)
 	if err != nil {
 		return err
 	}
@@ -352,7 +352,7 @@ func (s *services) status() *status.Services {
 	if !s.held.inUse() {
 		return answer
 	}
-	ctx, cancel := context.WithTimeout(context.Background(), max(askSupervisor, s.d.opts.timeout))
+	ctx, cancel := context.WithTimeout(context.Background(), max(askSupervisor, s.d.opts.Timeout))
 	defer cancel()
 	list, err := s.held.List(ctx)
 	if err != nil {

@@ -1,4 +1,4 @@
-package main
+package agent
 
 import (
 	"cmp"
@@ -158,7 +158,7 @@ func (s *services) openServers(c *config.MCP) (*servers, error) {
 	if err != nil {
 		return nil, err
 	}
-	made := &servers{Service: service, log: s.d.log, trust: store, workspace: w, memory: newConfigMemory(dir, w, s.d.opts.version+"\n"+s.d.stamp)}
+	made := &servers{Service: service, log: s.d.log, trust: store, workspace: w, memory: newConfigMemory(dir, w, s.d.opts.Version+"\n"+s.d.stamp)}
 	made.clients.Store(slices.Contains(c.From, config.FromClient))
 	return made, nil
 }
@@ -227,10 +227,10 @@ func expanded(paths *config.Paths, list []string) (full []string) {
 // followConfigs hands the configuration files over that are found, until ctx ends.
 // Those of the last agent come first where they are the same still: finding them takes
 // longer than listing what their servers offer.
-func (s *servers) followConfigs(ctx context.Context, d *daemon) error {
+func (s *servers) followConfigs(ctx context.Context, d *Agent) error {
 	var last []entry.File
 	handed := false
-	if d.opts.waitFor == "" {
+	if d.opts.WaitFor == "" {
 		if last = s.memory.recall(); len(last) > 0 && s.Preset(last) {
 			s.any.Store(true)
 			handed = true
@@ -386,16 +386,16 @@ func (s *servers) status() *status.MCP {
 		case server.Outcome == snapshot.OutcomeFailed && !slices.Contains(all.Invalid, agentapi.MCPInvalid{Source: server.Source, Name: server.Name, Error: server.Error}):
 			answer.Failed = append(answer.Failed, server.Name)
 		}
-		if unconfined(server) {
+		if Unconfined(server) {
 			answer.Unconfined = append(answer.Unconfined, server.Name)
 		}
 	}
 	return answer
 }
 
-// unconfined reports whether a server runs, or would with the next call, without a
+// Unconfined reports whether a server runs, or would with the next call, without a
 // profile.
-func unconfined(s *agentapi.MCPServer) bool {
+func Unconfined(s *agentapi.MCPServer) bool {
 	runs := s.Outcome == snapshot.OutcomeConnected || s.Outcome == snapshot.OutcomeCached || s.Outcome == snapshot.OutcomePending
 	return runs && s.Confined == "none"
 }

@@ -1,4 +1,4 @@
-package main
+package agent
 
 import (
 	"context"
@@ -27,11 +27,11 @@ import (
 // implement server.Backend.
 
 // Status returns how the agent is doing.
-func (d *daemon) Status() status.Status {
+func (d *Agent) Status() status.Status {
 	h := d.host.Status()
 	current := d.host.Current()
 	s := status.Status{
-		PID: os.Getpid(), AgentVersion: d.opts.version,
+		PID: os.Getpid(), AgentVersion: d.opts.Version,
 		StartedAt: d.started, UptimeSeconds: time.Since(d.started).Seconds(),
 		Roots: h.Roots, Version: current.Version, Resources: len(current.Resources), Discovery: current.Discovery, SnapshotError: current.SnapshotError,
 		Push: h.Push, Plugins: h.Plugins, Held: h.Held, ConfigError: d.configErrorNow(),
@@ -52,16 +52,16 @@ func (d *daemon) Status() status.Status {
 }
 
 // Current returns the newest snapshot.
-func (d *daemon) Current() *snapshot.Snapshot { return d.host.Current() }
+func (d *Agent) Current() *snapshot.Snapshot { return d.host.Current() }
 
 // Wait blocks until there is a snapshot newer than after.
-func (d *daemon) Wait(ctx context.Context, after uint64) (*snapshot.Snapshot, error) {
+func (d *Agent) Wait(ctx context.Context, after uint64) (*snapshot.Snapshot, error) {
 	s, err := d.host.Wait(ctx, after)
 	return s, d.ending(err)
 }
 
 // Resync is a barrier: the snapshot contains every change made before.
-func (d *daemon) Resync(ctx context.Context) (*snapshot.Snapshot, error) {
+func (d *Agent) Resync(ctx context.Context) (*snapshot.Snapshot, error) {
 	report, err := d.host.Refresh(ctx)
 	if err != nil {
 		return nil, d.ending(err)
@@ -70,7 +70,7 @@ func (d *daemon) Resync(ctx context.Context) (*snapshot.Snapshot, error) {
 }
 
 // SkillFiles lists the files of a skill.
-func (d *daemon) SkillFiles(ctx context.Context, id string) (*status.SkillFiles, error) {
+func (d *Agent) SkillFiles(ctx context.Context, id string) (*status.SkillFiles, error) {
 	files, omitted, err := d.host.SkillFiles(ctx, id)
 	if err != nil {
 		return nil, d.ending(noSkill(err))
@@ -83,7 +83,7 @@ func (d *daemon) SkillFiles(ctx context.Context, id string) (*status.SkillFiles,
 }
 
 // SkillFile reads one of them.
-func (d *daemon) SkillFile(ctx context.Context, id, file string) ([]byte, error) {
+func (d *Agent) SkillFile(ctx context.Context, id, file string) ([]byte, error) {
 	body, err := d.host.SkillFile(ctx, id, file)
 	return body, d.ending(noSkill(err))
 }
@@ -97,52 +97,52 @@ func noSkill(err error) error {
 }
 
 // Body returns the text of a resource.
-func (d *daemon) Body(ctx context.Context, id string) ([]byte, error) {
+func (d *Agent) Body(ctx context.Context, id string) ([]byte, error) {
 	body, err := d.host.Body(ctx, id)
 	return body, d.ending(err)
 }
 
 // Why explains what became of a file.
-func (d *daemon) Why(ctx context.Context, path string) (why.Answer, error) {
+func (d *Agent) Why(ctx context.Context, path string) (why.Answer, error) {
 	answer, err := d.host.Why(ctx, path)
 	return answer, d.ending(err)
 }
 
 // For tells what applies to a file.
-func (d *daemon) For(ctx context.Context, path string) (*applicability.Answer, error) {
+func (d *Agent) For(ctx context.Context, path string) (*applicability.Answer, error) {
 	answer, err := d.host.For(ctx, path)
 	return answer, d.ending(err)
 }
 
 // ClientContext tells what a client sees when it is started.
-func (d *daemon) ClientContext(ctx context.Context, client *codingagents.Client, dir string) (*codingagents.View, error) {
+func (d *Agent) ClientContext(ctx context.Context, client *codingagents.Client, dir string) (*codingagents.View, error) {
 	view, err := d.host.ClientContext(ctx, client, dir)
 	return view, d.ending(err)
 }
 
 // ForClient tells what a client has for a file.
-func (d *daemon) ForClient(ctx context.Context, client *codingagents.Client, path string) (*applicability.Answer, error) {
+func (d *Agent) ForClient(ctx context.Context, client *codingagents.Client, path string) (*applicability.Answer, error) {
 	answer, err := d.host.ForClient(ctx, client, path)
 	return answer, d.ending(err)
 }
 
 // WhyClient tells what a client makes of files.
-func (d *daemon) WhyClient(ctx context.Context, client *codingagents.Client, paths ...string) ([]codingagents.Verdict, error) {
+func (d *Agent) WhyClient(ctx context.Context, client *codingagents.Client, paths ...string) ([]codingagents.Verdict, error) {
 	verdicts, err := d.host.WhyClient(ctx, client, paths...)
 	return verdicts, d.ending(err)
 }
 
 // Coverage lists the files that lie where agents look and aren't used.
-func (d *daemon) Coverage(ctx context.Context) (*coverage.Report, error) {
+func (d *Agent) Coverage(ctx context.Context) (*coverage.Report, error) {
 	report, err := d.host.Coverage(ctx)
 	return report, d.ending(err)
 }
 
 // Sources lists the user's sources.
-func (d *daemon) Sources() []sources.Source { return d.workspace.sources.All() }
+func (d *Agent) Sources() []sources.Source { return d.workspace.sources.All() }
 
 // AddSource adds a source and looks at it before it returns.
-func (d *daemon) AddSource(ctx context.Context, path string, persist bool) (sources.Source, bool, error) {
+func (d *Agent) AddSource(ctx context.Context, path string, persist bool) (sources.Source, bool, error) {
 	s, added, err := d.workspace.sources.Add(path, sources.AddOptions{Persist: persist})
 	if err != nil {
 		return s, added, err
@@ -151,7 +151,7 @@ func (d *daemon) AddSource(ctx context.Context, path string, persist bool) (sour
 }
 
 // RemoveSource takes a source away, and what was found there.
-func (d *daemon) RemoveSource(ctx context.Context, path string) error {
+func (d *Agent) RemoveSource(ctx context.Context, path string) error {
 	if err := d.workspace.sources.Remove(path); err != nil {
 		return err
 	}
@@ -159,7 +159,7 @@ func (d *daemon) RemoveSource(ctx context.Context, path string) error {
 }
 
 // SetRoot makes a directory the working directory.
-func (d *daemon) SetRoot(ctx context.Context, path string) error {
+func (d *Agent) SetRoot(ctx context.Context, path string) error {
 	if !filepath.IsAbs(path) {
 		return &server.Error{Code: http.StatusBadRequest, Message: "the path is relative", Detail: "write an absolute path: the agent has another working directory"}
 	}
@@ -182,14 +182,14 @@ func (d *daemon) SetRoot(ctx context.Context, path string) error {
 }
 
 // Ready lets the first snapshot be made.
-func (d *daemon) Ready(context.Context) error {
+func (d *Agent) Ready(context.Context) error {
 	d.host.Ready()
 	return nil
 }
 
 // RetryPlugins ends all quarantines. Where the first snapshot is held back, it
 // will have what comes of that.
-func (d *daemon) RetryPlugins(ctx context.Context) error {
+func (d *Agent) RetryPlugins(ctx context.Context) error {
 	_, err := d.host.RetryPlugins(ctx)
 	if errors.Is(err, host.ErrHeld) {
 		return nil
@@ -198,10 +198,10 @@ func (d *daemon) RetryPlugins(ctx context.Context) error {
 }
 
 // WaitingPlugins lists the modules that wait for an approval.
-func (d *daemon) WaitingPlugins() []approvals.Pending { return d.host.WaitingPlugins() }
+func (d *Agent) WaitingPlugins() []approvals.Pending { return d.host.WaitingPlugins() }
 
 // ApprovePlugin lets one of them run.
-func (d *daemon) ApprovePlugin(ctx context.Context, name, digest string) (*approvals.Pending, error) {
+func (d *Agent) ApprovePlugin(ctx context.Context, name, digest string) (*approvals.Pending, error) {
 	approved, err := d.host.Approve(ctx, name, digest)
 	if errors.Is(err, plugin.ErrNotWaiting) {
 		return nil, &server.Error{Code: http.StatusNotFound, Message: "the plugin was not approved", Detail: err.Error()}
@@ -210,7 +210,7 @@ func (d *daemon) ApprovePlugin(ctx context.Context, name, digest string) (*appro
 }
 
 // applyRoots puts the list of roots in force as it is now.
-func (d *daemon) applyRoots(ctx context.Context) error {
+func (d *Agent) applyRoots(ctx context.Context) error {
 	if err := d.host.SetRoots(ctx, d.workspace.specs()); err != nil {
 		return d.ending(err)
 	}
@@ -219,7 +219,7 @@ func (d *daemon) applyRoots(ctx context.Context) error {
 
 // fresh resolves anew, unless the first snapshot is held back: then it will
 // have everything.
-func (d *daemon) fresh(ctx context.Context) error {
+func (d *Agent) fresh(ctx context.Context) error {
 	_, err := d.host.Refresh(ctx)
 	if errors.Is(err, host.ErrHeld) {
 		return nil
@@ -229,7 +229,7 @@ func (d *daemon) fresh(ctx context.Context) error {
 
 // ending gives an error that only says that the agent stops, or waits to begin,
 // its own name.
-func (d *daemon) ending(err error) error {
+func (d *Agent) ending(err error) error {
 	switch {
 	case errors.Is(err, host.ErrClosed):
 		return server.ErrStopping
@@ -240,13 +240,13 @@ func (d *daemon) ending(err error) error {
 }
 
 // configErrorNow says why the configuration on disk isn't in force.
-func (d *daemon) configErrorNow() string {
+func (d *Agent) configErrorNow() string {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	return d.configError
 }
 
-func (d *daemon) setConfigError(err error) {
+func (d *Agent) setConfigError(err error) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	d.configError = ""

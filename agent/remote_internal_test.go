@@ -1,4 +1,4 @@
-package main
+package agent
 
 import (
 	"context"
@@ -250,7 +250,7 @@ func TestCapabilityBounds(t *testing.T) {
 func TestNoCapability(t *testing.T) {
 	h := newHubSide(t)
 	other := newHubSide(t)
-	control := readFile(t, controlFile(h.d.workspace.places.State).Path())
+	control := readFile(t, ControlFile(h.d.workspace.places.State).Path())
 	soon := time.Now().Add(time.Millisecond)
 	expired := h.mint(agentapi.NewToken{ExpiresAt: &soon, Scopes: []string{"processes"}})
 	<-time.After(time.Until(soon.Add(time.Millisecond)))

@@ -1,4 +1,4 @@
-package main
+package agent
 
 import (
 	"cmp"
@@ -29,15 +29,15 @@ const (
 // follow reacts to the files that the daemon itself depends on: it reloads the
 // configuration when a file of it changes, or on SIGHUP, and lets the first
 // snapshot be made when the file of --wait-for is there.
-func (d *daemon) follow(ctx context.Context) error {
+func (d *Agent) follow(ctx context.Context) error {
 	hup := make(chan os.Signal, 1)
 	signal.Notify(hup, syscall.SIGHUP)
 	defer signal.Stop(hup)
 	w := watch.New(watch.Options{Logger: d.log})
-	w.Set(ownConfig, fileDirs(d.opts.files(d.workspace.paths)))
-	if d.opts.waitFor != "" {
-		w.Set(ownWaitFor, fileDirs([]string{d.opts.waitFor}))
-		d.log.Info("the first snapshot is held back until a file is there, or 'agent ready'", slog.String("file", d.opts.waitFor))
+	w.Set(ownConfig, fileDirs(d.opts.Files(d.workspace.paths)))
+	if d.opts.WaitFor != "" {
+		w.Set(ownWaitFor, fileDirs([]string{d.opts.WaitFor}))
+		d.log.Info("the first snapshot is held back until a file is there, or 'agent ready'", slog.String("file", d.opts.WaitFor))
 	}
 	batches := make(chan watch.Batch)
 	ctx, cancel := context.WithCancel(ctx)
@@ -51,7 +51,7 @@ func (d *daemon) follow(ctx context.Context) error {
 }
 
 // react serves signals and batches until the context ends.
-func (d *daemon) react(ctx context.Context, hup <-chan os.Signal, batches <-chan watch.Batch) {
+func (d *Agent) react(ctx context.Context, hup <-chan os.Signal, batches <-chan watch.Batch) {
 	for {
 		select {
 		case <-ctx.Done():
@@ -107,11 +107,11 @@ func fileDirs(files []string) []watch.Dir {
 }
 
 // waited lets the first snapshot be made when what it waits for is there.
-func (d *daemon) waited() {
-	if d.opts.waitFor == "" {
+func (d *Agent) waited() {
+	if d.opts.WaitFor == "" {
 		return
 	}
-	if _, err := os.Stat(d.opts.waitFor); err == nil {
+	if _, err := os.Stat(d.opts.WaitFor); err == nil {
 		d.host.Ready()
 	} else if !errors.Is(err, fs.ErrNotExist) {
 		d.log.Warn("the file that is waited for can't be looked at", slog.Any("error", err))
@@ -120,7 +120,7 @@ func (d *daemon) waited() {
 
 // reload takes over the configuration as it is now, if it has changed or if
 // that is asked for. One that is broken leaves the old one in force.
-func (d *daemon) reload(ctx context.Context, asked bool) {
+func (d *Agent) reload(ctx context.Context, asked bool) {
 	stamp := d.opts.stamp(d.workspace.paths)
 	if stamp == d.stamp && !asked {
 		return
@@ -151,8 +151,8 @@ func (d *daemon) reload(ctx context.Context, asked bool) {
 }
 
 // takeOver loads the configuration and puts it in force.
-func (d *daemon) takeOver(ctx context.Context) error {
-	c, err := d.opts.load(d.workspace.paths)
+func (d *Agent) takeOver(ctx context.Context) error {
+	c, err := d.opts.Load(d.workspace.paths)
 	if err != nil {
 		return err
 	}
@@ -195,10 +195,10 @@ const freshWithin = 2 * time.Second
 
 // freshSoon is fresh, but for modules that take long: it goes on without being
 // waited for.
-func (d *daemon) freshSoon(ctx context.Context) error {
+func (d *Agent) freshSoon(ctx context.Context) error {
 	done := make(chan error, 1)
 	d.refreshing.Go(func() { done <- d.fresh(ctx) })
-	soon := time.NewTimer(cmp.Or(d.opts.timeout, freshWithin))
+	soon := time.NewTimer(cmp.Or(d.opts.Timeout, freshWithin))
 	defer soon.Stop()
 	select {
 	case err := <-done:
@@ -210,7 +210,7 @@ func (d *daemon) freshSoon(ctx context.Context) error {
 }
 
 // setPeer pushes to another peer if the configuration names one.
-func (d *daemon) setPeer(_ context.Context, next *peer) error {
+func (d *Agent) setPeer(_ context.Context, next *peer) error {
 	switch {
 	case d.peer.same(next):
 		return nil
@@ -223,9 +223,9 @@ func (d *daemon) setPeer(_ context.Context, next *peer) error {
 
 // stamp is a text that differs when the configuration files, or their being
 // there, have changed.
-func (s *options) stamp(paths *config.Paths) string {
+func (s *Options) stamp(paths *config.Paths) string {
 	var text string
-	for _, file := range s.files(paths) {
+	for _, file := range s.Files(paths) {
 		data, err := os.ReadFile(file)
 		if err != nil {
 			text += fmt.Sprintf("%q: %v\n", file, err)
@@ -236,11 +236,11 @@ func (s *options) stamp(paths *config.Paths) string {
 	return text
 }
 
-// files are the paths of the configuration.
-func (s *settings) files(paths *config.Paths) []string {
+// Files are the paths of the configuration.
+func (s *Settings) Files(paths *config.Paths) []string {
 	files := slices.Clone(paths.ConfigFiles)
-	if s.configFile != "" {
-		files = []string{config.MachineFile, s.configFile}
+	if s.ConfigFile != "" {
+		files = []string{config.MachineFile, s.ConfigFile}
 	}
 	for _, e := range s.exposed {
 		files = append(files, e.file)

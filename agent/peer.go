@@ -1,10 +1,9 @@
-package main
+package agent
 
 import (
 	"errors"
 	"fmt"
 	"log/slog"
-	"os"
 
 	"waymark/host/config"
 	"waymark/host/push"
@@ -28,7 +27,7 @@ func (p *peer) same(other *peer) bool {
 
 // remotePeer is the control plane that flags or the configuration name; nil
 // when they name none.
-func remotePeer(s *options, c *config.Config, paths *config.Paths, log *slog.Logger) (*peer, error) {
+func remotePeer(s *Options, c *config.Config, paths *config.Paths, log *slog.Logger) (*peer, error) {
 	p, err := choosePeer(s, c, paths)
 	if p == nil || err != nil {
 		return nil, err
@@ -37,7 +36,7 @@ func remotePeer(s *options, c *config.Config, paths *config.Paths, log *slog.Log
 	if err != nil { // choosePeer has tried it
 		return nil, err
 	}
-	p.options, err = push.Remote(p.url, push.RemoteOptions{Token: p.token, Insecure: s.insecure})
+	p.options, err = push.Remote(p.url, push.RemoteOptions{Token: p.token, Insecure: s.Insecure})
 	if errors.Is(err, push.ErrClearText) {
 		return nil, usage("%w: --insecure insists", err)
 	}
@@ -56,19 +55,19 @@ func remotePeer(s *options, c *config.Config, paths *config.Paths, log *slog.Log
 }
 
 // choosePeer finds out which URL and token are meant.
-func choosePeer(s *options, c *config.Config, paths *config.Paths) (*peer, error) {
-	if s.coder {
+func choosePeer(s *Options, c *config.Config, paths *config.Paths) (*peer, error) {
+	if s.Coder {
 		return coderPeer(s, paths)
 	}
 	url, tokenFile := c.Push.URL, c.Push.TokenFile
-	if s.url != "" {
-		url = s.url
+	if s.URL != "" {
+		url = s.URL
 	}
-	if s.tokenFile != "" {
-		tokenFile = s.tokenFile
+	if s.TokenFile != "" {
+		tokenFile = s.TokenFile
 	}
 	switch {
-	case url == "" && s.tokenFile != "":
+	case url == "" && s.TokenFile != "":
 		return nil, usage("--token-file without --url: the hub that is started here has its own token")
 	case url == "":
 		return nil, nil
@@ -78,7 +77,7 @@ func choosePeer(s *options, c *config.Config, paths *config.Paths) (*peer, error
 	if _, err := push.ParseURL(url); err != nil {
 		return nil, s.wrong("push.url", err)
 	}
-	token, err := tokenIn(paths, tokenFile)
+	token, err := TokenIn(paths, tokenFile)
 	if err != nil {
 		return nil, err
 	}
@@ -91,20 +90,20 @@ func choosePeer(s *options, c *config.Config, paths *config.Paths) (*peer, error
 // coderPeer is the Coder server of the workspace that this agent runs in. It
 // is used only when that is asked for: the workspace's own agent owns the same
 // rows there.
-func coderPeer(s *options, paths *config.Paths) (*peer, error) {
-	p := &peer{url: os.Getenv("CODER_AGENT_URL"), token: os.Getenv("CODER_AGENT_TOKEN")}
+func coderPeer(s *Options, paths *config.Paths) (*peer, error) {
+	p := &peer{url: s.Environment.Get("CODER_AGENT_URL"), token: s.Environment.Get("CODER_AGENT_TOKEN")}
 	// Coder's agent takes either, and so the file is kept from chats in any case.
-	if path := os.Getenv("CODER_AGENT_TOKEN_FILE"); path != "" {
+	if path := s.Environment.Get("CODER_AGENT_TOKEN_FILE"); path != "" {
 		file, err := paths.Token(path)
 		if err == nil && p.token == "" {
-			p.token, err = readToken(file)
+			p.token, err = ReadToken(file)
 		}
 		if err != nil {
 			return nil, fmt.Errorf("CODER_AGENT_TOKEN_FILE: %w", err)
 		}
 	}
 	switch {
-	case s.url != "":
+	case s.URL != "":
 		return nil, usage("--coder and --url exclude each other")
 	case p.url == "":
 		return nil, usage("--coder needs CODER_AGENT_URL, which a Coder workspace sets")
@@ -118,8 +117,8 @@ func coderPeer(s *options, paths *config.Paths) (*peer, error) {
 }
 
 // wrong says where a URL that can't be used came from.
-func (s *options) wrong(key string, err error) error {
-	if s.url != "" {
+func (s *Options) wrong(key string, err error) error {
+	if s.URL != "" {
 		return usage("--url: %w", err)
 	}
 	return fmt.Errorf("%s: %w", key, err)

@@ -1,4 +1,4 @@
-package main
+package agent
 
 import (
 	"crypto/sha256"
@@ -13,17 +13,17 @@ import (
 	"waymark/internal/atomicfile"
 )
 
-// exposedConfig is a configuration file where chats work: they can write it, so what
+// ExposedConfig is a configuration file where chats work: they can write it, so what
 // counts is its content as it was approved, of which the agent keeps a copy.
-type exposedConfig struct {
+type ExposedConfig struct {
 	file     string       // absolute
 	approved places.Place // the copy
 }
 
-// exposed is the copy for a file, in the state of a workspace.
-func exposed(file string, w *config.Workspace) *exposedConfig {
+// Exposed is the copy for a file, in the state of a workspace.
+func Exposed(file string, w *config.Workspace) *ExposedConfig {
 	sum := sha256.Sum256([]byte(file))
-	return &exposedConfig{file, w.State.In("config", hex.EncodeToString(sum[:6])+".toml")}
+	return &ExposedConfig{file, w.State.In("config", hex.EncodeToString(sum[:6])+".toml")}
 }
 
 // errUnapproved says that a file has another content than the approved one.
@@ -31,7 +31,7 @@ var errUnapproved = errors.New("has changed since it was approved, and lies wher
 
 // check compares the file with its copy. The error matches errUnapproved for another
 // content, and fs.ErrNotExist where nothing was approved yet.
-func (e *exposedConfig) check() error {
+func (e *ExposedConfig) check() error {
 	approved, err := config.ReadFile(e.approved.Path())
 	if err != nil {
 		return err
@@ -43,11 +43,11 @@ func (e *exposedConfig) check() error {
 	return nil
 }
 
-// copy is what was approved. The error matches fs.ErrNotExist where nothing was.
-func (e *exposedConfig) copy() (string, error) { return config.ReadFile(e.approved.Path()) }
+// Copy is what was approved. The error matches fs.ErrNotExist where nothing was.
+func (e *ExposedConfig) Copy() (string, error) { return config.ReadFile(e.approved.Path()) }
 
-// approve keeps a content as the approved one.
-func (e *exposedConfig) approve(text string) error {
+// Approve keeps a content as the approved one.
+func (e *ExposedConfig) Approve(text string) error {
 	if err := config.MakePrivate(filepath.Dir(e.approved.Path())); err != nil {
 		return err
 	}
@@ -57,10 +57,10 @@ func (e *exposedConfig) approve(text string) error {
 // trustConfig has configuration files that chats could write be replaced by their approved
 // copies, those too to which a link leads that they can't write. Who starts an agent with
 // a file for the first time has approved it.
-func (s *options) trustConfig(paths *config.Paths, w *config.Workspace) error {
+func (s *Options) trustConfig(paths *config.Paths, w *config.Workspace) error {
 	files := paths.ConfigFiles
-	if s.configFile != "" {
-		files = []string{s.configFile}
+	if s.ConfigFile != "" {
+		files = []string{s.ConfigFile}
 	}
 	for i, file := range files {
 		own, err := paths.Own.Add(places.Config, file)
@@ -73,15 +73,15 @@ func (s *options) trustConfig(paths *config.Paths, w *config.Workspace) error {
 		if !errors.Is(err, places.ErrExposed) {
 			return err
 		}
-		e := exposed(own.Path(), w)
-		if err := s.approved(e); errors.Is(err, fs.ErrNotExist) && s.configFile == "" {
+		e := Exposed(own.Path(), w)
+		if err := s.approved(e); errors.Is(err, fs.ErrNotExist) && s.ConfigFile == "" {
 			continue // there is none
 		} else if err != nil {
 			return err
 		}
 		s.exposed = append(s.exposed, e)
-		if s.configFile != "" {
-			s.configFile = e.approved.Path()
+		if s.ConfigFile != "" {
+			s.ConfigFile = e.approved.Path()
 		} else {
 			files[i] = e.approved.Path()
 		}
@@ -91,25 +91,25 @@ func (s *options) trustConfig(paths *config.Paths, w *config.Workspace) error {
 
 // approved makes sure that there is an approved content, and says where another one has
 // come since.
-func (s *options) approved(e *exposedConfig) error {
+func (s *Options) approved(e *ExposedConfig) error {
 	err := e.check()
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
 		return e.takeOver()
-	case errors.Is(err, errUnapproved) && s.confirm != nil:
-		if counts, err := s.confirm(err); !counts || err != nil {
+	case errors.Is(err, errUnapproved) && s.Confirm != nil:
+		if counts, err := s.Confirm(err); !counts || err != nil {
 			return err
 		}
 		return e.takeOver()
 	case errors.Is(err, errUnapproved):
-		s.log.Warn(err.Error())
+		s.Log.Warn(err.Error())
 		return nil
 	}
 	return err
 }
 
 // unapproved says which files have another content than the approved one.
-func (s *settings) unapproved() (err error) {
+func (s *Settings) unapproved() (err error) {
 	for _, e := range s.exposed {
 		err = errors.Join(err, e.check())
 	}
@@ -117,7 +117,7 @@ func (s *settings) unapproved() (err error) {
 }
 
 // takeOver approves what is there now, if it is a configuration.
-func (e *exposedConfig) takeOver() error {
+func (e *ExposedConfig) takeOver() error {
 	if _, err := config.LoadFile(e.file); err != nil {
 		return err
 	}
@@ -125,5 +125,5 @@ func (e *exposedConfig) takeOver() error {
 	if err != nil {
 		return err
 	}
-	return e.approve(text)
+	return e.Approve(text)
 }

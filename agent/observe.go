@@ -1,4 +1,4 @@
-package main
+package agent
 
 import (
 	"errors"
@@ -13,7 +13,7 @@ import (
 )
 
 // observe counts a refresh.
-func (d *daemon) observe(r *host.Report) {
+func (d *Agent) observe(r *host.Report) {
 	info := metrics.RefreshInfo{Duration: r.Duration, Published: r.Changed, Snapshot: r.Snapshot}
 	for i := range r.Checked {
 		info.Resolves = append(info.Resolves, resolveInfo(&r.Checked[i]))
@@ -55,15 +55,15 @@ func killOf(err error) string {
 }
 
 // observeWatch counts a batch of file events.
-func (d *daemon) observeWatch(b watch.Batch) { d.metrics.Batch(b.Reason) }
+func (d *Agent) observeWatch(b watch.Batch) { d.metrics.Batch(b.Reason) }
 
 // observePush counts an attempt to push.
-func (d *daemon) observePush(a push.Attempt) {
+func (d *Agent) observePush(a push.Attempt) {
 	d.metrics.Push(metrics.PushInfo{Result: string(a.Result), Duration: a.Duration, Bytes: a.Bytes, Delta: a.Delta})
 }
 
 // metricsHandler serves the metrics, those that are states as of now.
-func (d *daemon) metricsHandler() http.Handler {
+func (d *Agent) metricsHandler() http.Handler {
 	next := d.metrics.Handler()
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		s := d.host.Status()

@@ -1,4 +1,4 @@
-package main
+package agent
 
 // What a hub has asked for has no command of its own, so this is about the daemon.
 
@@ -26,7 +26,7 @@ import (
 func TestApprovalsOfAHub(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
-	d := &daemon{opts: options{program: &program{}}, log: slog.New(slog.DiscardHandler), services: &services{audit: access.OpenLog(dir, 0, slog.New(slog.DiscardHandler)), remote: remotetools.New(remotetools.Options{})}}
+	d := &Agent{opts: Options{Program: &Program{}}, log: slog.New(slog.DiscardHandler), services: &services{audit: access.OpenLog(dir, 0, slog.New(slog.DiscardHandler)), remote: remotetools.New(remotetools.Options{})}}
 	if opts := d.prepare(&push.Options{}); opts.Reverse.SetApprovals != nil || opts.Observe == nil {
 		t.Error("approvals are taken that nobody wants")
 	}
@@ -71,7 +71,7 @@ func TestAgentIDs(t *testing.T) {
 		t.Errorf("ids %q", got)
 	}
 	c.Push.Agent = "dev-1"
-	ids.set(c, &embeddedHub{agentID: "own"})
+	ids.set(c, &Hub{AgentID: "own"})
 	if got := ids.list(); !slices.Equal(got, []string{"dev-1", "own"}) {
 		t.Errorf("ids %q", got)
 	}

@@ -6,66 +6,17 @@ import (
 	"fmt"
 	"log/slog"
 	"path"
-	"path/filepath"
 	"slices"
-	"strings"
 
 	"waymark/abi"
 	"waymark/host/config"
 	"waymark/host/plugin"
 	"waymark/host/resolve"
 	"waymark/host/vfs"
-	"waymark/internal/text"
 	"waymark/plugins/conventions"
 	"waymark/plugins/installed"
 	"waymark/snapshot"
 )
-
-const (
-	// maxChildren is how many projects in a root are looked into: each is as much to look
-	// at as a root is.
-	maxChildren = 64
-	// maxMaybeChildren is how many directories are asked whether they are a project, which
-	// takes a watch for each.
-	maxMaybeChildren = 256
-)
-
-// children are the projects in a root.
-type children struct {
-	known  bool     // they were looked for
-	names  []string // those that are looked into, in byte order
-	looked []string // the directories that are watched, since they may become one
-	// more is how many more there are, unasked how many directories weren't asked.
-	more, unasked int
-	logged        string // of problem, last
-}
-
-// Children are the projects in a root, which aren't the root's own finds.
-type Children struct {
-	Root  string   // its path
-	Names []string // the directories at its top that are looked into, in byte order
-	// More is how many more projects there are, Unasked how many directories weren't asked
-	// whether they are one.
-	More, Unasked int
-}
-
-// problem says for a person what isn't looked at; empty when all is.
-func (c *children) problem(root string) string {
-	var unasked string
-	if c.unasked > 0 {
-		unasked = fmt.Sprintf("%s in %s not asked whether they are projects: only the first %d are",
-			text.Count(c.unasked, "directory is", "directories are"), root, maxMaybeChildren)
-	}
-	return problems(c.lost(root), unasked)
-}
-
-// lost says which projects are known, and not looked into.
-func (c *children) lost(root string) string {
-	if c.more == 0 {
-		return ""
-	}
-	return fmt.Sprintf("%s not looked into in %s: only the first %d are", text.Count(c.more, "project is", "projects are"), root, maxChildren)
-}
 
 // findChildren looks for projects in the roots in scope that may have some. Near an event
 // it does so only where that is of a name at the top, or of a .git there. The caller has the
@@ -96,52 +47,6 @@ func (h *Host) findChildren(s scope) {
 		}
 		slot.children = c
 	}
-}
-
-// concerned reports whether what has happened near some paths of a root can make other
-// projects in it. Nil stands for all paths. A file at the top is edited more often than
-// anything else, and is none.
-func (c *children) concerned(root string, near []string) bool {
-	return near == nil || slices.ContainsFunc(near, func(p string) bool {
-		_, below, deep := strings.Cut(p, "/")
-		if deep {
-			return below == ".git"
-		}
-		return slices.Contains(c.looked, p) || isDir(filepath.Join(root, p))
-	})
-}
-
-// adapted are the resolvers of all roots as one root needs them.
-type adapted struct {
-	plugins   *plugin.List
-	children  []string
-	installed []installed.Plugin
-	resolvers []resolve.Resolver
-	// Of a home directory: what they see in it, all together, and the same resolvers
-	// switched off, for as long as there is nothing of that.
-	sees *vfs.Filter
-	off  []resolve.Resolver
-}
-
-// blank is what is known of a home directory in which there is nothing for any resolver.
-type blank struct {
-	filter *vfs.Filter // nil while that isn't so
-	trace  []vfs.Dep
-}
-
-// resolversFor are those that a home directory is looked at with. To run three for each
-// home that has nothing of any agent would cost every start as much as a workspace does;
-// so as long as nothing was ever there, that is all that is asked.
-func (a *adapted) resolversFor(slot *rootSlot) []resolve.Resolver {
-	if a.sees == nil || slot.known && slot.blank.filter == nil {
-		return a.resolvers
-	}
-	there, trace := slot.open.Anything(a.sees)
-	if slot.blank = (blank{}); there {
-		return a.resolvers
-	}
-	slot.blank = blank{a.sees, trace}
-	return a.off
 }
 
 // adapt gives roots that need them resolvers of their own. The caller has the turn.

@@ -7,10 +7,8 @@ import (
 	"slices"
 	"strings"
 
-	"waymark/abi"
 	"waymark/host/applicability"
 	"waymark/host/codingagents"
-	"waymark/snapshot"
 )
 
 // ClientContext tells what a client would see when it is started in a directory of a
@@ -161,11 +159,6 @@ func (h *Host) clientStart(ctx context.Context, dir string) (opts Options, start
 		}
 	}
 	return opts, "", fmt.Errorf("%w: there is no working directory that a client could be started in: name a directory", applicability.ErrOutside)
-}
-
-// isWorking reports whether a root is the working directory.
-func (u *usedRoot) isWorking() bool {
-	return !u.slot.spec.Source && !u.slot.spec.Optional && u.root.Role == abi.RoleNone && u.root.Scope != snapshot.ScopeUser && u.root.FS.File() == ""
 }
 
 // clientPlace returns the root that a path lies in, and where it is there.

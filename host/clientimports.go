@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"errors"
+	"path"
 	"path/filepath"
 
 	"waymark/host/applicability"
@@ -52,4 +53,16 @@ func importer(ctx context.Context, opts *Options, in *codingagents.Input, dirs [
 		}
 		return true
 	}
+}
+
+// excludeBelow makes patterns that are relative to some directories relative to one that
+// these lie in.
+func excludeBelow(patterns []string, top string, dirs []string) (all []string) {
+	for _, dir := range dirs {
+		rel, _ := applicability.Below(top, dir)
+		for _, pattern := range patterns {
+			all = append(all, path.Join(vfs.LiteralPattern(rel), pattern))
+		}
+	}
+	return all
 }

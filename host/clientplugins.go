@@ -4,6 +4,8 @@ import (
 	"cmp"
 	"context"
 	"errors"
+	"fmt"
+	"os"
 	"path"
 	"path/filepath"
 	"slices"
@@ -125,4 +127,38 @@ func pluginFinds(in *codingagents.Input) (list []codingagents.Find) {
 		}
 	}
 	return list
+}
+
+// lookOnce has a host of its own look at the roots of opts, by some conventions. The caller
+// closes it.
+func lookOnce(ctx context.Context, opts Options, client *codingagents.Client, by plugin.Conventions) (h *Host, report *Report, err error) {
+	opts.PluginDirs, opts.Plugins, opts.Providers, opts.Push, opts.Only = nil, nil, nil, nil, nil
+	opts.MemoDir, opts.NoMemo, opts.Hold = "", true, false
+	opts.Observe, opts.Amended, opts.ObserveWatch, opts.Settled = nil, nil, nil, nil
+	opts.DisableBuiltin, opts.Conventions = nil, by
+	if h, err = New(opts); err != nil {
+		return nil, nil, err
+	}
+	if err = h.Load(ctx); err == nil {
+		report, err = h.Refresh(ctx)
+	}
+	for i := 0; err == nil && i < len(report.Outcomes); i++ {
+		if o := &report.Outcomes[i]; o.Err != nil {
+			err = fmt.Errorf("look at %s for %s: %w", o.Root, client.Name, o.Err)
+		}
+	}
+	if err != nil {
+		return nil, nil, errors.Join(err, h.Close())
+	}
+	return h, report, nil
+}
+
+// isLinked reports whether the file of a find is a link.
+func isLinked(f *codingagents.Find) bool {
+	file := f.Path
+	if f.Kind == abi.KindSkill {
+		file = filepath.Join(file, "SKILL.md")
+	}
+	info, err := os.Lstat(file)
+	return err == nil && info.Mode()&os.ModeSymlink != 0
 }

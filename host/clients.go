@@ -11,7 +11,6 @@ import (
 	"slices"
 	"strings"
 
-	"waymark/abi"
 	"waymark/host/applicability"
 	"waymark/host/codingagents"
 	"waymark/host/plugin"
@@ -101,18 +100,6 @@ func commonTop(paths []string) string {
 	return top
 }
 
-// excludeBelow makes patterns that are relative to some directories relative to one that
-// these lie in.
-func excludeBelow(patterns []string, top string, dirs []string) (all []string) {
-	for _, dir := range dirs {
-		rel, _ := applicability.Below(top, dir)
-		for _, pattern := range patterns {
-			all = append(all, path.Join(vfs.LiteralPattern(rel), pattern))
-		}
-	}
-	return all
-}
-
 // clientWalk is how the directories of a client's walk are looked at: those of the project
 // in one root, so that a link from one to another is followed as the client does, and each
 // one above it in its own.
@@ -198,30 +185,6 @@ func (w *clientWalk) look(ctx context.Context, opts Options) (targets []string, 
 		}
 	}
 	return targets, nil
-}
-
-// lookOnce has a host of its own look at the roots of opts, by some conventions. The caller
-// closes it.
-func lookOnce(ctx context.Context, opts Options, client *codingagents.Client, by plugin.Conventions) (h *Host, report *Report, err error) {
-	opts.PluginDirs, opts.Plugins, opts.Providers, opts.Push, opts.Only = nil, nil, nil, nil, nil
-	opts.MemoDir, opts.NoMemo, opts.Hold = "", true, false
-	opts.Observe, opts.Amended, opts.ObserveWatch, opts.Settled = nil, nil, nil, nil
-	opts.DisableBuiltin, opts.Conventions = nil, by
-	if h, err = New(opts); err != nil {
-		return nil, nil, err
-	}
-	if err = h.Load(ctx); err == nil {
-		report, err = h.Refresh(ctx)
-	}
-	for i := 0; err == nil && i < len(report.Outcomes); i++ {
-		if o := &report.Outcomes[i]; o.Err != nil {
-			err = fmt.Errorf("look at %s for %s: %w", o.Root, client.Name, o.Err)
-		}
-	}
-	if err != nil {
-		return nil, nil, errors.Join(err, h.Close())
-	}
-	return h, report, nil
 }
 
 // place adds rows for a directory below the project's top. Where it can't, that is told
@@ -325,16 +288,6 @@ func (w *clientWalk) find(root string, c *snapshot.Candidate) (f codingagents.Fi
 	}
 	f.RealPlace = w.leadsTo(f.Place)
 	return f, true
-}
-
-// isLinked reports whether the file of a find is a link.
-func isLinked(f *codingagents.Find) bool {
-	file := f.Path
-	if f.Kind == abi.KindSkill {
-		file = filepath.Join(file, "SKILL.md")
-	}
-	info, err := os.Lstat(file)
-	return err == nil && info.Mode()&os.ModeSymlink != 0
 }
 
 // leadsTo is the directory that a path of one leads to over links; empty where there are

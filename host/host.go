@@ -18,8 +18,7 @@ import (
 
 // Host is the engine. Make one with New; see the package comment for its life.
 //
-// Whoever has the turn owns the fields below it; those above never change or
-// guard themselves.
+// Whoever has the turn owns what is in owned; all else never changes or guards itself.
 type Host struct {
 	opts      Options // as they were given to New
 	log       *slog.Logger
@@ -30,92 +29,51 @@ type Host struct {
 	catalog   *plugin.Catalog
 	memos     *memoStore // nil keeps nothing
 	published snapshot.Publisher
-	flights   flights
-	hints     hints
 	hold      gate // of the first snapshot
-	unchecked unchecked
-	postponed postponed
-	unsaved   notify.Wake // holds a token while there are memos to save
 	peer      replaceable[*push.Pusher]
-	watching  replaceable[watch.Options]
-	watcher   replaceable[*watch.Watcher] // nil while nothing is watched
-	report    atomic.Pointer[Report]      // of the last refresh; nil before the first
-	looked    atomic.Pointer[lookedAt]    // which roots the last refresh looked at
 
-	turn    *priolock.Turn
-	config  engineConfig
-	engine  *resolve.Engine
-	plugins *plugin.List // whose resolvers the outcomes of slots are of
-	slots   []*rootSlot
-	named   int               // how many slots were given names
-	logged  map[string]string // per resolver and root, what was last logged
+	pending
+	noticing
+	told
 
-	assembler snapshot.Assembler
+	turn *priolock.Turn
+	owned
 
 	// asking is had by who looks at what a client sees: each such look has resolvers of
 	// its own.
 	asking *priolock.Turn
 }
 
-// New makes a Host and opens its roots. It fails when a root that must exist
-// doesn't, and starts nothing.
-func New(opts Options) (*Host, error) {
-	opts.setDefaults()
-	h := &Host{
-		opts: opts, log: opts.Logger, config: opts.config(),
-		hold: newGate(), unsaved: notify.NewWake(), logged: map[string]string{},
-	}
-	for _, spec := range opts.Roots {
-		h.slots = append(h.slots, h.newSlot(spec))
-	}
-	if err := h.checkRequired(); err != nil {
-		h.closeRoots()
-		return nil, err
-	}
-	h.looked.Store(h.rootsNow(h.used()))
-	if !opts.Hold {
-		h.Ready()
-	}
-	h.watching.set(opts.Watch)
-	if opts.Push != nil {
-		h.peer.set(push.New(*opts.Push))
-	}
-	h.hints.wake = notify.NewWake()
-	h.unchecked.wake = notify.NewWake()
-	h.postponed.wake = notify.NewWake()
-	h.life, h.end = context.WithCancelCause(context.Background())
-	h.turn, h.asking = priolock.New(h.life), priolock.New(h.life)
-	h.flights.work, h.flights.life = h.fly, h.life
-	h.memos = openMemos(opts.MemoDir, opts.KeyDir, opts.Logger)
-	h.engine = h.newEngine()
-	h.catalog = plugin.New(h.life, h.catalogOptions(), opts.catalogConfig())
-	return h, nil
+// pending is what is to be done; safe for all.
+type pending struct {
+	flights   flights
+	hints     hints
+	unchecked unchecked
+	postponed postponed
+	unsaved   notify.Wake // holds a token while there are memos to save
 }
 
-func (h *Host) newEngine() *resolve.Engine {
-	opts := resolve.Options{
-		MaxResourceBytes: h.config.caps.MaxResourceBytes, MaxResources: h.config.caps.MaxResources, Limits: h.config.fileLimits,
-		NoMemo: h.opts.NoMemo, Home: h.opts.Home,
-	}
-	if h.memos != nil {
-		opts.Store, opts.Salt = h.memos, h.memos.salt
-	}
-	return resolve.New(opts)
+// noticing is by what changes are noticed.
+type noticing struct {
+	watching replaceable[watch.Options]
+	watcher  replaceable[*watch.Watcher] // nil while nothing is watched
 }
 
-// catalogOptions are those of the catalog.
-func (h *Host) catalogOptions() plugin.Options {
-	o := &h.opts
-	opts := plugin.Options{
-		Builtin: o.Builtin, BuiltinDigest: o.BuiltinDigest, BuiltinNative: o.BuiltinNative, BuiltinNames: o.BuiltinNames,
-		Settle: o.PluginSettle, ReloadWithin: o.ReloadWithin, Approvals: o.Approvals,
-		CacheDir: o.CacheDir, KeyDir: o.KeyDir, Compiler: o.Compiler, Running: o.Running,
-		Progress: o.Progress, Logger: o.Logger, GuestOutput: o.GuestOutput,
-	}
-	if h.memos != nil {
-		opts.Store, opts.Salt = h.memos, h.memos.salt
-	}
-	return opts
+// told is what the last refresh has left.
+type told struct {
+	report atomic.Pointer[Report]   // nil before the first
+	looked atomic.Pointer[lookedAt] // which roots it looked at
+}
+
+// owned is what whoever has the turn owns.
+type owned struct {
+	config    engineConfig
+	engine    *resolve.Engine
+	plugins   *plugin.List // whose resolvers the outcomes of slots are of
+	slots     []*rootSlot
+	named     int               // how many slots were given names
+	logged    map[string]string // per resolver and root, what was last logged
+	assembler snapshot.Assembler
 }
 
 // Load finds out what the built-in module and every module file can do; see
@@ -146,34 +104,3 @@ func (h *Host) Accepted(ctx context.Context, version uint64) error {
 // Settle waits until every module is loaded and has its spare instances ready.
 // Run does so after the first refresh; it is for measurements without Run.
 func (h *Host) Settle(ctx context.Context) { h.catalog.Settle(ctx) }
-
-// Close ends Run, waits for a refresh that is going on, keeps the memos and
-// frees everything.
-func (h *Host) Close() error {
-	var err error
-	h.closeOnce.Do(func() {
-		h.end(ErrClosed)
-		h.flights.close()
-		h.turn.Close()
-		if pusher, _ := h.peer.get(); pusher != nil {
-			err = pusher.Close()
-		}
-		h.saveMemos(h.engine)
-		h.catalog.Close()
-		h.closeRoots()
-	})
-	return err
-}
-
-// saveMemos keeps the memos of an engine. Without them the next start is slower.
-func (h *Host) saveMemos(engine *resolve.Engine) {
-	if err := engine.Save(); err != nil {
-		h.log.Warn("memos are not kept", slog.Any("error", err))
-	}
-}
-
-func (h *Host) closeRoots() {
-	for _, slot := range h.slots {
-		slot.close()
-	}
-}

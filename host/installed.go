@@ -14,16 +14,6 @@ import (
 	"waymark/snapshot"
 )
 
-// installs are the plugins that are installed for the user of a home directory.
-type installs struct {
-	known     bool // they were looked for
-	workspace string
-	list      []installed.Plugin
-	// trace is what the list depends on; of a project, which has no list, what the lists of
-	// users do.
-	trace []vfs.Dep
-}
-
 // installedFilter sees the files in which agents keep what is installed.
 var installedFilter = sync.OnceValues(func() (*vfs.Filter, error) { return filterOfInstalled(nil) })
 
@@ -82,16 +72,6 @@ func (h *Host) project() *rootSlot {
 		}
 	}
 	return nil
-}
-
-// concerned reports whether what has happened near some paths can change the list. Nil
-// stands for all paths.
-func (i *installs) concerned(near []string) bool {
-	return near == nil || slices.ContainsFunc(near, func(p string) bool {
-		return slices.ContainsFunc(i.trace, func(d vfs.Dep) bool {
-			return d.Path == p || p == "." || strings.HasPrefix(d.Path, p+"/") || d.Kind == vfs.DepListed && strings.HasPrefix(p, d.Path+"/")
-		})
-	})
 }
 
 // lookForInstalled looks for what is installed for the user of one root, and, where there is

@@ -10,30 +10,9 @@ import (
 	"waymark/snapshot"
 )
 
-// ReasonPlugins is the reason of refreshes after modules were added, replaced
-// or removed.
-const ReasonPlugins = "plugins"
-
 // pluginOwner is the name of the module files among the watches; roots have
 // numbers.
 const pluginOwner = "plugins"
-
-// usePlugins takes over the catalog's list, and reports whether it has other
-// modules than the one before: then nothing is known of any root. The caller has
-// the turn, so that no resolver of the list before runs any more.
-func (h *Host) usePlugins(ctx context.Context) (changed bool, err error) {
-	list, err := h.catalog.Acquire(ctx)
-	if err != nil {
-		return false, err
-	}
-	before := h.plugins
-	h.plugins = list
-	if changed = !list.SameModules(before); changed {
-		h.forgetOutcomes()
-	}
-	before.Release()
-	return changed, nil
-}
 
 // followPlugins has every new list of the catalog used, and module files
 // watched where they are now, until ctx ends.

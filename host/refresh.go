@@ -1,10 +1,11 @@
 package host
 
 import (
+	"cmp"
 	"context"
-	"errors"
 	"fmt"
 	"log/slog"
+	"math"
 	"slices"
 	"strings"
 	"time"
@@ -13,33 +14,6 @@ import (
 	"waymark/host/resolve"
 	"waymark/internal/text"
 	"waymark/snapshot"
-)
-
-// Report is what one refresh did. Don't change it: others read it too.
-type Report struct {
-	Snapshot *snapshot.Snapshot
-	// Changed says that the snapshot is new.
-	Changed bool
-	// Reason is why there was a refresh: "resync", "start", ReasonPlugins, or
-	// what host/watch says.
-	Reason string
-	// Outcomes is what is known of every root, in order of roots, then
-	// resolvers.
-	Outcomes []resolve.Outcome
-	// Checked are those of them that this refresh looked at.
-	Checked []resolve.Outcome
-	// Notes says what was left out of the snapshot, and why.
-	Notes    []snapshot.Note
-	Duration time.Duration
-
-	plugins *plugin.List // whose resolvers were run
-}
-
-var (
-	// ErrClosed says that a Host has been closed.
-	ErrClosed = errors.New("host closed")
-	// ErrHeld says that the first snapshot is held back; see Ready.
-	ErrHeld = errors.New("the first snapshot is held back until the workspace is ready")
 )
 
 // Refresh re-checks everything, runs what is stale and publishes the result if
@@ -275,3 +249,98 @@ func (h *Host) logOutcomes(outcomes []resolve.Outcome) {
 		}
 	}
 }
+
+// haveReport refreshes if that was never done.
+func (h *Host) haveReport(ctx context.Context) error {
+	if h.report.Load() != nil {
+		return nil
+	}
+	_, err := h.Refresh(ctx)
+	return err
+}
+
+// watchProblem is what a snapshot says of watching; empty while it works.
+func (h *Host) watchProblem() string {
+	watcher, _ := h.watcher.get()
+	if watcher == nil {
+		return ""
+	}
+	state, _ := watcher.State()
+	return state.Error
+}
+
+// ReasonPlugins is the reason of refreshes after modules were added, replaced
+// or removed.
+const ReasonPlugins = "plugins"
+
+// usePlugins takes over the catalog's list, and reports whether it has other
+// modules than the one before: then nothing is known of any root. The caller has
+// the turn, so that no resolver of the list before runs any more.
+func (h *Host) usePlugins(ctx context.Context) (changed bool, err error) {
+	list, err := h.catalog.Acquire(ctx)
+	if err != nil {
+		return false, err
+	}
+	before := h.plugins
+	h.plugins = list
+	if changed = !list.SameModules(before); changed {
+		h.forgetOutcomes()
+	}
+	before.Release()
+	return changed, nil
+}
+
+// forgetOutcomes makes the next refresh look at all roots, since the outcomes
+// of each are in order of the resolvers. The caller has the turn.
+func (h *Host) forgetOutcomes() {
+	for _, slot := range h.slots {
+		slot.outcomes, slot.known, slot.adapted = nil, false, nil
+	}
+}
+
+// provided is what the providers have now, and how far all discovery is. It is
+// pending, too, while a module is loaded for the first time: what that finds is
+// still to come.
+func (h *Host) provided(list *plugin.List) (candidates []snapshot.Candidate, all snapshot.Discovery) {
+	all.Phase = snapshot.PhaseComplete
+	if list.Loading() {
+		all.Phase = snapshot.PhasePending
+	}
+	for i, p := range h.opts.Providers {
+		// Of what changes in between, Changed tells.
+		for _, c := range p.Resources() {
+			c.Rank, c.Root, c.DropIn, c.Provided = providedRank, i, false, true
+			candidates = append(candidates, c)
+		}
+		d := p.Discovery()
+		if d.Pending() {
+			all.Phase = snapshot.PhasePending
+		}
+		all.Sources = append(all.Sources, d.Sources...)
+	}
+	slices.SortStableFunc(all.Sources, func(a, b snapshot.SourceOutcome) int { return cmp.Compare(a.ID, b.ID) })
+	return candidates, all
+}
+
+func (h *Host) patience(s scope) resolve.Patience {
+	switch {
+	case s.whole || h.opts.WaitForAll:
+		return resolve.Patience{}
+	case s.slow:
+		return resolve.Patience{For: patienceLater, Slow: true}
+	case h.report.Load() == nil:
+		return resolve.Patience{For: patienceAtStart}
+	}
+	return resolve.Patience{For: patience}
+}
+
+// How long a refresh waits for dropped-in modules, if nobody has asked for all: at the
+// start, when something has changed, and when nothing else is to be done.
+const (
+	patienceAtStart = 2 * time.Second
+	patience        = 100 * time.Millisecond
+	patienceLater   = 2 * time.Second
+)
+
+// providedRank puts what providers make behind all that resolvers find.
+const providedRank = math.MaxInt

@@ -96,14 +96,6 @@ func (h *Host) Reconfigure(ctx context.Context, opts Options) error {
 	return nil
 }
 
-// forgetOutcomes makes the next refresh look at all roots, since the outcomes
-// of each are in order of the resolvers. The caller has the turn.
-func (h *Host) forgetOutcomes() {
-	for _, slot := range h.slots {
-		slot.outcomes, slot.known, slot.adapted = nil, false, nil
-	}
-}
-
 // setWatching begins to watch anew if the paces differ. The caller has the turn.
 func (h *Host) setWatching(next watch.Options) {
 	now, _ := h.watching.get()

@@ -3,13 +3,10 @@ package host
 import (
 	"errors"
 	"fmt"
-	"io/fs"
 	"log/slog"
-	"os"
 	"path/filepath"
 	"slices"
 	"strconv"
-	"syscall"
 
 	"waymark/abi"
 	"waymark/host/resolve"
@@ -17,28 +14,6 @@ import (
 	"waymark/internal/beneath"
 	"waymark/internal/errtext"
 )
-
-// rootSlot is one RootSpec with the root that is open for it now, and what the
-// resolvers found there last. Slots belong to whoever has the turn.
-type rootSlot struct {
-	spec   RootSpec
-	owner  string    // its name among the watches
-	way    []string  // the paths to watch for the root itself
-	open   *vfs.Root // nil while it doesn't exist, or is refused
-	opened bool      // it has been open
-	err    error     // why it isn't open
-	logged string    // of err, last
-
-	// outcomes are those of the last refresh that looked here, while known.
-	outcomes []resolve.Outcome
-	known    bool
-	watched  watchedRoot // what its watch set was made of, last
-
-	children children
-	adapted  *adapted // nil where the resolvers are those of all roots
-	blank    blank
-	installs installs
-}
 
 // newSlot makes a slot with a name of its own.
 func (h *Host) newSlot(spec RootSpec) *rootSlot {
@@ -82,12 +57,6 @@ func (s *RootSpec) within() []string {
 	return slices.DeleteFunc(slices.Clone(s.Within), func(dir string) bool { return !filepath.IsAbs(dir) })
 }
 
-// refused reports whether the root isn't looked at although it is there. A file
-// in the place of a directory on the way may still make room.
-func (s *rootSlot) refused() bool {
-	return s.err != nil && !errors.Is(s.err, fs.ErrNotExist) && !errors.Is(s.err, syscall.ENOTDIR)
-}
-
 // logRefused logs that a root is refused, once for each reason. For one that must
 // be there and never was, whoever asked for it gets an error instead.
 func (h *Host) logRefused(slot *rootSlot) {
@@ -99,37 +68,6 @@ func (h *Host) logRefused(slot *rootSlot) {
 		h.log.Warn("root not looked at", slog.String("root", absolute(slot.spec.Path)), slog.Any("error", slot.err))
 	}
 	slot.logged = text
-}
-
-// refresh opens the root again and keeps the new one only where it differs:
-// a path may lead elsewhere, and to another type of file, without a trace in
-// what is open.
-func (s *rootSlot) refresh(opts vfs.RootOptions) {
-	next, err := vfs.OpenRoot(s.spec.Path, opts)
-	s.way = next.Way()
-	if err == nil && s.spec.Check != nil {
-		if err = s.spec.Check(filepath.Join(next.Path(), next.File())); err != nil {
-			_ = next.Close()
-		}
-	}
-	if err == nil && s.open != nil && next.Signature() == s.open.Signature() {
-		_ = next.Close()
-		return
-	}
-	s.close()
-	s.err = err
-	if err == nil {
-		s.open, s.opened = next, true
-	}
-}
-
-// close lets go of the root and of what was found in it.
-func (s *rootSlot) close() {
-	if s.open != nil {
-		_ = s.open.Close()
-	}
-	s.open, s.outcomes, s.known = nil, nil, false
-	s.children, s.adapted, s.blank, s.installs = children{}, nil, blank{}, installs{}
 }
 
 // mcpFiles lists the files of roots of role mcp that lie below a directory,
@@ -153,35 +91,6 @@ func (h *Host) mcpFiles(dir string) []string {
 		}
 	}
 	return files
-}
-
-func isDir(path string) bool {
-	info, err := os.Stat(path)
-	return err == nil && info.IsDir()
-}
-
-// absolute is filepath.Abs, or the path as it is when there is no working
-// directory.
-func absolute(path string) string {
-	if abs, err := filepath.Abs(path); err == nil {
-		return abs
-	}
-	return path
-}
-
-// resolved is the link-free absolute path, as far as it exists.
-func resolved(path string) string {
-	path = absolute(path)
-	if target, err := filepath.EvalSymlinks(path); err == nil {
-		return target
-	}
-	return path
-}
-
-// usedRoot is a slot that resolvers look at.
-type usedRoot struct {
-	slot *rootSlot
-	root resolve.Root
 }
 
 // used lists the open roots in order; a directory that comes up twice in the
@@ -221,20 +130,6 @@ func (h *Host) checkRequired() error {
 	return nil
 }
 
-// ErrRoot says that a root that must be there can't be used.
-var ErrRoot = errors.New("root")
-
-// required is why a root that must be there isn't.
-func (s *rootSlot) required() error {
-	switch {
-	case s.open != nil || s.spec.Optional:
-		return nil
-	case errors.Is(s.err, fs.ErrNotExist):
-		return fmt.Errorf("%w %s does not exist: name an existing directory", ErrRoot, s.spec.Path)
-	}
-	return fmt.Errorf("%w %s can't be used: %w", ErrRoot, s.spec.Path, s.err)
-}
-
 // missing lists the paths that are waited for.
 func (h *Host) missing() []string {
 	var paths []string
@@ -244,19 +139,6 @@ func (h *Host) missing() []string {
 		}
 	}
 	return paths
-}
-
-// RefusedRoot is a root that isn't looked at although it is there.
-type RefusedRoot struct {
-	Path string // absolute, as it was given
-	Err  error  // why: a *vfs.LinkError, what Check said, or the system's
-}
-
-// lookedAt is which roots a refresh looked at, as paths, and which it refused.
-type lookedAt struct {
-	paths    []string
-	refused  []RefusedRoot
-	children []Children
 }
 
 // rootsNow lists the roots that are looked at, and those that are refused. The caller has the turn.

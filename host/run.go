@@ -5,14 +5,12 @@ import (
 	"errors"
 	"log/slog"
 	"runtime/debug"
-	"sync"
 	"time"
 
 	"golang.org/x/sync/errgroup"
 
 	"waymark/host/push"
 	"waymark/host/watch"
-	"waymark/internal/notify"
 )
 
 const (
@@ -45,18 +43,6 @@ func (h *Host) Run(ctx context.Context) error {
 		})
 	}
 	return g.Wait()
-}
-
-// pause waits, and reports whether ctx hasn't ended.
-func pause(ctx context.Context, d time.Duration) bool {
-	timer := time.NewTimer(d)
-	defer timer.Stop()
-	select {
-	case <-timer.C:
-		return true
-	case <-ctx.Done():
-		return false
-	}
 }
 
 // endHold makes the first snapshot when it was held back long enough.
@@ -225,15 +211,6 @@ func (h *Host) refreshes(ctx context.Context, w *watch.Watcher, started func()) 
 	}
 }
 
-// ended drops an error that only says that the context or the Host has ended.
-func ended(ctx context.Context, err error) error {
-	over := ctx.Err() != nil || errors.Is(err, ErrClosed)
-	if over {
-		return nil
-	}
-	return err
-}
-
 // settleDown loads what the first snapshot didn't need, so that the next edit
 // doesn't wait for it, and gives back the memory that only the start has used.
 func (h *Host) settleDown(ctx context.Context) error {
@@ -276,47 +253,4 @@ func (h *Host) reportWatching(ctx context.Context, w *watch.Watcher) error {
 			return nil
 		}
 	}
-}
-
-// gate is closed until somebody opens it.
-type gate struct {
-	once   sync.Once
-	opened chan struct{} // closed when the gate is open
-}
-
-func newGate() gate { return gate{opened: make(chan struct{})} }
-
-func (g *gate) open() { g.once.Do(func() { close(g.opened) }) }
-
-func (g *gate) isOpen() bool {
-	select {
-	case <-g.opened:
-		return true
-	default:
-		return false
-	}
-}
-
-// replaceable is a value that is used until another takes its place. It may be
-// used from any goroutine.
-type replaceable[T any] struct {
-	mu      sync.Mutex // guards value, and that changed is of it
-	value   T
-	changed notify.Signal
-}
-
-// get returns the value, and a channel that is closed when it is replaced.
-func (r *replaceable[T]) get() (value T, replaced <-chan struct{}) {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	return r.value, r.changed.Changed()
-}
-
-// set replaces the value and returns the one before.
-func (r *replaceable[T]) set(next T) (before T) {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	before, r.value = r.value, next
-	r.changed.Notify()
-	return before
 }

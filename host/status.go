@@ -2,8 +2,6 @@ package host
 
 import (
 	"context"
-	"slices"
-	"strings"
 
 	"waymark/host/codingagents"
 	"waymark/host/push"
@@ -117,28 +115,4 @@ func (h *Host) imported(ctx context.Context, a *why.Answer) error {
 		}
 	}
 	return nil
-}
-
-// haveReport refreshes if that was never done.
-func (h *Host) haveReport(ctx context.Context) error {
-	if h.report.Load() != nil {
-		return nil
-	}
-	_, err := h.Refresh(ctx)
-	return err
-}
-
-// watchProblem is what a snapshot says of watching; empty while it works.
-func (h *Host) watchProblem() string {
-	watcher, _ := h.watcher.get()
-	if watcher == nil {
-		return ""
-	}
-	state, _ := watcher.State()
-	return state.Error
-}
-
-// problems joins those that there are.
-func problems(list ...string) string {
-	return strings.Join(slices.DeleteFunc(list, func(s string) bool { return s == "" }), "; ")
 }

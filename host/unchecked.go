@@ -2,12 +2,9 @@ package host
 
 import (
 	"context"
-	"maps"
-	"sync"
 	"time"
 
 	"waymark/host/watch"
-	"waymark/internal/notify"
 )
 
 const (
@@ -17,40 +14,6 @@ const (
 	// checkWithin is how long it waits while there are more events.
 	checkWithin = time.Second
 )
-
-// unchecked are the roots that were checked near events alone since everything in
-// them was. Events say where to look first; that nothing has changed elsewhere isn't
-// taken from them.
-type unchecked struct {
-	wake notify.Wake // holds a token when there is the first
-
-	mu     sync.Mutex // guards what follows
-	owners map[string]bool
-	last   time.Time // when one was added, or again
-}
-
-// note says how a root was checked just now.
-func (u *unchecked) note(owner string, wholly bool) {
-	u.mu.Lock()
-	defer u.mu.Unlock()
-	if wholly {
-		delete(u.owners, owner)
-		return
-	}
-	if u.owners == nil {
-		u.owners = map[string]bool{}
-	}
-	u.owners[owner] = true
-	u.last = time.Now()
-	u.wake.Set()
-}
-
-// waiting returns the roots, and for how long no one was added.
-func (u *unchecked) waiting() (owners map[string]bool, quiet time.Duration) {
-	u.mu.Lock()
-	defer u.mu.Unlock()
-	return maps.Clone(u.owners), time.Since(u.last)
-}
 
 // checkRest checks the rest of what was checked near events, once these have ended,
 // until ctx ends.

@@ -111,28 +111,6 @@ func (w *watched) dir(path string) watch.Dir {
 	return d
 }
 
-// watchedRoot is what the watch set of a slot depends on: as long as it is the same,
-// so is the set.
-type watchedRoot struct {
-	by        *watch.Watcher
-	open      *vfs.Root
-	way       []string
-	looked    []string         // directories that may be projects
-	blank     []vfs.Dep        // see rootSlot
-	installed []vfs.Dep        // what is installed depends on them
-	shapes    []*resolve.Shape // of the outcomes
-}
-
-func (w *watchedRoot) same(other *watchedRoot) bool {
-	return w.by == other.by && w.open == other.open && slices.Equal(w.way, other.way) && slices.Equal(w.looked, other.looked) && slices.EqualFunc(w.blank, other.blank, samePlace) &&
-		slices.EqualFunc(w.installed, other.installed, samePlace) &&
-		slices.Equal(w.shapes, other.shapes) &&
-		!slices.Contains(w.shapes, nil)
-}
-
-// samePlace reports whether two entries of traces are watched for alike.
-func samePlace(a, b vfs.Dep) bool { return a.Kind == b.Kind && a.Path == b.Path && a.As == b.As }
-
 // watch has a slot watched by what its resolvers observed last.
 func (s *rootSlot) watch(by *watch.Watcher) {
 	now := watchedRoot{by: by, open: s.open, way: s.way, looked: s.children.looked, blank: s.blank.trace, installed: s.installs.trace, shapes: make([]*resolve.Shape, len(s.outcomes))}

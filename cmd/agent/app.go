@@ -1,16 +1,20 @@
 package main
 
 import (
+	"bufio"
 	"context"
+	"fmt"
 	"io"
 	"log/slog"
+	"strings"
 
 	"github.com/spf13/cobra"
 
-	"waymark/abi"
 	"waymark/agent"
 	"waymark/cmd/internal/cli"
-	"waymark/cmd/internal/stop"
+	"waymark/cmd/internal/term"
+	"waymark/host"
+	"waymark/host/config"
 )
 
 // app is the program: what its commands share. The tests run it with another
@@ -23,45 +27,6 @@ type app struct {
 	log cli.LogFlags
 }
 
-// run runs one command line and returns its exit code.
-func (a *app) run(ctx context.Context, args []string) int {
-	root := a.rootCommand()
-	completions().Apply(root, args)
-	root.SetArgs(args)
-	return cli.Report(a.stderr, "agent", root.ExecuteContext(ctx))
-}
-
-func (a *app) rootCommand() *cobra.Command {
-	root := &cobra.Command{
-		Use:   "agent",
-		Short: "Find what AI coding agents need to know about a workspace, and push it to a hub",
-		Long: `An agent looks into a workspace for what AI coding agents need to know: instruction
-files (AGENTS.md, CLAUDE.md, .cursorrules), skills and MCP configurations. It makes a
-snapshot of what it finds and pushes it to a hub whenever it changes, where others read
-it. What finds things are resolvers, sandboxed WebAssembly modules: some are built in,
-others are dropped into a plugin directory.
-
-'agent resolve' shows at once what is found here. 'agent run' goes on with it; the other
-commands ask a running agent: the one of the directory in which they are called, or of
-the nearest one above it; those that change nothing, else the only one that runs.
---listen names another.`,
-		Example: `  agent run                     watch over this directory, with your own hub
-  agent resolve                 show what is found here, once
-  agent status                  ask the running agent how it is doing
-  agent doctor                  look for what keeps it from working well here
-  agent why CLAUDE.md           say whether a file is in the context, and why
-  agent for src/main.go         say which instructions and rules apply to a file`,
-	}
-	a.log.Add(root, "log more")
-	a.Progress, a.Version = a.progress, cli.CurrentVersion().Version
-	a.Attach = func(ctx context.Context, words *[5]uint64, beat func()) { stop.Attach(ctx, (*stop.Words)(words), beat) }
-	root.AddCommand(a.runCommand(), a.enrollCommand(), a.resolveCommand(), a.statusCommand(), a.snapshotCommand(), a.resyncCommand(),
-		a.whyCommand(), a.forCommand(), a.contextCommand(), a.sourcesCommand(), a.listCommand(), a.rootDirCommand(), a.readyCommand(),
-		a.execCommand(), a.psCommand(), a.logsCommand(), a.killCommand(), a.gitCommand(), a.mcpCommand(), a.connectCommand(), a.pluginsCommand(), a.configCommand(), a.doctorCommand(), a.tokenCommand(), a.auditCommand(), a.stopCommand(), cli.VersionCommand("agent", a.stdout, abi.Version))
-	cli.Root(root, a.stdout, a.stderr)
-	return root
-}
-
 // logger makes the program's logger.
 func (a *app) logger() (*slog.Logger, error) {
 	level := slog.LevelInfo
@@ -69,4 +34,53 @@ func (a *app) logger() (*slog.Logger, error) {
 		level = slog.LevelDebug
 	}
 	return a.log.Logger(a.stderr, level)
+}
+
+// side tells something on standard error.
+func (a *app) side(format string, args ...any) {
+	_, _ = fmt.Fprintf(a.stderr, format+"\n", args...)
+}
+
+// progress prints a line for a person: something takes long.
+func (a *app) progress(line string) {
+	_, _ = fmt.Fprintln(a.stderr, line)
+}
+
+// confirmed asks a question. Whatever isn't a yes is a no.
+func confirmed(out io.Writer, in io.Reader, question string) bool {
+	_, _ = fmt.Fprintf(out, "%s [y/N] ", question)
+	line, err := bufio.NewReader(in).ReadString('\n')
+	if err != nil { // nobody has ended the line
+		_, _ = fmt.Fprintln(out)
+	}
+	line = strings.ToLower(strings.TrimSpace(line))
+	return line == "y" || line == "yes"
+}
+
+// lookOnce calls look with a host that looks at what `agent run` with the same flags
+// would look at.
+func (a *app) lookOnce(ctx context.Context, s *agent.Options, paths *config.Paths, see func(*host.Host) error) (err error) {
+	if s.Log, err = a.logger(); err != nil {
+		return err
+	}
+	s.Program = &a.Program
+	return agent.Look(ctx, s, paths, see)
+}
+
+// addSettings adds the flags that run and resolve share.
+func addSettings(cmd *cobra.Command, s *agent.Settings) {
+	cmd.Flags().StringArrayVar(&s.Plugins, "plugins", nil, "`directory` of resolver modules (*.wasm), besides the configured ones; may be repeated")
+	cmd.Flags().StringVar(&s.ConfigFile, "config", "", "configuration `file`, in place of the user's own ones")
+}
+
+// maxCommand is how much of a command a list shows, in characters.
+const maxCommand = 60
+
+// oneLine is a command as a list shows it.
+func oneLine(command string) string {
+	line := []rune(strings.Join(strings.Fields(command), " "))
+	if len(line) > maxCommand {
+		line = append(line[:maxCommand-1], '…')
+	}
+	return term.Visible(string(line))
 }

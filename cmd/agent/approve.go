@@ -123,9 +123,6 @@ func (a *app) approve(ctx context.Context, c client.Client, name, digest string,
 	return unusable(plugins)
 }
 
-// digestMin is how many digits of a digest distinguish a file from others.
-const digestMin = 8
-
 // chooseWaiting finds the one module that is meant.
 func chooseWaiting(all []approvals.Pending, name, digest string) (*approvals.Pending, error) {
 	if digest != "" && len(digest) < digestMin {

@@ -1,14 +1,11 @@
 package main
 
 import (
-	"bufio"
 	"errors"
 	"fmt"
-	"io"
 	"io/fs"
 	"os"
 	"path/filepath"
-	"strings"
 
 	"github.com/spf13/cobra"
 
@@ -18,17 +15,6 @@ import (
 	"waymark/host/config"
 	"waymark/internal/udiff"
 )
-
-// confirmed asks a question. Whatever isn't a yes is a no.
-func confirmed(out io.Writer, in io.Reader, question string) bool {
-	_, _ = fmt.Fprintf(out, "%s [y/N] ", question)
-	line, err := bufio.NewReader(in).ReadString('\n')
-	if err != nil { // nobody has ended the line
-		_, _ = fmt.Fprintln(out)
-	}
-	line = strings.ToLower(strings.TrimSpace(line))
-	return line == "y" || line == "yes"
-}
 
 func (a *app) configApproveCommand() *cobra.Command {
 	var yes bool

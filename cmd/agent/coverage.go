@@ -1,13 +1,10 @@
 package main
 
 import (
-	"bytes"
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
-	"slices"
 	"strings"
 
 	"waymark/agent"
@@ -16,21 +13,7 @@ import (
 	"waymark/host"
 	"waymark/host/config"
 	"waymark/host/coverage"
-	"waymark/snapshot"
 )
-
-// printCoverage ends a table with what lies where agents look and isn't used, if there is
-// any.
-func printCoverage(w io.Writer, report *coverage.Report) error {
-	see := ": agent why --all"
-	for _, g := range report.Groups {
-		if _, err := fmt.Fprintf(w, "not used: %s%s\n", term.Visible(g.Text), see); err != nil {
-			return err
-		}
-		see = ""
-	}
-	return nil
-}
 
 // printCovered lists what isn't used file by file.
 func printCovered(w io.Writer, report *coverage.Report, base string) error {
@@ -49,19 +32,6 @@ func printCovered(w io.Writer, report *coverage.Report, base string) error {
 		_, err = fmt.Fprintln(w, "there may be more: not all was looked at")
 	}
 	return err
-}
-
-// withCoverage is a snapshot as JSON, with what isn't used behind the rest.
-func withCoverage(s *snapshot.Snapshot, report *coverage.Report) (json.RawMessage, error) {
-	whole, err := json.Marshal(s)
-	if err != nil {
-		return nil, err
-	}
-	more, err := json.Marshal(report)
-	if err != nil {
-		return nil, err
-	}
-	return slices.Concat(bytes.TrimSuffix(whole, []byte("}")), []byte(`,"coverage":`), more, []byte("}")), nil
 }
 
 // whyAll lists the files that aren't used: as the running agent knows them, or as 'agent

@@ -6,8 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"strings"
-	"unicode/utf8"
 
 	"github.com/spf13/cobra"
 
@@ -211,34 +209,4 @@ func (a *app) logsJSON(ctx context.Context, c client.Client, p *agentapi.Process
 		*agentapi.Process
 		Output string `json:"output"`
 	}{p, string([]rune(b.String()))})
-}
-
-// visible writes to a terminal without what the terminal would act on. Lines stay
-// lines, and tabs are written out.
-type visible struct {
-	w    io.Writer
-	half []byte // of a rune whose rest comes with the next write
-}
-
-// Write implements io.Writer.
-func (v *visible) Write(data []byte) (int, error) {
-	text := append(v.half, data...)
-	end := len(text)
-	for end > 0 && len(text)-end < utf8.UTFMax-1 && !utf8.RuneStart(text[end-1]) {
-		end--
-	}
-	if end > 0 && !utf8.FullRune(text[end-1:]) {
-		end--
-	} else {
-		end = len(text)
-	}
-	if end > 0 && text[end-1] == '\r' { // perhaps of a line's end
-		end--
-	}
-	v.half = bytes.Clone(text[end:])
-	lines := strings.ReplaceAll(string(text[:end]), "\r\n", "\n")
-	if _, err := io.WriteString(v.w, term.VisibleLines(lines, "")); err != nil {
-		return 0, err
-	}
-	return len(data), nil
 }

@@ -169,23 +169,6 @@ func (s *mcpApproveSettings) keep(holds *agentapi.MCPApproval) {
 	}
 }
 
-// given says in sentences what an approval gives beyond the profile.
-func given(g *agentapi.MCPWidening) (list []string) {
-	add := func(on bool, format string, args ...any) {
-		if on {
-			list = append(list, fmt.Sprintf(format, args...))
-		}
-	}
-	add(g.Unconfined, "run without a profile: whatever you may")
-	add(len(g.Read) > 0, "read %s", strings.Join(g.Read, ", "))
-	add(len(g.Write) > 0, "write %s", strings.Join(g.Write, ", "))
-	add(g.Ports != nil && len(g.Ports) == 0, "connect to no TCP port")
-	add(len(g.Ports) > 0, "connect to the TCP ports %s and no others", strings.Trim(fmt.Sprint(g.Ports), "[]"))
-	add(g.Unix, "connect to Unix sockets")
-	add(len(g.Env) > 0, "get the agent's variables %s", strings.Join(g.Env, ", "))
-	return list
-}
-
 func (a *app) approveMCP(ctx context.Context, c client.Client, name string, s *mcpApproveSettings) error {
 	d, err := c.MCPServer(ctx, name)
 	if err != nil {
@@ -355,3 +338,6 @@ The exit code is 3 when there is no such server, or no agent runs.`,
 		Example: `  agent mcp restart github`,
 	})
 }
+
+// digestMin is how many digits of a digest distinguish a file from others.
+const digestMin = 8

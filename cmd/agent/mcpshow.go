@@ -1,10 +1,8 @@
 package main
 
 import (
-	"bytes"
 	"cmp"
 	"context"
-	"encoding/json"
 	"fmt"
 	"io"
 	"slices"
@@ -207,24 +205,19 @@ func printMCPOffer(w io.Writer, s *agentapi.MCPServerDetail) error {
 	return out.Err
 }
 
-// members are the names of an object's members, in its order.
-func members(object json.RawMessage) (names []string, err error) {
-	dec := json.NewDecoder(bytes.NewReader(object))
-	if t, err := dec.Token(); err != nil || t != json.Delim('{') {
-		return nil, err
-	}
-	for dec.More() {
-		name, err := dec.Token()
-		if err != nil {
-			return nil, err
-		}
-		var value json.RawMessage
-		if err := dec.Decode(&value); err != nil {
-			return nil, err
-		}
-		if text, ok := name.(string); ok {
-			names = append(names, text)
+// given says in sentences what an approval gives beyond the profile.
+func given(g *agentapi.MCPWidening) (list []string) {
+	add := func(on bool, format string, args ...any) {
+		if on {
+			list = append(list, fmt.Sprintf(format, args...))
 		}
 	}
-	return names, nil
+	add(g.Unconfined, "run without a profile: whatever you may")
+	add(len(g.Read) > 0, "read %s", strings.Join(g.Read, ", "))
+	add(len(g.Write) > 0, "write %s", strings.Join(g.Write, ", "))
+	add(g.Ports != nil && len(g.Ports) == 0, "connect to no TCP port")
+	add(len(g.Ports) > 0, "connect to the TCP ports %s and no others", strings.Trim(fmt.Sprint(g.Ports), "[]"))
+	add(g.Unix, "connect to Unix sockets")
+	add(len(g.Env) > 0, "get the agent's variables %s", strings.Join(g.Env, ", "))
+	return list
 }

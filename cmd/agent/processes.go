@@ -185,18 +185,6 @@ func ago(unix int64) string {
 	return fmt.Sprintf("%d days ago", int(d.Hours())/24)
 }
 
-// maxCommand is how much of a command a list shows, in characters.
-const maxCommand = 60
-
-// oneLine is a command as a list shows it.
-func oneLine(command string) string {
-	line := []rune(strings.Join(strings.Fields(command), " "))
-	if len(line) > maxCommand {
-		line = append(line[:maxCommand-1], '…')
-	}
-	return term.Visible(string(line))
-}
-
 func (a *app) killCommand() *cobra.Command {
 	var conn connection
 	var chat chatFlag

@@ -159,8 +159,3 @@ func how(o resolve.Outcome) string {
 	}
 	return fmt.Sprintf("run for the first time, %s in %s", term.Count(len(o.Candidates), "find"), took)
 }
-
-// progress prints a line for a person: something takes long.
-func (a *app) progress(line string) {
-	_, _ = fmt.Fprintln(a.stderr, line)
-}

@@ -18,12 +18,6 @@ import (
 	"waymark/hub/client"
 )
 
-// addSettings adds the flags that run and resolve share.
-func addSettings(cmd *cobra.Command, s *agent.Settings) {
-	cmd.Flags().StringArrayVar(&s.Plugins, "plugins", nil, "`directory` of resolver modules (*.wasm), besides the configured ones; may be repeated")
-	cmd.Flags().StringVar(&s.ConfigFile, "config", "", "configuration `file`, in place of the user's own ones")
-}
-
 func (a *app) runCommand() *cobra.Command {
 	var s agent.Options
 	cmd := &cobra.Command{

@@ -1,12 +1,9 @@
 package main
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
-	"io"
-	"os"
 	"path/filepath"
 	"strings"
 	"time"
@@ -15,7 +12,6 @@ import (
 
 	"waymark/agentapi/client"
 	"waymark/cmd/internal/cli"
-	"waymark/cmd/internal/resources"
 	"waymark/cmd/internal/term"
 	"waymark/snapshot"
 )
@@ -226,80 +222,5 @@ func (w *watching) first(s *snapshot.Snapshot, now time.Time) error {
 		return err
 	}
 	_, err := fmt.Fprintln(w.out.w, "watching for changes, until interrupted")
-	return err
-}
-
-// here is the working directory, to shorten paths by.
-func here() string {
-	dir, err := os.Getwd()
-	if err != nil {
-		return ""
-	}
-	return dir
-}
-
-// baseOf is the directory that paths of the running agent are shown relative to:
-// its root that the working directory lies in; else the working directory, where
-// a root lies in that; else the last root, which is its own working directory if
-// it has one.
-func baseOf(ctx context.Context, c client.Client) string {
-	dir := here()
-	s, err := c.Status(ctx)
-	if err != nil || len(s.Roots) == 0 {
-		return dir
-	}
-	base, above := "", false
-	for _, root := range s.Roots {
-		if below(dir, root) && len(root) > len(base) {
-			base = root
-		}
-		above = above || below(root, dir)
-	}
-	if base != "" || above {
-		return cmp.Or(base, dir)
-	}
-	return s.Roots[len(s.Roots)-1]
-}
-
-// below reports whether a path is a directory or lies in it.
-func below(path, dir string) bool {
-	rel, err := filepath.Rel(dir, path)
-	return err == nil && filepath.IsLocal(rel)
-}
-
-// printSnapshot prints resources as a table, and what is wrong with them, and with
-// the whole, below it.
-func printSnapshot(w io.Writer, s *snapshot.Snapshot, base string) error {
-	if len(s.Resources) > 0 || s.SnapshotError == "" { // else nobody knows what there is
-		if err := printResources(w, s, base); err != nil {
-			return err
-		}
-	}
-	if err := resources.PrintDiscovery(w, s.Discovery); err != nil || s.SnapshotError == "" {
-		return err
-	}
-	_, err := fmt.Fprintf(w, "problem: %s\n", term.Visible(s.SnapshotError))
-	return err
-}
-
-func printResources(w io.Writer, s *snapshot.Snapshot, base string) error {
-	if len(s.Resources) == 0 {
-		if s.Discovery.Pending() {
-			_, err := fmt.Fprintln(w, "nothing found yet")
-			return err
-		}
-		_, err := fmt.Fprintln(w, "nothing found of what agents read; agent why FILE says why a file isn't listed")
-		return err
-	}
-	list := resources.InOrder(s.Resources)
-	hash := resources.Column{Header: "HASH", Cell: func(r *snapshot.Resource) string { return term.Dash(term.Short(r.ContentHash.String())) }}
-	if err := resources.PrintTable(w, list, base, hash); err != nil {
-		return err
-	}
-	if err := resources.PrintErrors(w, list, base); err != nil {
-		return err
-	}
-	_, err := fmt.Fprintf(w, "%s, %s in all, version %d, hash %s\n",
-		term.Count(len(s.Resources), "resource"), term.Size(s.PayloadBytes), s.Version, term.Short(s.AggregateHash.String()))
 	return err
 }

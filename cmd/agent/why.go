@@ -277,13 +277,3 @@ func (a *app) whyHere(ctx context.Context, s *agent.Options, paths *config.Paths
 	}
 	return answers, nil
 }
-
-// lookOnce calls look with a host that looks at what `agent run` with the same flags
-// would look at.
-func (a *app) lookOnce(ctx context.Context, s *agent.Options, paths *config.Paths, see func(*host.Host) error) (err error) {
-	if s.Log, err = a.logger(); err != nil {
-		return err
-	}
-	s.Program = &a.Program
-	return agent.Look(ctx, s, paths, see)
-}

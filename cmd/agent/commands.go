@@ -1,0 +1,162 @@
+package main
+
+import (
+	"context"
+
+	"github.com/spf13/cobra"
+
+	"waymark/abi"
+	"waymark/agentapi/client"
+	"waymark/cmd/internal/cli"
+	"waymark/cmd/internal/stop"
+)
+
+// run runs one command line and returns its exit code.
+func (a *app) run(ctx context.Context, args []string) int {
+	root := a.rootCommand()
+	completions().Apply(root, args)
+	root.SetArgs(args)
+	return cli.Report(a.stderr, "agent", root.ExecuteContext(ctx))
+}
+
+func (a *app) rootCommand() *cobra.Command {
+	root := &cobra.Command{
+		Use:   "agent",
+		Short: "Find what AI coding agents need to know about a workspace, and push it to a hub",
+		Long: `An agent looks into a workspace for what AI coding agents need to know: instruction
+files (AGENTS.md, CLAUDE.md, .cursorrules), skills and MCP configurations. It makes a
+snapshot of what it finds and pushes it to a hub whenever it changes, where others read
+it. What finds things are resolvers, sandboxed WebAssembly modules: some are built in,
+others are dropped into a plugin directory.
+
+'agent resolve' shows at once what is found here. 'agent run' goes on with it; the other
+commands ask a running agent: the one of the directory in which they are called, or of
+the nearest one above it; those that change nothing, else the only one that runs.
+--listen names another.`,
+		Example: `  agent run                     watch over this directory, with your own hub
+  agent resolve                 show what is found here, once
+  agent status                  ask the running agent how it is doing
+  agent doctor                  look for what keeps it from working well here
+  agent why CLAUDE.md           say whether a file is in the context, and why
+  agent for src/main.go         say which instructions and rules apply to a file`,
+	}
+	a.log.Add(root, "log more")
+	a.Progress, a.Version = a.progress, cli.CurrentVersion().Version
+	a.Attach = func(ctx context.Context, words *[5]uint64, beat func()) { stop.Attach(ctx, (*stop.Words)(words), beat) }
+	root.AddCommand(a.runCommand(), a.enrollCommand(), a.resolveCommand(), a.statusCommand(), a.snapshotCommand(), a.resyncCommand(),
+		a.whyCommand(), a.forCommand(), a.contextCommand(), a.sourcesCommand(), a.listCommand(), a.rootDirCommand(), a.readyCommand(),
+		a.execCommand(), a.psCommand(), a.logsCommand(), a.killCommand(), a.gitCommand(), a.mcpCommand(), a.connectCommand(), a.pluginsCommand(), a.configCommand(), a.doctorCommand(), a.tokenCommand(), a.auditCommand(), a.stopCommand(), cli.VersionCommand("agent", a.stdout, abi.Version))
+	cli.Root(root, a.stdout, a.stderr)
+	return root
+}
+
+// completions says what a shell offers for arguments and flags. Commands that
+// aren't named here take no arguments; files are what shells offer by
+// themselves.
+func completions() *cli.Completions {
+	arguments := map[string]cobra.CompletionFunc{
+		"agent run":            cli.Directories,
+		"agent resolve":        cli.Directories,
+		"agent root":           cli.Directories,
+		"agent why":            nil,                     // files
+		"agent for":            cli.InOrder(false, nil), // one file
+		"agent config check":   cli.Files("toml"),
+		"agent sources add":    cli.InOrder(false, nil),
+		"agent sources show":   cli.InOrder(false, knownSources),
+		"agent sources remove": cli.InOrder(false, knownSources),
+		"agent exec":           nil, // files
+		"agent logs":           cli.InOrder(false, knownProcesses(false)),
+		"agent kill":           cli.InOrder(true, knownProcesses(true)),
+	}
+	flags := map[string]cobra.CompletionFunc{
+		"log-format": cobra.FixedCompletions([]string{"text", "json"}, cobra.ShellCompDirectiveNoFileComp),
+		"listen":     cobra.FixedCompletions([]string{"unix:", "tcp:127.0.0.1:"}, cobra.ShellCompDirectiveNoFileComp|cobra.ShellCompDirectiveNoSpace),
+		"url":        cobra.FixedCompletions([]string{"unix:", "tcp:", "https://"}, cobra.ShellCompDirectiveNoFileComp|cobra.ShellCompDirectiveNoSpace),
+		"root":       cli.Directories,
+		"plugins":    cli.Directories,
+		"config":     cli.Files("toml"),
+		"payload":    resourceNames,
+		"timeout":    cobra.NoFileCompletions,
+
+		"scope":         cobra.FixedCompletions(scopeNames(), cobra.ShellCompDirectiveNoFileComp),
+		"grant-secrets": cobra.FixedCompletions(secretNames(), cobra.ShellCompDirectiveNoFileComp),
+		"expires":       cobra.FixedCompletions([]string{"30m", "8h", "720h"}, cobra.ShellCompDirectiveNoFileComp),
+		"last":          cobra.NoFileCompletions,
+		"plan":          nil, // files
+		"workdir":       cli.Directories,
+		"env":           cobra.NoFileCompletions,
+		"chat":          cobra.NoFileCompletions,
+		"tail":          cobra.NoFileCompletions,
+		"profile":       cobra.FixedCompletions([]string{"secrets", "plan"}, cobra.ShellCompDirectiveNoFileComp),
+		"signal":        cobra.FixedCompletions([]string{"terminate", "kill", "interrupt", "hangup"}, cobra.ShellCompDirectiveNoFileComp),
+	}
+	return &cli.Completions{Arguments: arguments, Flags: flags}
+}
+
+func (a *app) mcpCommand() *cobra.Command {
+	cmd := &cobra.Command{
+		Use:   "mcp",
+		Short: "Look at the workspace's MCP servers, approve them, and call their tools",
+		Long: `The MCP servers that a workspace configures (in .mcp.json, or in the files that
+CODER_AGENT_EXP_MCP_CONFIG_FILES names) are started by the running agent, once for all
+chats. None starts before somebody has approved it: what a repository names is somebody
+else's program. An approval is for exactly what 'agent mcp show' shows; what differs
+later is asked for again.`,
+		Example: `  agent mcp list
+  agent mcp show github
+  agent mcp approve github
+  agent mcp call github__get_issue '{"number": 7}'`,
+	}
+	cli.Group(cmd)
+	var conn connection
+	conn.addFlags(cmd)
+	cmd.AddCommand(a.mcpListCommand(&conn), a.mcpShowCommand(&conn), a.mcpApproveCommand(&conn), a.mcpDenyCommand(&conn),
+		a.mcpLoginCommand(&conn), a.mcpRestartCommand(&conn), a.mcpLogsCommand(&conn), a.mcpCallCommand(&conn), a.mcpSearchCommand(&conn),
+		a.mcpServeCommand(&conn))
+	return cmd
+}
+
+func (a *app) pluginsCommand() *cobra.Command {
+	var conn connection
+	var asJSON bool
+	list := func(ctx context.Context, c client.Client, _ []string) error {
+		all, err := c.Plugins(ctx)
+		if err != nil {
+			return err
+		}
+		return a.printPlugins(all, asJSON)
+	}
+	cmd := &cobra.Command{
+		Use:   "plugins",
+		Short: "List resolver modules and their states, approve changed ones, try your own",
+		Long: `Plugins lists the modules that the running agent finds things with: the built-in one
+and those in the plugin directories. A module whose resolvers fail again and again is
+left alone for longer and longer, and one that an earlier agent died of altogether;
+'agent plugins retry' ends that, and looks at once at the files that couldn't be used.
+
+Files that appear, change or vanish in a plugin directory take effect by themselves. Where
+a new version of a file can't be used, the version before it goes on, and the list says
+so below the table. One that reads more than before waits for 'agent plugins approve'.
+
+The exit code is 3 when no agent runs. Retry ends with 1 when a module can't be used
+after all.`,
+		Example: `  agent plugins
+  agent plugins --json | jq -r '.[] | select(.state != "ready").error'
+  agent plugins retry
+  agent plugins approve acme-rules`,
+		Args: cobra.NoArgs,
+		RunE: asking(conn.reader, list),
+	}
+	conn.addFlags(cmd)
+	cmd.PersistentFlags().BoolVar(&asJSON, "json", false, "print JSON")
+	cmd.AddCommand(
+		&cobra.Command{Use: "list", Short: "List all modules", Args: cobra.NoArgs, RunE: asking(conn.reader, list)},
+		&cobra.Command{
+			Use: "retry", Short: "Run failing resolvers again at once", Args: cobra.NoArgs,
+			RunE: asking(conn.client, func(ctx context.Context, c client.Client, _ []string) error { return a.retryPlugins(ctx, c, asJSON) }),
+		},
+		a.approveCommand(&conn, &asJSON),
+		a.tryCommand(&asJSON),
+	)
+	return cmd
+}

@@ -1,0 +1,153 @@
+package main
+
+import (
+	"bytes"
+	"cmp"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"waymark/agentapi"
+	"waymark/agentapi/client"
+	"waymark/cmd/internal/cli"
+	"waymark/cmd/internal/term"
+	"waymark/snapshot"
+)
+
+// mcpPending says on the side that there may be more.
+func (a *app) mcpPending(phase snapshot.Phase) {
+	if phase == snapshot.PhasePending {
+		a.side("not complete: some are still starting; --wait 30s waits for them")
+	}
+}
+
+// printMCPTools prints tools in a table, or that there is none.
+func (a *app) printMCPTools(list []agentapi.MCPTool, none string) error {
+	return term.List(a.stdout, false, list, none, []string{"TOOL", "ARGUMENTS", "DESCRIPTION"}, func(t *agentapi.MCPTool) []string {
+		return []string{term.Visible(t.Name), term.Dash(term.Visible(mcpArguments(t))), oneLine(cmp.Or(t.Title, t.Description))}
+	})
+}
+
+// mcpServerNames offers the names of servers.
+func mcpServerNames(cmd *cobra.Command, _ []string, text string) ([]cobra.Completion, cobra.ShellCompDirective) {
+	return fromAgent(cmd, text, func(ctx context.Context, c client.Client) (list []string, err error) {
+		all, err := c.MCPServers(ctx, "", 0)
+		if err != nil {
+			return nil, err
+		}
+		for i := range all.Servers {
+			list = append(list, all.Servers[i].Name)
+		}
+		return list, nil
+	})
+}
+
+// mcpToolNames offers the names of tools.
+func mcpToolNames(cmd *cobra.Command, _ []string, text string) ([]cobra.Completion, cobra.ShellCompDirective) {
+	return fromAgent(cmd, text, func(ctx context.Context, c client.Client) (list []string, err error) {
+		all, err := c.ListMCPTools(ctx, client.MCPToolOptions{})
+		if err != nil {
+			return nil, err
+		}
+		for i := range all.Tools {
+			list = append(list, all.Tools[i].Name)
+		}
+		return list, nil
+	})
+}
+
+// settleWait is how long one request waits for a server to be connected.
+const settleWait = 30 * time.Second
+
+// settled waits until a server isn't pending any more, and says what became of it.
+func (a *app) settled(ctx context.Context, c client.Client, name string) (*agentapi.MCPServer, error) {
+	for told := false; ; told = true {
+		all, err := c.MCPServers(ctx, name, settleWait)
+		if err != nil {
+			return nil, err
+		}
+		i := slices.IndexFunc(all.Servers, func(s agentapi.MCPServer) bool { return s.Name == name })
+		if i < 0 {
+			return nil, &cli.Error{Code: cli.CodeNo, Err: fmt.Errorf("there is no server %s any more", name)}
+		}
+		if all.Servers[i].Outcome != snapshot.OutcomePending {
+			return &all.Servers[i], nil
+		}
+		if !told {
+			a.side("%s is still starting; 'agent mcp logs -f %s' shows what it says", term.Visible(name), term.Visible(name))
+		}
+	}
+}
+
+// printSettled waits for a server, and prints how it is doing. That it doesn't
+// answer is an error.
+func (a *app) printSettled(ctx context.Context, c client.Client, name string, asJSON bool) error {
+	s, err := a.settled(ctx, c, name)
+	if err != nil {
+		return err
+	}
+	if asJSON {
+		err = term.JSON(a.stdout, s)
+	} else {
+		line := string(s.Outcome)
+		if s.CatalogueAt != nil {
+			line += ", " + term.Count(s.Tools, "tool")
+		}
+		if s.Held > 0 {
+			line += fmt.Sprintf(", %d held back", s.Held)
+		}
+		_, err = fmt.Fprintf(a.stdout, "%s: %s\n", term.Visible(name), line)
+	}
+	if err == nil && s.Outcome == snapshot.OutcomeFailed {
+		err = fmt.Errorf("%s doesn't answer: %w; 'agent mcp logs %s' shows what it said", name, errors.New(cmp.Or(s.Error, "nobody knows why")), name)
+	}
+	return err
+}
+
+// mcpArguments lists a tool's arguments, what may be left out in brackets.
+func mcpArguments(tool *agentapi.MCPTool) string {
+	properties, err := members(tool.Schema)
+	if err != nil {
+		return ""
+	}
+	var list []string
+	for _, name := range properties {
+		if slices.Contains(tool.Required, name) {
+			list = append(list, name)
+		}
+	}
+	for _, name := range properties {
+		if !slices.Contains(tool.Required, name) {
+			list = append(list, "["+name+"]")
+		}
+	}
+	return strings.Join(list, " ")
+}
+
+// members are the names of an object's members, in its order.
+func members(object json.RawMessage) (names []string, err error) {
+	dec := json.NewDecoder(bytes.NewReader(object))
+	if t, err := dec.Token(); err != nil || t != json.Delim('{') {
+		return nil, err
+	}
+	for dec.More() {
+		name, err := dec.Token()
+		if err != nil {
+			return nil, err
+		}
+		var value json.RawMessage
+		if err := dec.Decode(&value); err != nil {
+			return nil, err
+		}
+		if text, ok := name.(string); ok {
+			names = append(names, text)
+		}
+	}
+	return names, nil
+}

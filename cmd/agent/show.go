@@ -1,0 +1,186 @@
+package main
+
+import (
+	"bytes"
+	"cmp"
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"unicode/utf8"
+
+	"waymark/agentapi/client"
+	"waymark/cmd/internal/resources"
+	"waymark/cmd/internal/term"
+	"waymark/host/coverage"
+	"waymark/snapshot"
+)
+
+// here is the working directory, to shorten paths by.
+func here() string {
+	dir, err := os.Getwd()
+	if err != nil {
+		return ""
+	}
+	return dir
+}
+
+// baseOf is the directory that paths of the running agent are shown relative to:
+// its root that the working directory lies in; else the working directory, where
+// a root lies in that; else the last root, which is its own working directory if
+// it has one.
+func baseOf(ctx context.Context, c client.Client) string {
+	dir := here()
+	s, err := c.Status(ctx)
+	if err != nil || len(s.Roots) == 0 {
+		return dir
+	}
+	base, above := "", false
+	for _, root := range s.Roots {
+		if below(dir, root) && len(root) > len(base) {
+			base = root
+		}
+		above = above || below(root, dir)
+	}
+	if base != "" || above {
+		return cmp.Or(base, dir)
+	}
+	return s.Roots[len(s.Roots)-1]
+}
+
+// below reports whether a path is a directory or lies in it.
+func below(path, dir string) bool {
+	rel, err := filepath.Rel(dir, path)
+	return err == nil && filepath.IsLocal(rel)
+}
+
+// printSnapshot prints resources as a table, and what is wrong with them, and with
+// the whole, below it.
+func printSnapshot(w io.Writer, s *snapshot.Snapshot, base string) error {
+	if len(s.Resources) > 0 || s.SnapshotError == "" { // else nobody knows what there is
+		if err := printResources(w, s, base); err != nil {
+			return err
+		}
+	}
+	if err := resources.PrintDiscovery(w, s.Discovery); err != nil || s.SnapshotError == "" {
+		return err
+	}
+	_, err := fmt.Fprintf(w, "problem: %s\n", term.Visible(s.SnapshotError))
+	return err
+}
+
+func printResources(w io.Writer, s *snapshot.Snapshot, base string) error {
+	if len(s.Resources) == 0 {
+		if s.Discovery.Pending() {
+			_, err := fmt.Fprintln(w, "nothing found yet")
+			return err
+		}
+		_, err := fmt.Fprintln(w, "nothing found of what agents read; agent why FILE says why a file isn't listed")
+		return err
+	}
+	list := resources.InOrder(s.Resources)
+	hash := resources.Column{Header: "HASH", Cell: func(r *snapshot.Resource) string { return term.Dash(term.Short(r.ContentHash.String())) }}
+	if err := resources.PrintTable(w, list, base, hash); err != nil {
+		return err
+	}
+	if err := resources.PrintErrors(w, list, base); err != nil {
+		return err
+	}
+	_, err := fmt.Fprintf(w, "%s, %s in all, version %d, hash %s\n",
+		term.Count(len(s.Resources), "resource"), term.Size(s.PayloadBytes), s.Version, term.Short(s.AggregateHash.String()))
+	return err
+}
+
+// visible writes to a terminal without what the terminal would act on. Lines stay
+// lines, and tabs are written out.
+type visible struct {
+	w    io.Writer
+	half []byte // of a rune whose rest comes with the next write
+}
+
+// Write implements io.Writer.
+func (v *visible) Write(data []byte) (int, error) {
+	text := append(v.half, data...)
+	end := len(text)
+	for end > 0 && len(text)-end < utf8.UTFMax-1 && !utf8.RuneStart(text[end-1]) {
+		end--
+	}
+	if end > 0 && !utf8.FullRune(text[end-1:]) {
+		end--
+	} else {
+		end = len(text)
+	}
+	if end > 0 && text[end-1] == '\r' { // perhaps of a line's end
+		end--
+	}
+	v.half = bytes.Clone(text[end:])
+	lines := strings.ReplaceAll(string(text[:end]), "\r\n", "\n")
+	if _, err := io.WriteString(v.w, term.VisibleLines(lines, "")); err != nil {
+		return 0, err
+	}
+	return len(data), nil
+}
+
+func printPluginTable(w io.Writer, all []snapshot.Plugin) error {
+	t := term.NewTable(w, "NAME", "VERSION", "STATE", "RESOLVERS", "PATH")
+	for _, p := range all {
+		t.Row(term.Dash(term.Visible(p.Name)), term.Dash(term.Visible(p.Version)), string(p.State),
+			term.Dash(term.Visible(strings.Join(p.Resolvers, ", "))), term.Visible(p.Path))
+	}
+	if err := t.Flush(); err != nil {
+		return err
+	}
+	for _, p := range all {
+		if p.Error != "" {
+			if _, err := fmt.Fprintf(w, "%s: %s: %s\n", pluginName(p), p.State, term.Visible(p.Error)); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// unusable makes an error of the first module that can't be used.
+func unusable(all []snapshot.Plugin) error {
+	for _, p := range all {
+		if p.State != snapshot.PluginReady && p.State != snapshot.PluginCompiling {
+			return fmt.Errorf("plugin %s is %s: %s", pluginName(p), p.State, p.Error)
+		}
+	}
+	return nil
+}
+
+// pluginName is the module's own name, or its file's while it isn't known.
+func pluginName(p snapshot.Plugin) string {
+	return term.Visible(cmp.Or(p.Name, filepath.Base(p.Path)))
+}
+
+// printCoverage ends a table with what lies where agents look and isn't used, if there is
+// any.
+func printCoverage(w io.Writer, report *coverage.Report) error {
+	see := ": agent why --all"
+	for _, g := range report.Groups {
+		if _, err := fmt.Fprintf(w, "not used: %s%s\n", term.Visible(g.Text), see); err != nil {
+			return err
+		}
+		see = ""
+	}
+	return nil
+}
+
+// withCoverage is a snapshot as JSON, with what isn't used behind the rest.
+func withCoverage(s *snapshot.Snapshot, report *coverage.Report) (json.RawMessage, error) {
+	whole, err := json.Marshal(s)
+	if err != nil {
+		return nil, err
+	}
+	more, err := json.Marshal(report)
+	if err != nil {
+		return nil, err
+	}
+	return slices.Concat(bytes.TrimSuffix(whole, []byte("}")), []byte(`,"coverage":`), more, []byte("}")), nil
+}

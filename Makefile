@@ -41,7 +41,7 @@ SOURCE_DATE_EPOCH ?= $(shell git log -1 --format=%ct 2>/dev/null || echo 0)
 # test's own program again and again (launch), and the scripts of the commands, which put
 # together what was looked at by itself, have their turn with WAYMARK_LONG.
 RACE_NOT  ?= host/sandbox/meter host/sandbox/gowasm hub/page \
-	test/hostile test/authors test/clients test/peers test/contract test/mcpconformance test/tools test/built test/arm64 test/chats \
+	test/hostile test/authors test/clients test/peers test/e2e test/mcpconformance test/tools test/built test/arm64 test/chats \
 	$(if $(WAYMARK_LONG),,workspace/launch test/mcp cmd/agent cmd/hub cmd/harness)
 RACE_PKGS ?= $(shell $(GO) list ./host/... ./hub/... ./wire/... ./cmd/... ./snapshot/... ./internal/... ./workspace/... ./agent/... ./agentapi/... ./test/... | grep -v $(RACE_NOT:%=-e '^waymark/%\(/\|$$\)'))
 # `make stress`: how many busy loops run beside the tests, and how often the tests do.
@@ -49,7 +49,7 @@ LOAD  ?= 8
 COUNT ?= 5
 
 # Where tests do random things, and have a long form.
-SOAK_PKGS ?= $(shell git grep --untracked -lE 'test/randtest"' -- '*_test.go' | xargs -n 1 dirname | sort -u | sed 's,^,./,')
+SOAK_PKGS ?= $(shell git grep --untracked -lE 'test/testenv"' -- '*_test.go' | xargs -n 1 dirname | sort -u | sed 's,^,./,')
 
 # Run from source, so that everybody has the same version. The first time it
 # takes two to three minutes to build; later it is in Go's cache.
@@ -153,7 +153,7 @@ bench: guest ## Run the benchmarks; BENCH=regexp for some of them.
 	$(GO) test -run '^$$' -bench '$(BENCH)' -benchtime $(BENCHTIME) -benchmem $(PKGS)
 
 bench-latency: build ## Measure edit → hub, CPU per edit, starts and memory, end to end; BEFORE=rev (or a program) to compare with.
-	$(GO) run ./test/tools/latency $(if $(BEFORE),-before '$(BEFORE)') $(LATENCYFLAGS)
+	$(GO) run ./test/latency $(if $(BEFORE),-before '$(BEFORE)') $(LATENCYFLAGS)
 
 fuzz: guest ## Run every fuzz target for FUZZTIME (20s).
 	@git grep --untracked -oE '^func Fuzz[A-Za-z0-9_]+' -- '*_test.go' | { failed=0; while IFS=: read -r file func; do \
@@ -165,7 +165,7 @@ soak: guest ## Run the random tests for long, with cases that nobody has tried; 
 	WAYMARK_LONG=1 $(GO) test -count 1 -timeout 4h $(TESTFLAGS) $(SOAK_PKGS)
 
 metrics: ## Count lines, files, exported names and repetitions of each package; BEFORE=dir to compare.
-	@$(GO) run ./test/tools/metrics $(BEFORE) .
+	@$(GO) run ./test/metrics $(BEFORE) .
 
 contracts: ## Say which packages are held to which suite of test/contracts.
 	@$(GO) list -f '{{$$p := .ImportPath}}{{range .TestImports}}{{.}} {{$$p}}{{"\n"}}{{end}}{{range .XTestImports}}{{.}} {{$$p}}{{"\n"}}{{end}}' ./... | \

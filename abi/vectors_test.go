@@ -13,7 +13,6 @@ import (
 	"github.com/santhosh-tekuri/jsonschema/v6"
 
 	"waymark/abi"
-	"waymark/abi/schema"
 )
 
 // documents are the three kinds of text that cross the border.
@@ -22,9 +21,17 @@ var documents = []struct {
 	schema string
 	value  func() any
 }{
-	{"description", schema.Description(), func() any { return new(abi.Description) }},
-	{"request", schema.Request(), func() any { return new(abi.Request) }},
-	{"response", schema.Response(), func() any { return new(abi.Response) }},
+	{"description", schemaOf("description"), func() any { return new(abi.Description) }},
+	{"request", schemaOf("request"), func() any { return new(abi.Request) }},
+	{"response", schemaOf("response"), func() any { return new(abi.Response) }},
+}
+
+func schemaOf(what string) string {
+	text, err := os.ReadFile("schema/" + what + ".schema.json")
+	if err != nil {
+		panic(err)
+	}
+	return string(text)
 }
 
 func compile(t *testing.T, text string) *jsonschema.Schema {

@@ -14,7 +14,7 @@ import (
 	shapes "waymark/plugins/mcpconfig/servers"
 	guest "waymark/sdk-guest"
 	"waymark/snapshot"
-	"waymark/test/randtest"
+	"waymark/test/testenv"
 )
 
 // shapeSamples are files of each shape, good and bad.
@@ -35,9 +35,9 @@ var shapeSamples = map[shapes.Shape][]string{
 // takes what the guest takes, at every place, whatever has happened to the file.
 func TestGuestAndRunnerAgree(t *testing.T) {
 	t.Parallel()
-	rnd := randtest.Rand(t)
+	rnd := testenv.Rand(t)
 	resolve := mcpconfig.Resolver().Resolve
-	for range randtest.Rounds(3, 20, 500) {
+	for range testenv.Rounds(3, 20, 500) {
 		root := t.TempDir()
 		texts := map[string][]byte{}
 		for place := range projectMCPFiles {

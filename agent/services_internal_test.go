@@ -278,7 +278,7 @@ func call(t *testing.T, handler http.Handler, method, path, token string, tcp bo
 }
 
 // documented has the description of every route that is mounted. That the document is
-// valid is tested in test/contract: what that takes would be part of every agent
+// valid is tested in test/e2e: what that takes would be part of every agent
 // under test here.
 func documented(t *testing.T, handler http.Handler) map[string]operation {
 	t.Helper()

@@ -12,7 +12,6 @@ import (
 	"waymark/host/config"
 	"waymark/host/sandbox"
 	"waymark/test/contracts/vfstest"
-	"waymark/test/randtest"
 	"waymark/test/testenv"
 )
 
@@ -22,7 +21,7 @@ func TestAhead(t *testing.T) {
 	if runtime.GOOS != "linux" {
 		t.Skip("images are for Linux")
 	}
-	if testenv.Race && !randtest.Long() {
+	if testenv.Race && !testenv.Long() {
 		t.Skip("compiles for a minute")
 	}
 	wasm := builtin(t)

@@ -10,7 +10,7 @@ import (
 	"waymark/abi"
 	"waymark/host"
 	"waymark/snapshot"
-	"waymark/test/randtest"
+	"waymark/test/testenv"
 )
 
 // bundleTree writes files below a directory.
@@ -43,8 +43,8 @@ func countPlugins(s *snapshot.Snapshot) (kinds map[abi.Kind]int, brought map[str
 // TestMarketplaces: of lists of plugins such as people keep, with skills, subagents and
 // commands each, there is what the generator made, and each with its plugin.
 func TestMarketplaces(t *testing.T) {
-	r := randtest.Rand(t)
-	for range randtest.Rounds(3, 10, 100) {
+	r := testenv.Rand(t)
+	for range testenv.Rounds(3, 10, 100) {
 		dir := t.TempDir()
 		files, entries := map[string]string{}, []string(nil)
 		want, kinds := map[string]int{}, map[abi.Kind]int{}

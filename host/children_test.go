@@ -15,7 +15,7 @@ import (
 	"waymark/plugins/conventions"
 	"waymark/snapshot"
 	"waymark/test/contracts/vfstest"
-	"waymark/test/randtest"
+	"waymark/test/testenv"
 )
 
 // whose spells what is found with whose it is and when it applies.
@@ -321,8 +321,8 @@ func TestLiveScopes(t *testing.T) {
 // goes by events comes to say what one says that looks at everything and remembers nothing.
 func TestScopesIncremental(t *testing.T) {
 	noLeaks(t)
-	r := randtest.Rand(t)
-	rounds := randtest.Rounds(2, 20, 200)
+	r := testenv.Rand(t)
+	rounds := testenv.Rounds(2, 20, 200)
 	for range rounds {
 		dir := vfstest.Build(t, []string{"work/AGENTS.md = x", "home/"})
 		roots := []host.RootSpec{

@@ -10,7 +10,7 @@ import (
 	"waymark/abi"
 	"waymark/host"
 	"waymark/snapshot"
-	"waymark/test/randtest"
+	"waymark/test/testenv"
 	"waymark/test/workspaces"
 )
 
@@ -30,8 +30,8 @@ func partsOf(s *snapshot.Snapshot, dir string) (parts []workspaces.Part) {
 // TestLargeCollections: of collections as large as those that people publish a snapshot has
 // everything, of each kind and each plugin.
 func TestLargeCollections(t *testing.T) {
-	r := randtest.Rand(t)
-	for range randtest.Rounds(2, 8, 100) {
+	r := testenv.Rand(t)
+	for range testenv.Rounds(2, 8, 100) {
 		c := workspaces.Collect(r, 40+r.IntN(60))
 		dir, err := filepath.EvalSymlinks(t.TempDir())
 		if err != nil {

@@ -14,7 +14,7 @@ import (
 	"waymark/host/vfs"
 	"waymark/plugins"
 	"waymark/test/contracts/vfstest"
-	"waymark/test/randtest"
+	"waymark/test/testenv"
 )
 
 // TestDifferential: the same resolvers, run natively and in the sandbox over
@@ -23,8 +23,8 @@ import (
 func TestDifferential(t *testing.T) {
 	t.Parallel()
 	d := newDifferential(t)
-	g := generator{randtest.Rand(t)}
-	for i := range randtest.Rounds(20, 250, 10_000) {
+	g := generator{testenv.Rand(t)}
+	for i := range testenv.Rounds(20, 250, 10_000) {
 		c := outcome{
 			name: "tree " + strconv.Itoa(i), tree: g.tree(),
 			role: pick(g, abi.RoleNone, abi.RoleNone, abi.RoleNone, abi.RoleSkills),

@@ -14,7 +14,7 @@ import (
 	"waymark/host/vfs"
 	"waymark/snapshot"
 	"waymark/test/contracts/vfstest"
-	"waymark/test/randtest"
+	"waymark/test/testenv"
 )
 
 // pluginDir makes a plugin directory that holds modules by name.
@@ -176,7 +176,7 @@ func TestDropInTokens(t *testing.T) {
 func TestDropInFloods(t *testing.T) {
 	t.Parallel()
 	dir := vfstest.Build(t, []string{"AGENTS.md = a"})
-	many := randtest.Rounds(10_000, 100_000, 100_000)
+	many := testenv.Rounds(10_000, 100_000, 100_000)
 	tests := []struct {
 		name        string
 		table       map[string]any
@@ -200,7 +200,7 @@ func TestDropInFloods(t *testing.T) {
 			warn: "4001 resources in one answer; the first 4000 are kept",
 			lost: "1 resource is not listed: a snapshot has at most 4000 (1 of ",
 		},
-		{name: "an answer that is too long", table: map[string]any{"flood": many}, response: randtest.Rounds(256<<10, 0, 0), err: "are allowed"},
+		{name: "an answer that is too long", table: map[string]any{"flood": many}, response: testenv.Rounds(256<<10, 0, 0), err: "are allowed"},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {

@@ -16,7 +16,7 @@ import (
 	"waymark/host"
 	"waymark/host/applicability"
 	"waymark/test/contracts/vfstest"
-	"waymark/test/randtest"
+	"waymark/test/testenv"
 )
 
 // forHost is a Host that has looked at a working directory, and at others before it.
@@ -279,7 +279,7 @@ func forUsed(t *testing.T, log *logBuffer) string {
 func TestForNothingWalked(t *testing.T) {
 	t.Parallel()
 	used := map[string]string{}
-	for _, size := range []int{0, randtest.Rounds(50, 400, 400)} {
+	for _, size := range []int{0, testenv.Rounds(50, 400, 400)} {
 		lines := []string{"AGENTS.md = top", "a/AGENTS.md = a", "a/b/.cursor/rules/x.mdc = ---\nalwaysApply: true\n---\n", "a/b/c/f.go = f"}
 		for i := range size {
 			lines = append(lines, fmt.Sprintf("a/b/c/%d.go = x", i), fmt.Sprintf("a/dir%d/AGENTS.md = x", i), fmt.Sprintf("a/b/%d/CLAUDE.md = x", i), fmt.Sprintf("e/%d = x", i))

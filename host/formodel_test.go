@@ -13,7 +13,6 @@ import (
 	"waymark/abi"
 	"waymark/host"
 	"waymark/test/contracts/vfstest"
-	"waymark/test/randtest"
 	"waymark/test/testenv"
 )
 
@@ -154,8 +153,8 @@ func wantFor(files []forFile, asked string) string {
 // file.
 func TestForEqualsModel(t *testing.T) {
 	t.Parallel()
-	r := randtest.Rand(t)
-	for range randtest.Rounds(2, max(2, 12/testenv.RaceShare), 300) {
+	r := testenv.Rand(t)
+	for range testenv.Rounds(2, max(2, 12/testenv.RaceShare), 300) {
 		dirs := []string{""}
 		for range r.IntN(8) {
 			dirs = append(dirs, path.Join(dirs[r.IntN(len(dirs))], string(rune('a'+r.IntN(3)))))

@@ -12,7 +12,7 @@ import (
 
 	"waymark/host"
 	"waymark/snapshot"
-	"waymark/test/randtest"
+	"waymark/test/testenv"
 )
 
 // TestHotplugRandom drops, changes, spoils, renames and removes plugin files
@@ -20,8 +20,8 @@ import (
 // the agent comes to what a clean start would find.
 func TestHotplugRandom(t *testing.T) {
 	noLeaks(t)
-	g := &gardener{bench: hotplug(t, host.Options{}), Rand: randtest.Rand(t)}
-	for range randtest.Rounds(25, 25, 500) {
+	g := &gardener{bench: hotplug(t, host.Options{}), Rand: testenv.Rand(t)}
+	for range testenv.Rounds(25, 25, 500) {
 		g.done = nil
 		for range 1 + g.IntN(8) {
 			g.step(t)

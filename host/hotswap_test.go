@@ -15,7 +15,7 @@ import (
 
 	"waymark/host"
 	"waymark/snapshot"
-	"waymark/test/randtest"
+	"waymark/test/testenv"
 )
 
 // TestHotSwapUnderLoad swaps a module 200 times while files are edited: no
@@ -24,7 +24,7 @@ import (
 // of all the versions.
 func TestHotSwapUnderLoad(t *testing.T) {
 	noLeaks(t)
-	swaps := randtest.Rounds(60, 200, 200)
+	swaps := testenv.Rounds(60, 200, 200)
 	var mu sync.Mutex        // guards runs
 	runs := map[string]int{} // in the root that nobody edits
 	second, quiet := t.TempDir(), t.TempDir()

@@ -13,12 +13,11 @@ import (
 	"waymark/abi"
 	"waymark/host"
 	"waymark/host/resolve"
-	"waymark/host/resolve/resolvetest"
 	"waymark/host/sandbox"
+	"waymark/host/sandbox/guesttest"
 	"waymark/host/vfs"
 	"waymark/snapshot"
 	"waymark/test/contracts/vfstest"
-	"waymark/test/randtest"
 	"waymark/test/testenv"
 )
 
@@ -38,8 +37,8 @@ func TestIncrementalAsOrdinaryUser(t *testing.T) {
 }
 
 func incremental(t *testing.T) {
-	g := generator{randtest.Rand(t)}
-	sequences, steps := randtest.Rounds(1, 5, 200), randtest.Rounds(25, 50, 200)
+	g := generator{testenv.Rand(t)}
+	sequences, steps := testenv.Rounds(1, 5, 200), testenv.Rounds(25, 50, 200)
 	clean := newClean(t)
 	for range sequences {
 		dir := vfstest.Build(t, g.tree())
@@ -108,7 +107,7 @@ func (c clean) resources(t *testing.T, specs []host.RootSpec) []snapshot.Resourc
 	t.Helper()
 	var resolvers []resolve.Resolver
 	for _, info := range c.module.Description().Resolvers {
-		resolvers = append(resolvers, resolve.Resolver{Module: resolvetest.Module(c.module), Info: info, Manifests: info.Name == "context", Bundles: true})
+		resolvers = append(resolvers, resolve.Resolver{Module: guesttest.Module(c.module), Info: info, Manifests: info.Name == "context", Bundles: true})
 	}
 	var roots []resolve.Root
 	var mcp string // the file of role mcp, which is none for any other kind

@@ -13,7 +13,7 @@ import (
 	"waymark/host/codingagents"
 	"waymark/host/why"
 	"waymark/snapshot"
-	"waymark/test/randtest"
+	"waymark/test/testenv"
 )
 
 // installedHome has plugins of four agents, of each one that is on and one that is off, in
@@ -192,12 +192,12 @@ func TestInstalledComesAndGoes(t *testing.T) {
 // TestMangledInstalled: whatever becomes of the files that say what is installed, and of
 // what plugins bring, no run fails in the sandbox, and nothing of the settings gets out.
 func TestMangledInstalled(t *testing.T) {
-	r := randtest.Rand(t)
+	r := testenv.Rand(t)
 	dir, roots := buildInstalled(t)
 	var logs logBuffer
 	h := newHost(t, host.Options{Builtin: module(builtin(t)), Roots: roots, Logger: debugLogger(&logs)})
 	brought := 0
-	for round := range randtest.Rounds(5, 40, 2000) {
+	for round := range testenv.Rounds(5, 40, 2000) {
 		for _, line := range installedHome(dir) {
 			if name, text, _ := strings.Cut(line, " = "); r.IntN(3) == 0 {
 				put(t, filepath.Join(dir, name), string(mangled(r, []byte(text))))

@@ -10,14 +10,14 @@ import (
 	"waymark/host"
 	"waymark/host/vfs"
 	"waymark/snapshot"
-	"waymark/test/randtest"
+	"waymark/test/testenv"
 )
 
 // TestManySkills: the limits of the built-in module are enough for all that a snapshot
 // lists, and an operator's smaller ones hold.
 func TestManySkills(t *testing.T) {
 	t.Parallel()
-	skills := randtest.Rounds(400, 4000, 4000)
+	skills := testenv.Rounds(400, 4000, 4000)
 	dir := t.TempDir()
 	for i := range skills {
 		at := filepath.Join(dir, "skills", fmt.Sprintf("skill-%04d", i))

@@ -8,7 +8,7 @@ import (
 	"testing"
 
 	"waymark/host"
-	"waymark/test/randtest"
+	"waymark/test/testenv"
 	"waymark/test/workspaces"
 )
 
@@ -16,11 +16,11 @@ import (
 // files of five agents become: no run fails, and nothing of what settings hold gets out.
 func TestMangled(t *testing.T) {
 	noLeaks(t)
-	r := randtest.Rand(t)
+	r := testenv.Rand(t)
 	dir, logs := t.TempDir(), &logBuffer{}
 	h := newHost(t, host.Options{Builtin: module(builtin(t)), Roots: []host.RootSpec{{Path: dir}}, Logger: debugLogger(logs)})
 	resources := 0
-	for round := range randtest.Rounds(5, 60, 3000) {
+	for round := range testenv.Rounds(5, 60, 3000) {
 		w, err := workspaces.Load(workspaces.FiveAgents)
 		if err != nil {
 			t.Fatal(err)

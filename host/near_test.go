@@ -11,7 +11,6 @@ import (
 	"waymark/host"
 	"waymark/host/watch"
 	"waymark/test/contracts/vfstest"
-	"waymark/test/randtest"
 	"waymark/test/testenv"
 )
 
@@ -25,9 +24,9 @@ var noEvents = watch.Options{
 // after it the snapshot is what a clean start would find.
 func TestHintsThatLie(t *testing.T) {
 	noLeaks(t)
-	g := generator{randtest.Rand(t)}
+	g := generator{testenv.Rand(t)}
 	sequences, steps := max(1, 2/testenv.RaceShare), max(5, 12/testenv.RaceShare)
-	if randtest.Long() {
+	if testenv.Long() {
 		sequences, steps = 50, 200
 	}
 	clean := newClean(t)

@@ -10,7 +10,7 @@ import (
 	"waymark/host/why"
 	"waymark/snapshot"
 	"waymark/test/contracts/vfstest"
-	"waymark/test/randtest"
+	"waymark/test/testenv"
 )
 
 // manySkills is a tree of so many skills of the sizes that public collections have, 8 KB
@@ -57,7 +57,7 @@ func TestManyInOneRoot(t *testing.T) {
 		return tree
 	}
 	const skills = ".agents/skills"
-	listed := randtest.Rounds(200, snapshot.DefaultMaxListed, snapshot.DefaultMaxListed)
+	listed := testenv.Rounds(200, snapshot.DefaultMaxListed, snapshot.DefaultMaxListed)
 	for name, c := range map[string]struct {
 		trees [][]string
 		want  string // in which N stands for a root's path

@@ -16,7 +16,7 @@ import (
 	"waymark/internal/notify"
 	"waymark/snapshot"
 	"waymark/test/contracts/vfstest"
-	"waymark/test/randtest"
+	"waymark/test/testenv"
 )
 
 // provider is one whose rows a test sets.
@@ -197,7 +197,7 @@ func TestProvidedRanksLast(t *testing.T) {
 // host finds it, and versions have only risen.
 func TestProvidersRandomly(t *testing.T) {
 	noLeaks(t)
-	rnd := randtest.Rand(t)
+	rnd := testenv.Rand(t)
 	root := vfstest.Build(t, []string{"AGENTS.md = 0"})
 	providers := []*provider{{}, {}}
 	opts := host.Options{
@@ -206,7 +206,7 @@ func TestProvidersRandomly(t *testing.T) {
 	}
 	h := newHost(t, opts)
 	running(t, h)
-	for round := range randtest.Rounds(8, 25, 500) {
+	for round := range testenv.Rounds(8, 25, 500) {
 		for range 1 + rnd.IntN(6) {
 			switch rnd.IntN(4) {
 			case 0:

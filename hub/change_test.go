@@ -22,7 +22,6 @@ import (
 	"waymark/hub/store/sqlite"
 	"waymark/snapshot"
 	"waymark/test/pushtest"
-	"waymark/test/randtest"
 	"waymark/test/testenv"
 	"waymark/wire"
 	"waymark/wire/coder"
@@ -606,8 +605,8 @@ func (c *cutter) Write(p []byte) (int, error) {
 // states whole, and the newest once a connection lasts.
 func TestPushCuts(t *testing.T) {
 	t.Parallel()
-	seed := randtest.Seed(t)
-	rnd := randtest.Of(seed, 3)
+	seed := testenv.Seed(t)
+	rnd := testenv.RandOf(seed, 3)
 	path := filepath.Join(t.TempDir(), "hub.db")
 	var f *fixture
 	var end func()
@@ -623,7 +622,7 @@ func TestPushCuts(t *testing.T) {
 		return b.String()
 	}
 	s := &snapshot.Snapshot{}
-	for round := range randtest.Rounds(12, 40, 2000) {
+	for round := range testenv.Rounds(12, 40, 2000) {
 		s = randomFiles(rnd, s)
 		states[state(s)] = true
 		wait := rnd.IntN(3) > 0

@@ -16,7 +16,7 @@ import (
 	"waymark/hub"
 	"waymark/hub/store"
 	"waymark/snapshot"
-	"waymark/test/randtest"
+	"waymark/test/testenv"
 )
 
 // callTimeout is the agents': short, so that a line can be silent for longer,
@@ -45,7 +45,7 @@ func newChaos(t *testing.T, seed uint64, target string) *chaos {
 		t.Fatal(err)
 	}
 	ctx, cancel := context.WithCancel(context.Background())
-	c := &chaos{t: t, target: target, listener: listener, ctx: ctx, rnd: randtest.Of(seed, 1000)}
+	c := &chaos{t: t, target: target, listener: listener, ctx: ctx, rnd: testenv.RandOf(seed, 1000)}
 	c.on.Store(true)
 	c.lines.Go(c.serve)
 	t.Cleanup(func() {
@@ -238,7 +238,7 @@ func grow(agent string, before *snapshot.Snapshot, rnd *rand.Rand) *snapshot.Sna
 // ever replaced something newer, and no agent touched another's rows.
 func TestChaos(t *testing.T) {
 	t.Parallel()
-	seed, enough := randtest.Seed(t), int64(randtest.Rounds(1, 3, 30))
+	seed, enough := testenv.Seed(t), int64(testenv.Rounds(1, 3, 30))
 	f := newFixture(t, hub.Options{})
 	r := &recorder{Store: f.store, t: t, published: map[string]map[uint64]*snapshot.Snapshot{}, newest: map[string]uint64{}}
 	server := listen(t, hub.ListenOptions{
@@ -268,7 +268,7 @@ func TestChaos(t *testing.T) {
 		}
 		opts.MinBackoff, opts.MaxBackoff = 5*time.Millisecond, time.Second
 		opts.CallTimeout, opts.DialTimeout = callTimeout, callTimeout
-		agents.Go(func() { finals[i] <- chaoticAgent(t, r, agent, opts, randtest.Of(seed, uint64(i)), ended) })
+		agents.Go(func() { finals[i] <- chaoticAgent(t, r, agent, opts, testenv.RandOf(seed, uint64(i)), ended) })
 	}
 	if !f.eventually(func() bool { return web.seen(enough) && plain.seen(enough) && r.seen(100) }) {
 		t.Errorf("not everything has happened")

@@ -27,7 +27,7 @@ import (
 	"waymark/hub/transport"
 	"waymark/internal/credential"
 	"waymark/test/pushtest"
-	"waymark/test/randtest"
+	"waymark/test/testenv"
 	"waymark/wire"
 	"waymark/wire/waymark"
 )
@@ -65,7 +65,7 @@ func (a *agents100) push(version uint64) {
 // process may, and fewer where nobody has time.
 func unauthenticated(t *testing.T) int {
 	t.Helper()
-	want := randtest.Rounds(500, 2000, 9000)
+	want := testenv.Rounds(500, 2000, 9000)
 	var limit syscall.Rlimit
 	if err := syscall.Getrlimit(syscall.RLIMIT_NOFILE, &limit); err != nil {
 		t.Fatal(err)
@@ -156,7 +156,7 @@ func TestUnauthenticated(t *testing.T) {
 			_ = conn.Close()
 		}
 	}()
-	rnd := randtest.Rand(t)
+	rnd := testenv.Rand(t)
 	for range n {
 		kind := kinds[rnd.IntN(len(kinds))]
 		conn, err := net.Dial(kind.network, kind.address)

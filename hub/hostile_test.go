@@ -23,7 +23,7 @@ import (
 	"waymark/hub/store"
 	"waymark/hub/transport"
 	"waymark/test/pushtest"
-	"waymark/test/randtest"
+	"waymark/test/testenv"
 	"waymark/wire"
 	"waymark/wire/waymark"
 )
@@ -182,7 +182,7 @@ func TestHugeMessage(t *testing.T) {
 func TestStrangerIsSmall(t *testing.T) {
 	f := newFixture(t, hub.Options{Limits: transport.Limits{Handshake: 300 * time.Millisecond}})
 	stop := f.bystander(f.web())
-	connections := randtest.Rounds(20, 100, 100)
+	connections := testenv.Rounds(20, 100, 100)
 	attack := func() {
 		var wg sync.WaitGroup
 		for range connections {

@@ -18,7 +18,7 @@ import (
 	"waymark/hub/store"
 	"waymark/internal/notify"
 	"waymark/snapshot"
-	"waymark/test/randtest"
+	"waymark/test/testenv"
 )
 
 // servers is a provider of random MCP servers.
@@ -109,8 +109,8 @@ func TestProvidedReachesTheHub(t *testing.T) {
 		_ = h.Close()
 	})
 	reader := f.token(store.RoleReader, "")
-	r := randtest.Rand(t)
-	for round := range randtest.Rounds(8, 20, 1000) {
+	r := testenv.Rand(t)
+	for round := range testenv.Rounds(8, 20, 1000) {
 		mark := ""
 		for i := range 1 + r.IntN(5) {
 			mark = fmt.Sprint(round, ".", i)

@@ -20,7 +20,7 @@ import (
 	"waymark/snapshot"
 	"waymark/test/pgtest"
 	"waymark/test/pushtest"
-	"waymark/test/randtest"
+	"waymark/test/testenv"
 	"waymark/wire/approval"
 	"waymark/wire/reverse"
 	"waymark/wire/waymark"
@@ -368,8 +368,8 @@ func TestApprovalsOverHubs(t *testing.T) {
 // end each agent has exactly what concerns it.
 func TestRandomApprovals(t *testing.T) {
 	t.Parallel()
-	rnd := randtest.Rand(t)
-	for range randtest.Rounds(1, 2, 50) {
+	rnd := testenv.Rand(t)
+	for range testenv.Rounds(1, 2, 50) {
 		f := newFixture(t, hub.Options{})
 		server := httptest.NewServer(f.hub.Handler())
 		t.Cleanup(func() {

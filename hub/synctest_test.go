@@ -8,7 +8,7 @@ import (
 	"testing"
 
 	"waymark/hub"
-	"waymark/test/synctestproc"
+	"waymark/test/process"
 )
 
 // inSynctest runs f with a hub that listens on pipes alone, under synctest, whose
@@ -16,7 +16,7 @@ import (
 // depend on how fast the machine is.
 func inSynctest(t *testing.T, opts hub.Options, f func(t *testing.T, f *fixture, endpoint string)) {
 	t.Helper()
-	synctestproc.Run(t, func(t *testing.T) {
+	process.Synctest(t, func(t *testing.T) {
 		plain, web := newPipes("drpc"), newPipes("http")
 		fix := newFixtureOn(t, opts, plain)
 		fix.plain = plain.dial

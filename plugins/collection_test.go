@@ -7,15 +7,15 @@ import (
 	"testing/fstest"
 
 	"waymark/abi"
-	"waymark/test/randtest"
+	"waymark/test/testenv"
 	"waymark/test/workspaces"
 )
 
 // TestCollections: of a repository that is a collection of skills, a plugin or a list of
 // plugins, what is in it is found, each once and of its plugin, and nothing else.
 func TestCollections(t *testing.T) {
-	r := randtest.Rand(t)
-	for range randtest.Rounds(40, 200, 4000) {
+	r := testenv.Rand(t)
+	for range testenv.Rounds(40, 200, 4000) {
 		c := workspaces.Collect(r, r.IntN(12))
 		tree := fstest.MapFS{}
 		for name, text := range c.Files {

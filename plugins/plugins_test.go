@@ -10,7 +10,6 @@ import (
 
 	"github.com/santhosh-tekuri/jsonschema/v6"
 
-	"waymark/abi/schema"
 	"waymark/plugins"
 )
 
@@ -19,7 +18,11 @@ func TestDescription(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	schemaDoc, err := jsonschema.UnmarshalJSON(strings.NewReader(schema.Description()))
+	schema, err := os.ReadFile("../abi/schema/description.schema.json")
+	if err != nil {
+		t.Fatal(err)
+	}
+	schemaDoc, err := jsonschema.UnmarshalJSON(bytes.NewReader(schema))
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -8,14 +8,14 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"waymark/snapshot"
-	"waymark/test/randtest"
+	"waymark/test/testenv"
 )
 
 // TestAssemblerEqualsAssemble: a list that is patched is the one that would be made.
 func TestAssemblerEqualsAssemble(t *testing.T) {
-	seed := randtest.Seed(t)
-	for round := range randtest.Rounds(40, 150, 20_000) {
-		rnd := randtest.Of(seed, uint64(round))
+	seed := testenv.Seed(t)
+	for round := range testenv.Rounds(40, 150, 20_000) {
+		rnd := testenv.RandOf(seed, uint64(round))
 		caps := snapshot.Caps{MaxResourceBytes: 10, MaxBytes: int64(20 + rnd.IntN(200)), MaxResources: 12 + rnd.IntN(60), MaxListed: 20 + rnd.IntN(60), DropInResources: 4, DropInBytes: 20}
 		groups := randomGroups(rnd)
 		var a snapshot.Assembler

@@ -10,7 +10,7 @@ import (
 
 	"waymark/abi"
 	"waymark/snapshot"
-	"waymark/test/randtest"
+	"waymark/test/testenv"
 )
 
 // published makes a snapshot of candidates.
@@ -109,9 +109,9 @@ func TestProjection(t *testing.T) {
 // TestProjectionProperties: a projection keeps the peer's caps, and of what the peer
 // takes the first; it is the same for every order of finds, and invents nothing.
 func TestProjectionProperties(t *testing.T) {
-	seed := randtest.Seed(t)
-	for round := range randtest.Rounds(100, 500, 50_000) {
-		rnd := randtest.Of(seed, uint64(round))
+	seed := testenv.Seed(t)
+	for round := range testenv.Rounds(100, 500, 50_000) {
+		rnd := testenv.RandOf(seed, uint64(round))
 		in := randomCandidates(rnd)
 		caps := snapshot.Caps{MaxResourceBytes: int64(1 + rnd.IntN(12)), MaxBytes: int64(1 + rnd.IntN(80)), MaxResources: 1 + rnd.IntN(20)}
 		caps.MaxListed = caps.MaxResources + rnd.IntN(20)
@@ -194,9 +194,9 @@ func checkProjected(s *snapshot.Snapshot, got *snapshot.Projected, caps snapshot
 
 // TestProjectionOfWhatFits: nothing is made anew for a peer that takes it all.
 func TestProjectionOfWhatFits(t *testing.T) {
-	seed := randtest.Seed(t)
-	for round := range randtest.Rounds(50, 200, 5000) {
-		s := published(randomCandidates(randtest.Of(seed, uint64(round))), snapshot.Caps{})
+	seed := testenv.Seed(t)
+	for round := range testenv.Rounds(50, 200, 5000) {
+		s := published(randomCandidates(testenv.RandOf(seed, uint64(round))), snapshot.Caps{})
 		if got := new(snapshot.Projection).Of(s); got.Snapshot != s || got.Held != nil || got.Changed != nil {
 			t.Fatalf("round %d: %v\n%s", round, got.Held, cmp.Diff(s, got.Snapshot))
 		}

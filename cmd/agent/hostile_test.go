@@ -9,7 +9,7 @@ import (
 	"time"
 
 	"waymark/test/hostile"
-	"waymark/test/randtest"
+	"waymark/test/testenv"
 )
 
 // TestHostileModules puts modules of the hostile corpus into an agent that runs,
@@ -27,8 +27,8 @@ func TestHostileModules(t *testing.T) {
 			}
 		}
 	}
-	rng := randtest.Rand(t)
-	for round := range randtest.Rounds(1, 3, 100) {
+	rng := testenv.Rand(t)
+	for round := range testenv.Rounds(1, 3, 100) {
 		t.Run(fmt.Sprint(round), func(t *testing.T) {
 			h := newStopHome(t, &b, b.cache)
 			h.env = append(h.env, envTimeout+"=1s") // modules get the time that they are given

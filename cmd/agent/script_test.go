@@ -22,7 +22,6 @@ import (
 	"waymark/internal/reexec"
 	"waymark/test/built"
 	"waymark/test/mcpserver"
-	"waymark/test/randtest"
 	"waymark/test/testenv"
 	"waymark/workspace/launch"
 )
@@ -139,7 +138,7 @@ func scripts(t *testing.T) (files []string) {
 		t.Fatalf("there are no scripts: %v", err)
 	}
 	for i, file := range all {
-		if !testenv.Race || randtest.Long() || i%3 == 0 {
+		if !testenv.Race || testenv.Long() || i%3 == 0 {
 			files = append(files, file)
 		}
 	}
@@ -159,7 +158,7 @@ func TestScripts(t *testing.T) {
 				// A script's directory may be too long for a socket's path.
 				"WAYMARK_SOCKET": filepath.Join(testenv.SocketDir(t), "a.sock"), "HUB_SOCKET": filepath.Join(testenv.SocketDir(t), "h.sock"), "SHORT": testenv.SocketDir(t),
 				envBuiltin: b.builtin, "PANICKING": b.panicking,
-				"WRITERS": strconv.Itoa(randtest.Rounds(8, 12, 50)),
+				"WRITERS": strconv.Itoa(testenv.Rounds(8, 12, 50)),
 				"PATH":    env.Getenv("PATH") + string(os.PathListSeparator) + b.bin,
 			} {
 				env.Setenv(name, value)

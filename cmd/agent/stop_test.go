@@ -19,7 +19,6 @@ import (
 
 	"waymark/host/sandbox"
 	"waymark/test/built"
-	"waymark/test/randtest"
 	"waymark/test/stoptest"
 	"waymark/test/testenv"
 	"waymark/test/wasmtest"
@@ -187,7 +186,7 @@ func TestStop(t *testing.T) {
 	}
 	t.Run("any moment", func(t *testing.T) {
 		h := newStopHome(t, &b, b.cache)
-		rng := randtest.Rand(t)
+		rng := testenv.Rand(t)
 		for range 8 {
 			p := h.start(append([]string{"run", "--root", "ws"}, h.wild(rng.IntN(2) == 0)...)...)
 			<-time.After(time.Duration(rng.IntN(400)) * time.Millisecond)

@@ -4,9 +4,9 @@ import (
 	"io"
 	"testing"
 
-	"waymark/cmd/internal/cli/clitest"
+	"waymark/test/goisms"
 )
 
 func TestHelp(t *testing.T) {
-	clitest.Help(t, (&app{stdout: io.Discard, stderr: io.Discard}).rootCommand())
+	goisms.Help(t, (&app{stdout: io.Discard, stderr: io.Discard}).rootCommand())
 }

@@ -12,8 +12,8 @@ import (
 	"time"
 
 	"waymark/test/built"
-	"waymark/test/randtest"
 	"waymark/test/stoptest"
+	"waymark/test/testenv"
 	"waymark/test/wasmtest"
 )
 
@@ -108,7 +108,7 @@ func TestStop(t *testing.T) {
 		})
 	}
 	t.Run("any moment", func(t *testing.T) {
-		h, rng := newHome(t), randtest.Rand(t)
+		h, rng := newHome(t), testenv.Rand(t)
 		for range 8 {
 			p := stoptest.Start(t, command(h, "run", "wild.wasm", "ws"))
 			<-time.After(time.Duration(rng.IntN(400)) * time.Millisecond)

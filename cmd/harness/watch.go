@@ -11,7 +11,6 @@ import (
 	"github.com/spf13/cobra"
 	"golang.org/x/sync/errgroup"
 
-	"waymark/cmd/harness/internal/source"
 	"waymark/cmd/harness/internal/toolchain"
 	"waymark/cmd/internal/cli"
 	"waymark/host"
@@ -107,8 +106,8 @@ func (w *watching) close(err *error) {
 type watching struct {
 	app      *app
 	settings *watchSettings
-	dir      string          // of the source; empty when a module is watched
-	src      *source.Watcher // nil likewise
+	dir      string             // of the source; empty when a module is watched
+	src      *toolchain.Watcher // nil likewise
 	host     *host.Host
 	reports  *mailbox
 	printer  changePrinter
@@ -220,7 +219,7 @@ func (w *watching) module(ctx context.Context, what string) (string, error) {
 	if _, err := toolchain.Detect(what); err != nil {
 		return "", err
 	}
-	if w.src, err = source.Watch(what, watch.Options{}); err != nil {
+	if w.src, err = toolchain.Watch(what, watch.Options{}); err != nil {
 		return "", err
 	}
 	if err := w.src.Next(ctx); err != nil { // what is built first

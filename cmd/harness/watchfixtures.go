@@ -6,7 +6,7 @@ import (
 	"path/filepath"
 	"sync/atomic"
 
-	"waymark/cmd/harness/internal/source"
+	"waymark/cmd/harness/internal/toolchain"
 	"waymark/host"
 	"waymark/host/watch"
 	"waymark/internal/notify"
@@ -19,7 +19,7 @@ import (
 type tester struct {
 	app      *app
 	file     string
-	fixtures *source.Watcher
+	fixtures *toolchain.Watcher
 	digest   string      // of the version in use; only use looks at it
 	used     atomic.Bool // there is one
 	again    notify.Wake // holds a token while they are to be run
@@ -33,7 +33,7 @@ func newTester(a *app) *tester {
 // watch sets whose fixtures are meant.
 func (t *tester) watch(file string) (err error) {
 	t.file = file
-	t.fixtures, err = source.Fixtures(fixtureDir(file), watch.Options{})
+	t.fixtures, err = toolchain.Fixtures(fixtureDir(file), watch.Options{})
 	return err
 }
 

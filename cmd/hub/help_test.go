@@ -4,9 +4,9 @@ import (
 	"io"
 	"testing"
 
-	"waymark/cmd/internal/cli/clitest"
+	"waymark/test/goisms"
 )
 
 func TestHelp(t *testing.T) {
-	clitest.Help(t, newRoot(io.Discard, io.Discard))
+	goisms.Help(t, newRoot(io.Discard, io.Discard))
 }

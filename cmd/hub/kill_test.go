@@ -19,7 +19,7 @@ import (
 	"waymark/hub/store"
 	"waymark/hub/store/drivers"
 	"waymark/snapshot"
-	"waymark/test/randtest"
+	"waymark/test/testenv"
 )
 
 // hubProcess is a hub that can be killed.
@@ -179,7 +179,7 @@ func TestKilledInMidPush(t *testing.T) {
 		running.Go(func() { _ = a.pusher.Run(ctx) })
 		running.Go(func() { a.run(ctx, accepted) })
 	}
-	for round := range randtest.Rounds(4, 10, 100) {
+	for round := range testenv.Rounds(4, 10, 100) {
 		await(t, accepted, agents, 10+round) // all are at it
 		server.kill()
 		st := open()

@@ -20,8 +20,8 @@ import (
 	"waymark/hub/store/drivers"
 	"waymark/internal/credential"
 	"waymark/snapshot"
-	"waymark/test/randtest"
 	"waymark/test/stoptest"
+	"waymark/test/testenv"
 )
 
 // TestStop: a signal ends the hub and its commands, whatever hangs.
@@ -110,7 +110,7 @@ func TestStop(t *testing.T) {
 		})
 	}
 	t.Run("any moment", func(t *testing.T) {
-		dir, rng := socketDir(t), randtest.Rand(t)
+		dir, rng := socketDir(t), testenv.Rand(t)
 		for range 8 {
 			p := stoptest.Start(t, serve(dir))
 			<-time.After(time.Duration(rng.IntN(200)) * time.Millisecond)

@@ -15,7 +15,6 @@ import (
 
 	"waymark/abi"
 	"waymark/host/vfs"
-	"waymark/internal/lazyregexp"
 	"waymark/internal/text"
 	"waymark/wire/approval"
 )
@@ -143,7 +142,7 @@ func checkServer(s string) error {
 	return nil
 }
 
-var definition = lazyregexp.New(`^sha256:[0-9a-f]{64}$`)
+var definition = text.Lazy(`^sha256:[0-9a-f]{64}$`)
 
 func checkDefinition(s string) error {
 	if !definition().MatchString(s) {
@@ -174,7 +173,7 @@ func checkReach(s string) error {
 	return checkPrintable(s)
 }
 
-var variable = lazyregexp.New(`^[A-Za-z_][A-Za-z0-9_]*$`)
+var variable = text.Lazy(`^[A-Za-z_][A-Za-z0-9_]*$`)
 
 func checkVariable(s string) error {
 	if !variable().MatchString(s) {
@@ -259,7 +258,7 @@ func checkURL(s string) error {
 }
 
 // agentID is what a hub takes for the id of an agent.
-var agentID = lazyregexp.New(`^[A-Za-z0-9][A-Za-z0-9._@:-]{0,127}$`)
+var agentID = text.Lazy(`^[A-Za-z0-9][A-Za-z0-9._@:-]{0,127}$`)
 
 func checkAgent(s string) error {
 	if s != "" && !agentID().MatchString(s) {

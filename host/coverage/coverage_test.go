@@ -14,7 +14,7 @@ import (
 	"waymark/plugins/conventions"
 	"waymark/snapshot"
 	"waymark/test/contracts/vfstest"
-	"waymark/test/randtest"
+	"waymark/test/testenv"
 )
 
 // own are conventions of a test, beside those that are built in.
@@ -180,7 +180,7 @@ func TestBounds(t *testing.T) {
 // TestAgainstMatching: what is found is what the patterns match of all files, whatever
 // lies there.
 func TestAgainstMatching(t *testing.T) {
-	r := randtest.Rand(t)
+	r := testenv.Rand(t)
 	pick := func(list ...string) string { return list[r.IntN(len(list))] }
 	for range 40 {
 		dir := t.TempDir()

@@ -11,7 +11,7 @@ import (
 	"time"
 
 	"waymark/host/crashlog"
-	"waymark/test/randtest"
+	"waymark/test/testenv"
 )
 
 // The test binary is a process that runs modules when this names a directory;
@@ -239,7 +239,7 @@ func TestRubbish(t *testing.T) {
 	if err := r.Close(); err != nil {
 		t.Fatal(err)
 	}
-	rng := randtest.Rand(t)
+	rng := testenv.Rand(t)
 	for i := range 200 {
 		data := append([]byte{}, good...)
 		switch rng.IntN(4) {

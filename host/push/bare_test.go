@@ -6,14 +6,14 @@ import (
 	"time"
 
 	"waymark/host/push"
-	"waymark/test/coderserver"
+	"waymark/test/pushtest"
 )
 
 // newBareServer makes a Coder server with the services of a peer, which checks all
 // rules of Coder's server.
-func newBareServer(t *testing.T, p *peer) *coderserver.Server {
+func newBareServer(t *testing.T, p *peer) *pushtest.CoderServer {
 	p.t = t
-	s := coderserver.New(p.handler())
+	s := pushtest.NewCoderServer(p.handler())
 	t.Cleanup(s.Close)
 	return s
 }
@@ -22,7 +22,7 @@ func newBareServer(t *testing.T, p *peer) *coderserver.Server {
 // for its time limits.
 func remote(t *testing.T, url string, change func(*push.RemoteOptions)) push.Options {
 	t.Helper()
-	opts := push.RemoteOptions{Token: coderserver.Token}
+	opts := push.RemoteOptions{Token: pushtest.Token}
 	if change != nil {
 		change(&opts)
 	}

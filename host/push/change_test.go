@@ -24,7 +24,7 @@ import (
 	"waymark/host/push"
 	"waymark/snapshot"
 	"waymark/test/pushtest"
-	"waymark/test/randtest"
+	"waymark/test/testenv"
 	"waymark/wire"
 	"waymark/wire/waymark"
 )
@@ -466,11 +466,11 @@ func TestBusy(t *testing.T) {
 
 // TestChangesRandom: whatever snapshots hold, the hub has them, in messages that it takes.
 func TestChangesRandom(t *testing.T) {
-	rnd := randtest.Rand(t)
+	rnd := testenv.Rand(t)
 	synctest.Test(t, func(t *testing.T) {
 		p := &hubPeer{}
 		pusher, cut := startHub(t, p, push.Options{})
-		for version := range uint64(randtest.Rounds(10, 40, 2000)) {
+		for version := range uint64(testenv.Rounds(10, 40, 2000)) {
 			s := hostileSnapshot(rand.New(rand.NewPCG(rnd.Uint64(), 1)))
 			s.Version = version + 1
 			for range rnd.IntN(30) {

@@ -12,7 +12,7 @@ import (
 	"waymark/abi"
 	"waymark/host/push"
 	"waymark/snapshot"
-	"waymark/test/randtest"
+	"waymark/test/testenv"
 	"waymark/wire"
 	"waymark/wire/coder"
 	"waymark/wire/waymark"
@@ -314,9 +314,9 @@ func TestDeterministic(t *testing.T) {
 // TestPrepareAfter: what is taken from the push before is what would be made anew,
 // whatever has come, gone or changed.
 func TestPrepareAfter(t *testing.T) {
-	seed := randtest.Seed(t)
-	for round := range randtest.Rounds(20, 60, 3000) {
-		rnd := randtest.Of(seed, uint64(round))
+	seed := testenv.Seed(t)
+	for round := range testenv.Rounds(20, 60, 3000) {
+		rnd := testenv.RandOf(seed, uint64(round))
 		before := hostileSnapshot(rnd)
 		for i := range rnd.IntN(60) { // more than there is room for, in JSON
 			before.Resources = append(before.Resources, file(fmt.Sprint("/f", i), func(r *snapshot.Resource) { r.Payload = make([]byte, 64<<10) }))

@@ -14,7 +14,7 @@ import (
 	"storj.io/drpc/drpcerr"
 
 	"waymark/host/push"
-	"waymark/test/randtest"
+	"waymark/test/testenv"
 	"waymark/wire"
 	"waymark/wire/reverse"
 	"waymark/wire/waymark"
@@ -163,7 +163,7 @@ func TestReverse(t *testing.T) {
 // TestHostileReverse: whatever a peer does with the channel, its pushes are accepted,
 // and it is asked ever more slowly.
 func TestHostileReverse(t *testing.T) {
-	versions := uint64(randtest.Rounds(3, 10, 20)) // a minute apart
+	versions := uint64(testenv.Rounds(3, 10, 20)) // a minute apart
 	junk := func(stream drpc.Stream, data []byte) error { return stream.MsgSend(data, bytesEncoding{}) }
 	for name, serve := range map[string]func(waymark.DRPCContext_ReverseStream) error{
 		"ends at once": func(s waymark.DRPCContext_ReverseStream) error { _, err := s.Recv(); return err },

@@ -21,7 +21,7 @@ import (
 	"storj.io/drpc/drpcwire"
 
 	"waymark/host/push"
-	"waymark/test/coderserver"
+	"waymark/test/pushtest"
 	"waymark/wire"
 )
 
@@ -195,7 +195,7 @@ func TestRefused(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			_, err := refusing(t, tc.answer).Dialer.Dial(t.Context())
-			if err == nil || !strings.Contains(err.Error(), tc.text) || strings.Contains(err.Error(), coderserver.Token) {
+			if err == nil || !strings.Contains(err.Error(), tc.text) || strings.Contains(err.Error(), pushtest.Token) {
 				t.Fatalf("error is %v, want %q", err, tc.text)
 			}
 			for _, is := range []error{push.ErrVersionRefused, push.ErrUnauthorized} {
@@ -291,7 +291,7 @@ func TestTLSAndProxy(t *testing.T) {
 
 func TestClearText(t *testing.T) {
 	for _, url := range []string{"http://hub.example.com", "ws://10.0.0.1:7878"} {
-		if _, err := push.Remote(url, push.RemoteOptions{Token: coderserver.Token}); !errors.Is(err, push.ErrClearText) || !strings.Contains(err.Error(), "use https") {
+		if _, err := push.Remote(url, push.RemoteOptions{Token: pushtest.Token}); !errors.Is(err, push.ErrClearText) || !strings.Contains(err.Error(), "use https") {
 			t.Errorf("%s: %v", url, err)
 		}
 		if _, err := push.Remote(url, push.RemoteOptions{Insecure: true}); err != nil {

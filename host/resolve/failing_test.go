@@ -11,8 +11,8 @@ import (
 	"time"
 
 	"waymark/host/resolve"
-	"waymark/host/resolve/resolvetest"
 	"waymark/host/sandbox"
+	"waymark/host/sandbox/guesttest"
 	"waymark/host/vfs"
 	"waymark/snapshot"
 	"waymark/test/built"
@@ -53,7 +53,7 @@ func flakyWith(t *testing.T, opts resolve.Options) *flaky {
 	t.Cleanup(func() { _ = root.Close(); _ = module.Close() })
 	opts.Now = func() time.Time { return f.now }
 	f.engine = resolve.New(opts)
-	f.resolver = resolve.Resolver{Module: resolvetest.Module(module), Info: module.Description().Resolvers[0]}
+	f.resolver = resolve.Resolver{Module: guesttest.Module(module), Info: module.Description().Resolvers[0]}
 	f.root = resolve.Root{FS: root}
 	return f
 }

@@ -10,8 +10,8 @@ import (
 
 	"waymark/abi"
 	"waymark/host/resolve"
-	"waymark/host/resolve/resolvetest"
 	"waymark/host/sandbox"
+	"waymark/host/sandbox/guesttest"
 	"waymark/host/vfs"
 	"waymark/snapshot"
 	"waymark/test/built"
@@ -77,7 +77,7 @@ func resolveAnswer(t *testing.T, host *sandbox.Host, dir, answer string) resolve
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { _ = m.Close(); _ = root.Close() })
-	resolver := resolve.Resolver{Module: resolvetest.Module(m), Info: m.Description().Resolvers[0]}
+	resolver := resolve.Resolver{Module: guesttest.Module(m), Info: m.Description().Resolvers[0]}
 	outcomes, err := resolve.New(resolve.Options{}).Resolve(t.Context(), []resolve.Resolver{resolver}, []resolve.Root{{FS: root}})
 	if err != nil {
 		t.Fatal(err)

@@ -19,7 +19,6 @@ import (
 	"waymark/host/sandbox"
 	"waymark/host/sandbox/codecache"
 	"waymark/test/built"
-	"waymark/test/randtest"
 	"waymark/test/testenv"
 )
 
@@ -77,7 +76,7 @@ func TestDamagedAhead(t *testing.T) {
 	if n := bytes.Index(native[text:], []byte("WAZEVO")); length < 0 || n < length {
 		length = n
 	}
-	random := randtest.Rand(t)
+	random := testenv.Rand(t)
 	for _, part := range []struct {
 		name     string
 		from, to int
@@ -88,7 +87,7 @@ func TestDamagedAhead(t *testing.T) {
 		{"head", 0, len(head), false},
 		{"any", 0, len(native), false},
 	} {
-		for range randtest.Rounds(3, 12, 500) {
+		for range testenv.Rounds(3, 12, 500) {
 			at := part.from + random.IntN(part.to-part.from)
 			damaged := bytes.Clone(native)
 			damaged[at] ^= 1 << random.IntN(8)

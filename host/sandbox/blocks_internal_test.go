@@ -7,16 +7,16 @@ import (
 	"testing"
 
 	"waymark/host/sandbox/memory"
-	"waymark/test/randtest"
+	"waymark/test/testenv"
 )
 
 // TestBlocksRandom does random things to blocks, and to a model that keeps each
 // one by itself: live blocks hold what was stored, nothing else can be reached,
 // and the limit holds.
 func TestBlocksRandom(t *testing.T) {
-	seed := randtest.Seed(t)
-	for round := range randtest.Rounds(20, 100, 10_000) {
-		s := randtest.Of(seed, uint64(round))
+	seed := testenv.Seed(t)
+	for round := range testenv.Rounds(20, 100, 10_000) {
+		s := testenv.RandOf(seed, uint64(round))
 		a := new(memory.Allocator)
 		const limit = 4 << 20
 		b := newBlocks(a, limit)

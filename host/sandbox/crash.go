@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"strings"
 
-	"waymark/internal/lazyregexp"
 	"waymark/internal/text"
 )
 
@@ -39,7 +38,7 @@ func cutLast(s, sep string) (before, after string, found bool) {
 
 // goFrame is one frame of a Go traceback: a function with its arguments, and its
 // place in the line below, with paths that are cut short by -trimpath.
-var goFrame = lazyregexp.New(`(?m)^(\S.*)\(.*\)\n\t(\S+:[0-9]+)`)
+var goFrame = text.Lazy(`(?m)^(\S.*)\(.*\)\n\t(\S+:[0-9]+)`)
 
 // goLocation is the place of a Go panic: the innermost frame of what looks like
 // the author's own packages, which have a dot in their path or are main, or else
@@ -74,7 +73,7 @@ const (
 
 // wasmFrame is a line of wazero's stack trace for a function of the guest, whose
 // module has no name, with its signature.
-var wasmFrame = lazyregexp.New(`(?m)^\t\.([^$\n].*?)\((?:[a-z0-9,]*)\)(?: \(?[a-z0-9,]+\)?)?$`)
+var wasmFrame = text.Lazy(`(?m)^\t\.([^$\n].*?)\((?:[a-z0-9,]*)\)(?: \(?[a-z0-9,]+\)?)?$`)
 
 // wasmStack lists the functions of a stack trace that have names.
 func wasmStack(err error) []string {

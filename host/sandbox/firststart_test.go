@@ -19,7 +19,7 @@ import (
 	"waymark/abi"
 	"waymark/host/sandbox"
 	"waymark/host/vfs"
-	"waymark/test/randtest"
+	"waymark/test/testenv"
 )
 
 // firstStartDir names the environment variable that makes this program the process
@@ -65,9 +65,9 @@ func TestKilledFirstStart(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	random := randtest.Rand(t)
+	random := testenv.Rand(t)
 	killed := 0
-	for range randtest.Rounds(3, 12, 200) {
+	for range testenv.Rounds(3, 12, 200) {
 		dir := t.TempDir()
 		for range 1 + random.IntN(2) { // the second finds what the first has left
 			if first(dir, time.Duration(random.Int64N(int64(took)))) != nil {

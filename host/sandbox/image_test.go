@@ -21,7 +21,7 @@ import (
 	"waymark/host/sandbox/imagetest"
 	"waymark/host/vfs"
 	"waymark/test/built"
-	"waymark/test/randtest"
+	"waymark/test/testenv"
 	"waymark/test/wasmtest"
 )
 
@@ -77,7 +77,7 @@ func imaged(t *testing.T, how *sandbox.Instances) {
 func TestImageOfBuiltin(t *testing.T) {
 	wasm, dir := builtinWasm(t), workspace(t)
 	imaged(t, imagetest.Compare(t, wasm, imagetest.Options{CacheDir: cacheDir, Dir: dir, Rounds: 2}))
-	if randtest.Rounds(0, 1, 1) == 0 {
+	if testenv.Rounds(0, 1, 1) == 0 {
 		return // what follows compiles, under the race detector for a minute; TestImageOfProbe does the same
 	}
 	native := ahead(t, wasm)

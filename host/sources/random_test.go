@@ -10,15 +10,15 @@ import (
 	"testing"
 
 	"waymark/host/sources"
-	"waymark/test/randtest"
+	"waymark/test/testenv"
 )
 
 // In random trees of links, whatever a request adds leads, according to the
 // system itself, to where a request may lead; and what leads there is let in.
 // Paths are cleaned first, as all are.
 func TestRandomLinks(t *testing.T) {
-	rnd := randtest.Rand(t)
-	for range randtest.Rounds(40, 150, 20_000) {
+	rnd := testenv.Rand(t)
+	for range testenv.Rounds(40, 150, 20_000) {
 		dir := tree(t)
 		randomTree(t, rnd, dir)
 		home := dir + "/home"

@@ -16,7 +16,6 @@ import (
 
 	"waymark/host/vfs"
 	"waymark/test/contracts/vfstest"
-	"waymark/test/randtest"
 	"waymark/test/testenv"
 )
 
@@ -304,10 +303,10 @@ func TestFreshMeansEqual(t *testing.T) { freshMeansEqual(t) }
 func TestFreshMeansEqualToOrdinaryUser(t *testing.T) { testenv.RunOrdinary(t, freshMeansEqual) }
 
 func freshMeansEqual(t *testing.T) {
-	seed, rounds := randtest.Seed(t), randtest.Rounds(16, 150, 10_000)
+	seed, rounds := testenv.Seed(t), testenv.Rounds(16, 150, 10_000)
 	var fresh, stale int
 	for round := range rounds {
-		r := randtest.Of(seed, uint64(round))
+		r := testenv.RandOf(seed, uint64(round))
 		dir := buildOpen(t)
 		view := randomViews[r.IntN(len(randomViews))]
 		config := vfstest.Config{Dir: dir, View: view, Options: vfs.RootOptions{Exclude: []string{"e/d/b"}}}

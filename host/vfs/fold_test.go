@@ -15,7 +15,7 @@ import (
 
 	"waymark/host/vfs"
 	"waymark/test/contracts/vfstest"
-	"waymark/test/randtest"
+	"waymark/test/testenv"
 )
 
 // listed are samples of all that the two lists protect.
@@ -103,9 +103,9 @@ func shortName(r *rand.Rand, name string) string {
 // a file system may find it: by the path asked for, in listings, as the target
 // of a link, and as another name of a file.
 func TestRespelled(t *testing.T) {
-	seed, rounds := randtest.Seed(t), randtest.Rounds(3, 20, 300)
+	seed, rounds := testenv.Seed(t), testenv.Rounds(3, 20, 300)
 	for round := range rounds {
-		r := randtest.Of(seed, uint64(round))
+		r := testenv.RandOf(seed, uint64(round))
 		dir := vfstest.Build(t, nil)
 		var spelled []string
 		for _, place := range listed() {

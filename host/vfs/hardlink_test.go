@@ -10,18 +10,18 @@ import (
 
 	"waymark/host/vfs"
 	"waymark/test/contracts/vfstest"
-	"waymark/test/randtest"
+	"waymark/test/testenv"
 )
 
 // TestHardLinks: a file is refused when one of its names is protected,
 // wherever in the root that is and whichever pattern protects it.
 func TestHardLinks(t *testing.T) {
-	seed, rounds := randtest.Seed(t), randtest.Rounds(20, 100, 2000)
+	seed, rounds := testenv.Seed(t), testenv.Rounds(20, 100, 2000)
 	dirs := []string{"", "a/", "a/b/c/", "node_modules/p/", "sub/.hidden/", "vendor/x/"}
 	homes := []string{"", "docs/", "a/b/", "a/"}
 	excluded := []string{"private/**", "vendor/x/*.txt"}
 	for round := range rounds {
-		r := randtest.Of(seed, uint64(round))
+		r := testenv.RandOf(seed, uint64(round))
 		places := append(listed(), "private/notes", ".git/hooks/pre-commit", ".git/modules/x/config", ".git/objects/ab/cd", ".ssh/a/b/c")
 		place := dirs[r.IntN(len(dirs))] + places[r.IntN(len(places))]
 		if r.IntN(2) == 0 {

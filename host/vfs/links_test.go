@@ -16,7 +16,6 @@ import (
 
 	"waymark/host/vfs"
 	"waymark/test/contracts/vfstest"
-	"waymark/test/randtest"
 	"waymark/test/testenv"
 )
 
@@ -234,8 +233,8 @@ func TestSharedDirectories(t *testing.T) {
 // is opened is where the system leads, and lies in the bound whenever a link of
 // the bound had a say; what is opened without one is opened by the system, too.
 func TestRandomWays(t *testing.T) {
-	rnd := randtest.Rand(t)
-	for range randtest.Rounds(50, 120, 20_000) {
+	rnd := testenv.Rand(t)
+	for range testenv.Rounds(50, 120, 20_000) {
 		dir := vfstest.Build(t, nil)
 		randomWays(t, rnd, dir)
 		w := dir + "/w"
@@ -321,7 +320,7 @@ func TestSwappedWays(t *testing.T) {
 	swaps := [][2]string{
 		{"a", "../out"}, {"a", ".git"}, {"a", dir + "/out"}, {"a", "good"}, {"a", "b"}, {"a/b", "../../out"}, {"a/b", "../.git"}, {"a/b/c", "../../../out"}, {"a/b/c", dir + "/w/.git/b/c"},
 	}
-	rnd := randtest.Rand(t)
+	rnd := testenv.Rand(t)
 	filter, err := everything(dir).View.Compile()
 	if err != nil {
 		t.Fatal(err)
@@ -341,7 +340,7 @@ func TestSwappedWays(t *testing.T) {
 		}
 	})
 	opened := 0
-	for i := 0; i < randtest.Rounds(1000, 3000, 300_000) || count.Load() < 300 || opened == 0; i++ {
+	for i := 0; i < testenv.Rounds(1000, 3000, 300_000) || count.Load() < 300 || opened == 0; i++ {
 		for _, path := range []string{"w/a/b/c", "w/a/b/c/f"} {
 			root, err := vfs.OpenRoot(filepath.Join(dir, path), vfs.RootOptions{Within: []string{dir + "/w"}})
 			if err != nil {

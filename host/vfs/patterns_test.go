@@ -15,7 +15,7 @@ import (
 
 	"waymark/host/vfs"
 	"waymark/test/contracts/vfstest"
-	"waymark/test/randtest"
+	"waymark/test/testenv"
 )
 
 // What patterns may cost, stated once more: a change of the bounds is a change
@@ -76,11 +76,11 @@ func cut(t *testing.T, list []string, check func([]string) error) []string {
 // TestHostilePatterns: whatever is admitted, a question takes work that is
 // linear in its names, and the patterns keep little memory.
 func TestHostilePatterns(t *testing.T) {
-	seed, rounds := randtest.Seed(t), randtest.Rounds(10, 60, 3000)
+	seed, rounds := testenv.Seed(t), testenv.Rounds(10, 60, 3000)
 	dir := t.TempDir()
 	var most, full int64
 	for round := range rounds {
-		r := randtest.Of(seed, uint64(round))
+		r := testenv.RandOf(seed, uint64(round))
 		reads := admitted(t, hostileSet(r))
 		view := vfs.View{Reads: reads, Narrow: admitted(t, hostileSet(r))}
 		filter, err := view.Compile()
@@ -119,7 +119,7 @@ func TestHostilePatterns(t *testing.T) {
 // TestPatternsKeepLittle: the largest sets that are admitted keep less than a
 // megabyte.
 func TestPatternsKeepLittle(t *testing.T) {
-	r := randtest.Rand(t)
+	r := testenv.Rand(t)
 	for _, kind := range vfstest.PatternKinds() {
 		var list []string
 		for i := range 256 {
@@ -269,7 +269,7 @@ func FuzzPatterns(f *testing.F) {
 			return
 		}
 		view := vfs.View{Reads: lines(reads), Narrow: lines(narrow)}
-		r := randtest.Of(seed, 0)
+		r := testenv.RandOf(seed, 0)
 		for i := range r.IntN(20) * int(seed&1) {
 			kinds := vfstest.PatternKinds()
 			view.Reads = append(view.Reads, vfstest.HostilePattern(r, kinds[r.IntN(len(kinds))], i))

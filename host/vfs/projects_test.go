@@ -10,7 +10,7 @@ import (
 
 	"waymark/host/vfs"
 	"waymark/test/contracts/vfstest"
-	"waymark/test/randtest"
+	"waymark/test/testenv"
 )
 
 func openProjects(t *testing.T, dir string, opts vfs.RootOptions) *vfs.Root {
@@ -75,10 +75,10 @@ func TestAnything(t *testing.T) {
 // TestBelow: a view with directories shows of each what the same patterns, written out for
 // it, show, and hides the same.
 func TestBelow(t *testing.T) {
-	r := randtest.Rand(t)
+	r := testenv.Rand(t)
 	pick := func(list ...string) string { return list[r.IntN(len(list))] }
 	shown := 0
-	for range randtest.Rounds(25, 500, 5000) {
+	for range testenv.Rounds(25, 500, 5000) {
 		var lines []string
 		seen := map[string]bool{}
 		for range 25 {

@@ -14,7 +14,7 @@ import (
 
 	"waymark/host/vfs"
 	"waymark/test/contracts/vfstest"
-	"waymark/test/randtest"
+	"waymark/test/testenv"
 )
 
 // look is one thing that a guest does with a file.
@@ -183,10 +183,10 @@ func editHeads(r *rand.Rand, dir string) []string {
 // though files are others, it does; and what the host makes of those files from the
 // units is what a run that remembers nothing would make.
 func TestRewrittenEqualsFresh(t *testing.T) {
-	seed, rounds := randtest.Seed(t), randtest.Rounds(20, 60, 20_000)
+	seed, rounds := testenv.Seed(t), testenv.Rounds(20, 60, 20_000)
 	var rewritten, fresh, stale int
 	for round := range rounds {
-		r := randtest.Of(seed, uint64(round))
+		r := testenv.RandOf(seed, uint64(round))
 		dir := vfstest.Build(t, []string{"a = 0123456789", "b = 0123456789abcdefghi", "d/a = 0123456789abc", "d/b = ", "to -> d", "link -> a", "secret = x"})
 		root, filter, run := begin(t, everything(dir))
 		h := randomHeads(r)

@@ -11,7 +11,7 @@ import (
 	"waymark/host/vfs"
 	"waymark/plugins/conventions"
 	"waymark/test/contracts/vfstest"
-	"waymark/test/randtest"
+	"waymark/test/testenv"
 )
 
 // TestManifests: a view that may see manifests sees them by their own names, and nothing
@@ -94,7 +94,7 @@ func TestAnyOrder(t *testing.T) {
 		func(run *vfs.Run, name string) string { return fmt.Sprint(run.Lstat(name)) },
 	}
 	ask := func(run *vfs.Run, which int, name string) string { return asks[which](run, name) }
-	rng := randtest.Rand(t)
+	rng := testenv.Rand(t)
 	for range 50 {
 		f := rng.IntN(len(filters))
 		shared := root.Begin(filters[f], vfs.Limits{})

@@ -14,7 +14,6 @@ import (
 
 	"waymark/host/vfs"
 	"waymark/test/contracts/vfstest"
-	"waymark/test/randtest"
 	"waymark/test/testenv"
 )
 
@@ -67,10 +66,10 @@ func TestUnitsEqualFresh(t *testing.T) { unitsEqualFresh(t) }
 func TestUnitsEqualFreshToOrdinaryUser(t *testing.T) { testenv.RunOrdinary(t, unitsEqualFresh) }
 
 func unitsEqualFresh(t *testing.T) {
-	seed, rounds := randtest.Seed(t), randtest.Rounds(16, 120, 10_000)
+	seed, rounds := testenv.Seed(t), testenv.Rounds(16, 120, 10_000)
 	var count unitCounts
 	for round := range rounds {
-		u := unitRound{t: t, r: randtest.Of(seed, uint64(round)), counts: &count}
+		u := unitRound{t: t, r: testenv.RandOf(seed, uint64(round)), counts: &count}
 		u.name = fmt.Sprint("round ", round)
 		u.play()
 	}

@@ -10,7 +10,7 @@ import (
 	"time"
 
 	"waymark/host/watch"
-	"waymark/test/randtest"
+	"waymark/test/testenv"
 )
 
 // limit sets a limit of this namespace.
@@ -76,7 +76,7 @@ func TestKernelLimits(t *testing.T) {
 // come from the directories: fewer than would fill the kernel's queue, however
 // long nobody takes them out.
 func TestKernelManyWatches(t *testing.T) {
-	n := randtest.Rounds(1000, 5000, 5000)
+	n := testenv.Rounds(1000, 5000, 5000)
 	events := 2 * n
 	if queue := maxQueuedEvents(t); queue < 2*events {
 		events = queue / 2

@@ -10,7 +10,7 @@ import (
 	"time"
 
 	"waymark/host/watch"
-	"waymark/test/randtest"
+	"waymark/test/testenv"
 )
 
 // The tests here run in bubbles, which fail when a goroutine is left.
@@ -129,7 +129,7 @@ func TestFullQueueWhileAdding(t *testing.T) {
 			return nil
 		})
 		var dirs []watch.Dir
-		for i := range randtest.Rounds(300, 2000, 2000) {
+		for i := range testenv.Rounds(300, 2000, 2000) {
 			dirs = append(dirs, watch.Dir{Path: b.mkdir(fmt.Sprint("d", i))})
 		}
 		b.Set("a", dirs)

@@ -12,15 +12,15 @@ import (
 	"time"
 
 	"waymark/host/watch"
-	"waymark/test/randtest"
+	"waymark/test/testenv"
 )
 
 // TestRandom changes a small tree at random, and what its owners ask for. After
 // each few operations, and quiet, whoever would see something else than before
 // must have been woken.
 func TestRandom(t *testing.T) {
-	g := &world{Rand: randtest.Rand(t), live: newLive(t, watch.Options{Quiet: time.Millisecond}), saw: map[string]view{}}
-	for round := range randtest.Rounds(50, 300, 20_000) {
+	g := &world{Rand: testenv.Rand(t), live: newLive(t, watch.Options{Quiet: time.Millisecond}), saw: map[string]view{}}
+	for round := range testenv.Rounds(50, 300, 20_000) {
 		g.history = g.history[:0]
 		for range 1 + g.IntN(6) {
 			g.step()

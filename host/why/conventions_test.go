@@ -12,7 +12,7 @@ import (
 	"waymark/host/vfs"
 	"waymark/host/why"
 	"waymark/plugins/conventions"
-	"waymark/test/randtest"
+	"waymark/test/testenv"
 )
 
 // TestMCPFilesAreKnown: the table knows every client whose configuration is
@@ -133,7 +133,7 @@ const (
 // where the case is wrong, it lies too deep, is a link, or a link to nothing. The short
 // form takes some of the rows.
 func TestWhyKnowsEveryRow(t *testing.T) {
-	rnd := randtest.Rand(t)
+	rnd := testenv.Rand(t)
 	for _, r := range rows() {
 		if testing.Short() && rnd.IntN(4) > 0 {
 			continue

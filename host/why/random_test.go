@@ -15,7 +15,6 @@ import (
 	"waymark/host/resolve"
 	"waymark/host/why"
 	"waymark/snapshot"
-	"waymark/test/randtest"
 	"waymark/test/testenv"
 )
 
@@ -27,8 +26,8 @@ func TestRandomTrees(t *testing.T) { randomTrees(t) }
 func TestRandomTreesOfOrdinaryUser(t *testing.T) { testenv.RunOrdinary(t, randomTrees) }
 
 func randomTrees(t *testing.T) {
-	g := generator{randtest.Rand(t)}
-	for range randtest.Rounds(15, 60, 2000) {
+	g := generator{testenv.Rand(t)}
+	for range testenv.Rounds(15, 60, 2000) {
 		w := g.world()
 		dir, in := w.build(t)
 		checkResources(t, in)

@@ -14,8 +14,8 @@ import (
 
 	"waymark/abi"
 	"waymark/host/resolve"
-	"waymark/host/resolve/resolvetest"
 	"waymark/host/sandbox"
+	"waymark/host/sandbox/guesttest"
 	"waymark/host/vfs"
 	"waymark/host/why"
 	"waymark/snapshot"
@@ -145,12 +145,12 @@ func (w *world) resolvers(t testing.TB) []resolve.Resolver {
 	var list []resolve.Resolver
 	for _, info := range m.Description().Resolvers {
 		if !slices.Contains(w.disable, info.Name) {
-			list = append(list, resolve.Resolver{Module: resolvetest.Module(m), Info: info, Config: []byte(w.config[info.Name]), Manifests: info.Name == "context", Bundles: true})
+			list = append(list, resolve.Resolver{Module: guesttest.Module(m), Info: info, Config: []byte(w.config[info.Name]), Manifests: info.Name == "context", Bundles: true})
 		}
 	}
 	for rank, r := range w.plugins {
 		m := load(t, cmp.Or(w.module, dropin))
-		r.Module, r.Info, r.Rank, r.DropIn = resolvetest.Module(m), m.Description().Resolvers[0], rank+1, true
+		r.Module, r.Info, r.Rank, r.DropIn = guesttest.Module(m), m.Description().Resolvers[0], rank+1, true
 		list = append(list, r)
 	}
 	return list

@@ -17,7 +17,7 @@ import (
 	"waymark/hub/store/sqlite"
 	"waymark/internal/credential"
 	"waymark/snapshot"
-	"waymark/test/synctestproc"
+	"waymark/test/process"
 )
 
 // TestHeartbeat is a stream on which nothing happens.
@@ -183,7 +183,7 @@ func TestStuck(t *testing.T) {
 func TestServerDeadlines(t *testing.T) {
 	for _, protocol := range []string{"HTTP/1.1", "HTTP/2.0"} {
 		t.Run(protocol[len("HTTP/"):], func(t *testing.T) {
-			synctestproc.Run(t, func(t *testing.T) { testServerDeadlines(t, protocol) })
+			process.Synctest(t, func(t *testing.T) { testServerDeadlines(t, protocol) })
 		})
 	}
 }

@@ -7,7 +7,7 @@ import (
 	"time"
 
 	"waymark/internal/credential"
-	"waymark/internal/lazyregexp"
+	"waymark/internal/text"
 )
 
 const (
@@ -69,7 +69,7 @@ type Approvals interface {
 	RevokeApproval(ctx context.Context, id string) (Approval, error)
 }
 
-var approvalID = lazyregexp.New(`^[A-Za-z0-9_-]{1,64}$`)
+var approvalID = text.Lazy(`^[A-Za-z0-9_-]{1,64}$`)
 
 // Check reports whether every store can hold the approval.
 func (a *NewApproval) Check() error {

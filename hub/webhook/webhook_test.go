@@ -26,7 +26,7 @@ import (
 	"waymark/hub/store/sqlite"
 	"waymark/hub/webhook"
 	"waymark/internal/credential"
-	"waymark/test/synctestproc"
+	"waymark/test/process"
 )
 
 // receiver is a server of webhooks that checks what comes with the library of those who
@@ -258,7 +258,7 @@ func TestHour(t *testing.T) {
 		"500":   func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(500) },
 		"hangs": func(_ http.ResponseWriter, r *http.Request) { <-r.Context().Done() },
 	} {
-		t.Run(name, func(t *testing.T) { synctestproc.Run(t, func(t *testing.T) { testHour(t, fails) }) })
+		t.Run(name, func(t *testing.T) { process.Synctest(t, func(t *testing.T) { testHour(t, fails) }) })
 	}
 }
 

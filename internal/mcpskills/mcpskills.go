@@ -13,7 +13,7 @@ import (
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
-	"waymark/internal/lazyregexp"
+	"waymark/internal/text"
 )
 
 const (
@@ -32,7 +32,7 @@ var Uncached = mcp.Cacheable{TTLMs: 0, CacheScope: "private"}
 
 const maxName = 64 // bytes; a rule of Agent Skills
 
-var nameForm = lazyregexp.New(`^[a-z0-9]+(-[a-z0-9]+)*$`)
+var nameForm = text.Lazy(`^[a-z0-9]+(-[a-z0-9]+)*$`)
 
 // IsName reports whether the extension takes the name of a skill.
 func IsName(name string) bool { return len(name) <= maxName && nameForm().MatchString(name) }

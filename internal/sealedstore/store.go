@@ -16,7 +16,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"waymark/internal/lazyregexp"
+	"waymark/internal/text"
 )
 
 // ErrMiss says that there is no blob of that name that can be trusted.
@@ -40,7 +40,7 @@ const (
 )
 
 // names are letters, digits, dots and dashes, and never hidden.
-var validName = lazyregexp.New(`^[0-9A-Za-z][0-9A-Za-z.-]*$`)
+var validName = text.Lazy(`^[0-9A-Za-z][0-9A-Za-z.-]*$`)
 
 // maxName bounds them, in bytes. It isn't part of the expression, which would be
 // large, and is compiled at every start.

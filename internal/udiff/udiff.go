@@ -19,7 +19,7 @@ import (
 
 	"github.com/aymanbagabas/go-udiff"
 
-	"waymark/internal/lazyregexp"
+	"waymark/internal/text"
 )
 
 const (
@@ -73,7 +73,7 @@ func compare(before, after string) []udiff.Edit {
 	return refine(before, after, 0)
 }
 
-var head = lazyregexp.New(`^@@ -(\d+)(?:,(\d+))? \+(\d+)(?:,(\d+))? @@$`)
+var head = text.Lazy(`^@@ -(\d+)(?:,(\d+))? \+(\d+)(?:,(\d+))? @@$`)
 
 // renumber corrects where a hunk stands in the new text: as far behind its place
 // in the old one as all hunks before it have added.

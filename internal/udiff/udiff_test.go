@@ -8,7 +8,7 @@ import (
 
 	"waymark/internal/udiff"
 	"waymark/test/patchtest"
-	"waymark/test/randtest"
+	"waymark/test/testenv"
 )
 
 func TestDiff(t *testing.T) {
@@ -84,8 +84,8 @@ func TestName(t *testing.T) {
 
 // TestPatch gives diffs of random texts to the program that they are made for.
 func TestPatch(t *testing.T) {
-	r := randtest.Rand(t)
-	for range randtest.Rounds(1, 1, 50) {
+	r := testenv.Rand(t)
+	for range testenv.Rounds(1, 1, 50) {
 		cases := make([]patchtest.Case, 0, 200)
 		for len(cases) < cap(cases) {
 			c := patchtest.Case{Before: text(r)}

@@ -6,8 +6,8 @@ import (
 	"strings"
 
 	"waymark/plugins/conventions"
+	"waymark/plugins/internal/places"
 	"waymark/plugins/internal/toml"
-	"waymark/plugins/internal/wellknown"
 	"waymark/plugins/internal/yaml"
 	guest "waymark/sdk-guest"
 	"waymark/sdk-guest/frontmatter"
@@ -194,7 +194,7 @@ func (b *yamlBudget) parseFile(format conventions.Format, text []byte) (h head, 
 	case conventions.TOML:
 		v, err = toml.Parse(text)
 	default:
-		v, err = jsonlite.Parse(text, jsonlite.Options{AllowComments: true, AllowDuplicates: true, AllowInvalidUTF8: true, MaxDepth: wellknown.JSONDepth})
+		v, err = jsonlite.Parse(text, jsonlite.Options{AllowComments: true, AllowDuplicates: true, AllowInvalidUTF8: true, MaxDepth: places.JSONDepth})
 	}
 	if err != nil {
 		return h, err

@@ -9,7 +9,7 @@ import (
 	"unicode/utf8"
 
 	"waymark/plugins/conventions"
-	"waymark/plugins/internal/wellknown"
+	"waymark/plugins/internal/places"
 	"waymark/plugins/internal/yaml"
 	guest "waymark/sdk-guest"
 	"waymark/sdk-guest/frontmatter"
@@ -18,7 +18,7 @@ import (
 // readHead reads the front matter of a file as one program does, and not as most do. The
 // head of the file is given.
 func (f *finder) readHead(file string, text []byte) (h head, block, rest []byte, err error) {
-	limit := wellknown.Limit(f.req)
+	limit := places.ReadLimit(f.req)
 	read := readSerde
 	if f.heads == conventions.HeadsMatter {
 		read = readMatter

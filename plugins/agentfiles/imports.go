@@ -6,7 +6,7 @@ import (
 
 	"waymark/abi"
 	"waymark/plugins/agentfiles/imports"
-	"waymark/plugins/internal/wellknown"
+	"waymark/plugins/internal/places"
 	guest "waymark/sdk-guest"
 )
 
@@ -19,7 +19,7 @@ const (
 // imports tells what a file imports, as it is written there. A word without slash and dot
 // is somebody's name.
 func (f *finder) imports(r *guest.Resource) {
-	text, err := guest.ReadHead(f.root, r.Path, wellknown.Limit(f.req))
+	text, err := guest.ReadHead(f.root, r.Path, places.ReadLimit(f.req))
 	if err != nil {
 		return // gone or changed since: the host will see
 	}

@@ -6,7 +6,7 @@ import (
 	"strings"
 
 	"waymark/abi"
-	"waymark/plugins/internal/wellknown"
+	"waymark/plugins/internal/places"
 	"waymark/plugins/internal/yaml"
 	guest "waymark/sdk-guest"
 )
@@ -14,7 +14,7 @@ import (
 // describePolicy reads agents/openai.yaml of a skill, as Codex does: a file that has
 // anything of another type than it expects counts for nothing, whatever else is in it.
 func (f *finder) describePolicy(r *guest.Resource, n *needs) error {
-	limit := wellknown.Limit(f.req)
+	limit := places.ReadLimit(f.req)
 	text, err := guest.ReadHead(f.root, r.Path, limit+1)
 	if err != nil || len(text) > limit {
 		return nil //nolint:nilerr // the host says what is wrong

@@ -9,7 +9,6 @@ import (
 	"waymark/abi"
 	"waymark/plugins/conventions"
 	"waymark/plugins/internal/places"
-	"waymark/plugins/internal/wellknown"
 	guest "waymark/sdk-guest"
 	"waymark/sdk-guest/frontmatter"
 )
@@ -25,16 +24,16 @@ const (
 // readSkill reads the skill in a directory, if it is one. file is the path of its
 // SKILL.md, dirName the directory's own name, whatever path led to it.
 func (f *finder) readSkill(c *conventions.Convention, dir, file, dirName string) (part guest.Part) {
-	text, read, state := wellknown.Read(f.root, file, f.buf[:fieldsSize])
-	if state == wellknown.Absent {
+	text, read, state := places.Read(f.root, file, f.buf[:fieldsSize])
+	if state == places.Absent {
 		return part
 	}
 	r := guest.Resource{Kind: guest.Skill, Path: dir, Content: guest.File(file), Convention: c.ID}
 	var n needs
 	var err error
 	switch {
-	case state == wellknown.Invalid:
-		err = errors.New(f.metaFile + " is " + wellknown.LinkToDirectory)
+	case state == places.Invalid:
+		err = errors.New(f.metaFile + " is " + places.LinkToDirectory)
 	case read:
 		var block []byte
 		if block, _, err = f.readBlock(file, text); err == nil {
@@ -60,7 +59,7 @@ func (f *finder) readSkill(c *conventions.Convention, dir, file, dirName string)
 // readBlock returns the front matter of a file whose head is given, and reads more of
 // the file where the head doesn't hold all of it. Of a file that is gone it is empty.
 func (f *finder) readBlock(file string, text []byte) (block, rest []byte, err error) {
-	limit, complete := wellknown.Limit(f.req), len(text) < fieldsSize
+	limit, complete := places.ReadLimit(f.req), len(text) < fieldsSize
 	block, rest, err = frontmatter.Find(text, complete)
 	if errors.Is(err, frontmatter.ErrOpen) && !complete && limit > len(text) {
 		if text, err = guest.ReadHead(f.root, file, limit+1); err != nil {
@@ -77,16 +76,16 @@ func (f *finder) readFile(c *conventions.Convention, p string) (part guest.Part)
 	if c.Format == conventions.Markdown && usesFields(c) {
 		size = fieldsSize
 	}
-	text, read, state := wellknown.Read(f.root, p, f.buf[:size])
-	if state == wellknown.Absent {
+	text, read, state := places.Read(f.root, p, f.buf[:size])
+	if state == places.Absent {
 		return part
 	}
 	r := guest.Resource{Kind: c.Kind, Path: p, Content: guest.File(p), Convention: c.ID, Name: places.Name(c, f.relative(p))}
 	var n needs
 	var err error
 	switch {
-	case state == wellknown.Invalid:
-		fail(&r, errors.New(wellknown.LinkToDirectory))
+	case state == places.Invalid:
+		fail(&r, errors.New(places.LinkToDirectory))
 	case read:
 		err = f.describe(&r, c, text, &n)
 	}
@@ -129,7 +128,7 @@ func (f *finder) describe(r *guest.Resource, c *conventions.Convention, text []b
 
 // describeFile reads a file that is nothing but fields.
 func (f *finder) describeFile(r *guest.Resource, c *conventions.Convention, n *needs) error {
-	limit := wellknown.Limit(f.req)
+	limit := places.ReadLimit(f.req)
 	text, err := guest.ReadHead(f.root, r.Path, limit+1)
 	if err != nil || len(text) > limit {
 		return nil //nolint:nilerr // the host says what is wrong

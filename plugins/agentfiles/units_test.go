@@ -20,7 +20,7 @@ import (
 	"waymark/plugins/agentfiles"
 	"waymark/plugins/conventions"
 	"waymark/test/built"
-	"waymark/test/randtest"
+	"waymark/test/testenv"
 )
 
 // cacheDir is shared by all tests: compiling a Go guest takes seconds.
@@ -42,7 +42,7 @@ type workspace struct {
 
 func newWorkspace(t *testing.T) *workspace {
 	t.Helper()
-	w := &workspace{t: t, r: randtest.Rand(t), dir: t.TempDir()}
+	w := &workspace{t: t, r: testenv.Rand(t), dir: t.TempDir()}
 	path, err := built.Guest(t.Context(), "waymark/plugins/builtin")
 	if err != nil {
 		t.Fatal(err)
@@ -225,7 +225,7 @@ func TestUnitsAfterEdits(t *testing.T) {
 	for range 20 {
 		w.edit()
 	}
-	steps, remembered := randtest.Rounds(10, 60, 3000), 0
+	steps, remembered := testenv.Rounds(10, 60, 3000), 0
 	for range steps {
 		w.compare()
 		remembered += w.root.CheckUnits(w.filter, w.left).Units.Len()

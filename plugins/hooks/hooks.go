@@ -33,10 +33,8 @@ import (
 	"waymark/abi"
 	"waymark/plugins/conventions"
 	"waymark/plugins/internal/bundles"
-	"waymark/plugins/internal/digest"
 	"waymark/plugins/internal/places"
 	"waymark/plugins/internal/toml"
-	"waymark/plugins/internal/wellknown"
 	guest "waymark/sdk-guest"
 	"waymark/sdk-guest/frontmatter"
 	"waymark/sdk-guest/jsonlite"
@@ -127,20 +125,20 @@ func (f *finder) File(c *conventions.Convention, p string) {
 
 // read reads one file.
 func (f *finder) read(c *conventions.Convention, p string) (part guest.Part) {
-	limit := wellknown.Limit(f.req)
+	limit := places.ReadLimit(f.req)
 	if places.IsManifest(c) {
 		limit = bundles.MaxManifest
 	}
 	if len(f.buf) <= limit {
 		f.buf = make([]byte, limit+1)
 	}
-	text, read, state := wellknown.Read(f.root, p, f.buf[:limit+1])
+	text, read, state := places.Read(f.root, p, f.buf[:limit+1])
 	var rows []guest.Resource
 	switch {
-	case state == wellknown.Absent:
+	case state == places.Absent:
 		return part
-	case state == wellknown.Invalid:
-		rows = []guest.Resource{broken(c, p, wellknown.LinkToDirectory)}
+	case state == places.Invalid:
+		rows = []guest.Resource{broken(c, p, places.LinkToDirectory)}
 	case !read || len(text) > limit:
 		// The host says what is wrong.
 		rows = []guest.Resource{{Kind: c.Kind, Path: p, Convention: c.ID, Name: places.Name(c, f.place(p)), Content: withheld(p)}}
@@ -220,7 +218,7 @@ func wrapped(v jsonlite.Value) jsonlite.Value {
 	w.Key("hooks")
 	w.Raw(v.Raw())
 	w.EndObject()
-	out, err := jsonlite.Parse(w.Bytes(), jsonlite.Options{AllowComments: true, AllowDuplicates: true, AllowInvalidUTF8: true, MaxDepth: wellknown.JSONDepth})
+	out, err := jsonlite.Parse(w.Bytes(), jsonlite.Options{AllowComments: true, AllowDuplicates: true, AllowInvalidUTF8: true, MaxDepth: places.JSONDepth})
 	if err != nil {
 		return jsonlite.Value{}
 	}
@@ -231,7 +229,7 @@ func wrapped(v jsonlite.Value) jsonlite.Value {
 func (f *finder) hooks(c *conventions.Convention, p string, text []byte) []guest.Resource {
 	if c.Format == conventions.Executable {
 		event := word(places.Name(c, f.place(p)))
-		return []guest.Resource{hook(c, p, event, event+"/0/0", "", "executable", digest.Hex(text))}
+		return []guest.Resource{hook(c, p, event, event+"/0/0", "", "executable", bundles.Digest(text))}
 	}
 	v, reason := parse(c.Format, text)
 	if reason != "" {
@@ -247,7 +245,7 @@ func (f *finder) rowsOf(c *conventions.Convention, p string, v jsonlite.Value, n
 			break
 		}
 		key := h.event + "/" + strconv.Itoa(h.group) + "/" + strconv.Itoa(h.index)
-		r := hook(c, p, h.event, key, h.matcher, handlerType(h.handler), digest.Hex(canonical(h.handler)))
+		r := hook(c, p, h.event, key, h.matcher, handlerType(h.handler), bundles.Digest(canonical(h.handler)))
 		if f.commands {
 			if command := commandOf(h.handler); command != "" {
 				r.Attributes["command"] = abi.String(guest.Truncate(command, maxCommand))
@@ -282,7 +280,7 @@ func parse(format conventions.Format, text []byte) (v jsonlite.Value, reason str
 	if format == conventions.TOML {
 		v, err = toml.Parse(text)
 	} else {
-		v, err = jsonlite.Parse(text, jsonlite.Options{AllowComments: true, AllowDuplicates: true, AllowInvalidUTF8: true, MaxDepth: wellknown.JSONDepth})
+		v, err = jsonlite.Parse(text, jsonlite.Options{AllowComments: true, AllowDuplicates: true, AllowInvalidUTF8: true, MaxDepth: places.JSONDepth})
 	}
 	if syntax, ok := errors.AsType[*jsonlite.SyntaxError](err); ok {
 		return v, "invalid JSON in line " + strconv.Itoa(syntax.Line(text)) + ": " + syntax.Reason

@@ -37,7 +37,6 @@ import (
 	"waymark/plugins/installed"
 	"waymark/plugins/internal/bundles"
 	"waymark/plugins/internal/places"
-	"waymark/plugins/internal/wellknown"
 	"waymark/plugins/mcpconfig/servers"
 	guest "waymark/sdk-guest"
 )
@@ -235,12 +234,12 @@ func (o *once) file(convention, p string, readers []string) {
 // add reports a file, if there is one. Its place says what shape it has. Readers are those
 // of a plugin's file, in the place of its convention's.
 func (f *finder) add(convention, name, place string, readers ...string) {
-	limit := wellknown.Limit(f.req)
+	limit := places.ReadLimit(f.req)
 	if f.buf == nil {
 		f.buf = make([]byte, limit+1)
 	}
-	text, read, state := wellknown.Read(f.root, name, f.buf)
-	if state == wellknown.Absent {
+	text, read, state := places.Read(f.root, name, f.buf)
+	if state == places.Absent {
 		return
 	}
 	r := guest.Resource{Kind: guest.MCPConfig, Path: name, Content: guest.File(name), Convention: convention}
@@ -249,8 +248,8 @@ func (f *finder) add(convention, name, place string, readers ...string) {
 		r.Readers = readers
 	}
 	switch {
-	case state == wellknown.Invalid:
-		r.Error = wellknown.LinkToDirectory
+	case state == places.Invalid:
+		r.Error = places.LinkToDirectory
 	case read && len(text) <= limit:
 		shape := servers.ShapeOf(place)
 		if f.plugin != nil && convention == agentPluginServers && f.plugin.IsAgentPlugin() {

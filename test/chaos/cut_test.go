@@ -12,7 +12,7 @@ import (
 	"waymark/agentapi/status"
 	"waymark/host/push"
 	"waymark/test/process"
-	"waymark/test/randtest"
+	"waymark/test/testenv"
 )
 
 // cutter stands between agent and hub, and cuts each connection when so many
@@ -104,7 +104,7 @@ func (c *cutter) left() int {
 func TestConnectionCut(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t).withHub()
-	r := randtest.Rand(t)
+	r := testenv.Rand(t)
 	for i := range 20 { // some 300 KiB, so that a whole push is several writes
 		name := strings.Repeat("x", i+1)
 		w.put(filepath.Join(w.root, "skills", name, "SKILL.md"), "---\nname: "+name+"\n---\n"+strings.Repeat("text\n", 3000))

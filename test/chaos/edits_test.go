@@ -8,20 +8,20 @@ import (
 	"time"
 
 	"waymark/test/process"
-	"waymark/test/randtest"
+	"waymark/test/testenv"
 )
 
 // TestThousandEdits: after a thousand edits on a busy machine the hub has what
 // is there, and the way was one of rising versions.
 func TestThousandEdits(t *testing.T) {
 	w := newWorld(t).withHub()
-	e := newEditor(t, randtest.Rand(t), w.root)
+	e := newEditor(t, testenv.Rand(t), w.root)
 	quiet := busy(t)
 	agent := w.start()
 	pushes := func() int { list, _ := w.hub.Stored.All(); return len(list) }
 	// On a slow machine some pushes, which show that the agent is looking,
 	// may take more edits.
-	edits, enough := randtest.Rounds(150, 1000, 1000), randtest.Rounds(4, 20, 20)
+	edits, enough := testenv.Rounds(150, 1000, 1000), testenv.Rounds(4, 20, 20)
 	for e.n < edits || pushes() < enough {
 		e.edit()
 		if e.IntN(3) == 0 {

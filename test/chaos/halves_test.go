@@ -15,7 +15,7 @@ import (
 
 	"waymark/test/e2e"
 	"waymark/test/process"
-	"waymark/test/randtest"
+	"waymark/test/testenv"
 )
 
 // TestHalfWritten: of a file that is written in two steps, 1 to 50 ms apart, the hub
@@ -24,7 +24,7 @@ import (
 func TestHalfWritten(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t).withHub()
-	random := randtest.Rand(t)
+	random := testenv.Rand(t)
 	path := filepath.Join(w.root, "AGENTS.md")
 	w.put(path, stepped(0))
 	agent := w.start()
@@ -37,7 +37,7 @@ func TestHalfWritten(t *testing.T) {
 	}
 	arrives(stepped(0))
 	ways := []func(string, string, func()) error{stayOpen, closeBetween, throughMap}
-	for i := range randtest.Rounds(9, 18, 1000) {
+	for i := range testenv.Rounds(9, 18, 1000) {
 		pause := time.Millisecond + time.Duration(random.Int64N(int64(49*time.Millisecond)))
 		text := stepped(i + 1)
 		w.must(ways[i%len(ways)](path, text, func() { w.must(process.Pause(w.ctx, pause)) }))

@@ -13,7 +13,7 @@ import (
 	"waymark/hub/store/sqlite"
 	"waymark/test/e2e"
 	"waymark/test/process"
-	"waymark/test/randtest"
+	"waymark/test/testenv"
 )
 
 // startHub starts a hub in a process of its own.
@@ -55,7 +55,7 @@ func (w *world) settlesIn(st store.Store, dirs ...string) {
 func TestHubKilled(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
-	e := newEditor(t, randtest.Rand(t), w.root)
+	e := newEditor(t, testenv.Rand(t), w.root)
 	w.must(write(filepath.Join(w.root, "AGENTS.md"), "# One\n"))
 	h := w.startHub()
 	st, err := sqlite.Open(w.ctx, h.Database, sqlite.Options{BusyTimeout: timeout})
@@ -96,8 +96,8 @@ func connected(s *status.Status) bool {
 func TestAgentKilled(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t).withHub()
-	e := newEditor(t, randtest.Rand(t), w.root)
-	for range randtest.Rounds(3, 6, 6) {
+	e := newEditor(t, testenv.Rand(t), w.root)
+	for range testenv.Rounds(3, 6, 6) {
 		agent := w.start()
 		until := time.Now().Add(time.Duration(50+e.IntN(700)) * time.Millisecond)
 		for time.Now().Before(until) {
@@ -124,7 +124,7 @@ func TestAgentKilled(t *testing.T) {
 func TestFrozen(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
-	e := newEditor(t, randtest.Rand(t), w.root)
+	e := newEditor(t, testenv.Rand(t), w.root)
 	h := w.startHub()
 	st, err := sqlite.Open(w.ctx, h.Database, sqlite.Options{BusyTimeout: timeout})
 	w.must(err)

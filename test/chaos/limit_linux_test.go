@@ -13,7 +13,7 @@ import (
 	"waymark/agentapi/status"
 	"waymark/test/contracts/vfstest"
 	"waymark/test/e2e"
-	"waymark/test/randtest"
+	"waymark/test/testenv"
 )
 
 // TestWatchLimit: with three watches the agent polls and says so, and when
@@ -22,7 +22,7 @@ import (
 func TestWatchLimit(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t).withHub()
-	e := newEditor(t, randtest.Rand(t), w.root)
+	e := newEditor(t, testenv.Rand(t), w.root)
 	for range 100 {
 		e.edit()
 	}

@@ -10,7 +10,6 @@ import (
 	"time"
 
 	"waymark/test/e2e"
-	"waymark/test/randtest"
 	"waymark/test/testenv"
 )
 
@@ -55,7 +54,7 @@ func built(t *testing.T) *setup {
 func (s *setup) build() (err error) {
 	ctx, cancel := context.WithTimeout(context.Background(), 10*timeout)
 	defer cancel()
-	if s.programs, err = e2e.Build(ctx, s.dir, testenv.Race && randtest.Long()); err != nil {
+	if s.programs, err = e2e.Build(ctx, s.dir, testenv.Race && testenv.Long()); err != nil {
 		return err
 	}
 	if s.clean, err = e2e.NewHome(filepath.Join(s.dir, "clean")); err != nil {

@@ -23,7 +23,7 @@ import (
 	"waymark/hub/shared"
 	"waymark/test/e2e"
 	"waymark/test/process"
-	"waymark/test/randtest"
+	"waymark/test/testenv"
 )
 
 // users are uids that tests run as root take for two users: nobody's, and high
@@ -375,10 +375,10 @@ func (u *user) oneHolder() error {
 // nothing that they have had is lost.
 func TestProjects(t *testing.T) {
 	t.Parallel()
-	rng := randtest.Rand(t)
+	rng := testenv.Rand(t)
 	all := []*user{newUser(t, users[0], "api", "web", "docs"), newUser(t, users[1], "api", "web", "docs")}
 	var took []time.Duration
-	for range randtest.Rounds(2, 5, 60) {
+	for range testenv.Rounds(2, 5, 60) {
 		startSome(rng, all)
 		for _, u := range all {
 			u.settled()
@@ -454,7 +454,7 @@ func TestHolderKilled(t *testing.T) {
 		u.start(p)
 	}
 	var hub, pushed []time.Duration
-	for range randtest.Rounds(3, 6, 100) {
+	for range testenv.Rounds(3, 6, 100) {
 		u.settled()
 		u.check()
 		killed := u.holder()

@@ -13,20 +13,20 @@ import (
 	"time"
 
 	"waymark/test/process"
-	"waymark/test/randtest"
+	"waymark/test/testenv"
 )
 
 // TestStopUnderLoad: an agent that is told to end does so at any moment, soon
 // and well, and leaves no socket behind.
 func TestStopUnderLoad(t *testing.T) {
 	w := newWorld(t).withHub()
-	e := newEditor(t, randtest.Rand(t), w.root)
+	e := newEditor(t, testenv.Rand(t), w.root)
 	for range 200 {
 		e.edit()
 	}
 	busy(t)
 	var took []time.Duration
-	for i := range randtest.Rounds(3, 6, 6) {
+	for i := range testenv.Rounds(3, 6, 6) {
 		agent := w.start()
 		// From then on it listens to signals.
 		for ready := false; !ready; {
@@ -84,7 +84,7 @@ func TestSourcesLeaveNothing(t *testing.T) {
 	}
 	w.settles(w.root)
 	before := usage()
-	cycles := randtest.Rounds(50, 200, 200)
+	cycles := testenv.Rounds(50, 200, 200)
 	for i := range cycles {
 		cycle(i)
 	}

@@ -10,14 +10,14 @@ import (
 	"testing"
 	"time"
 
-	"waymark/test/randtest"
+	"waymark/test/testenv"
 )
 
 // TestOverflow: events that the kernel had to drop are as good as seen.
 func TestOverflow(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t).withHub()
-	e := newEditor(t, randtest.Rand(t), w.root)
+	e := newEditor(t, testenv.Rand(t), w.root)
 	for range 100 {
 		e.edit()
 	}

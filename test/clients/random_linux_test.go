@@ -9,7 +9,7 @@ import (
 	"strings"
 	"testing"
 
-	"waymark/test/randtest"
+	"waymark/test/testenv"
 )
 
 // TestRandomTrees compares what is said of trees that nobody thought of with what the
@@ -17,9 +17,9 @@ import (
 func TestRandomTrees(t *testing.T) {
 	t.Parallel()
 	p := find(t)
-	seed := randtest.Seed(t)
-	for i := range randtest.Rounds(0, 3, 60) {
-		tr := randomTree(randtest.Of(seed, uint64(i)))
+	seed := testenv.Seed(t)
+	for i := range testenv.Rounds(0, 3, 60) {
+		tr := randomTree(testenv.RandOf(seed, uint64(i)))
 		t.Run(fmt.Sprint(i), func(t *testing.T) {
 			start := tr.make(t)
 			t.Run("codex", func(t *testing.T) { p.judgeCodex(t, tr, start) })

@@ -8,7 +8,7 @@ import (
 	"strings"
 
 	"waymark/host/sandbox"
-	"waymark/test/randtest"
+	"waymark/test/testenv"
 )
 
 // Host calls: whatever a module may import, called with random and extreme
@@ -27,7 +27,7 @@ func callCases() []Case {
 		list = append(list, Case{
 			Name: "calls/" + name + "/" + moment, Class: ClassCalls, Limits: limits(deadline), Want: want,
 			Module: func() []byte {
-				numbers := randtest.Of(seed, n)
+				numbers := testenv.RandOf(seed, n)
 				return callProgram(numbers.IntN, moment, imports, len(imports) == 1 || numbers.IntN(2) == 0).build()
 			},
 		})

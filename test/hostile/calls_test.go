@@ -12,7 +12,7 @@ import (
 	"waymark/host/sandbox"
 	"waymark/host/vfs"
 	"waymark/test/hostile"
-	"waymark/test/randtest"
+	"waymark/test/testenv"
 )
 
 // FuzzHostCalls looks for programs of host calls that nobody has thought of.
@@ -27,13 +27,13 @@ func FuzzHostCalls(f *testing.F) {
 // TestHostCalls does the same with random programs, which takes a tenth of the
 // time, since nothing counts what they cover.
 func TestHostCalls(t *testing.T) {
-	host, seed, begun := newCallHost(t), randtest.Seed(t), time.Now()
-	for round := range randtest.Rounds(20, 200, 1_000_000) {
+	host, seed, begun := newCallHost(t), testenv.Seed(t), time.Now()
+	for round := range testenv.Rounds(20, 200, 1_000_000) {
 		if time.Since(begun) > callsFor {
 			t.Logf("%d rounds", round)
 			break
 		}
-		numbers := randtest.Of(seed, uint64(round))
+		numbers := testenv.RandOf(seed, uint64(round))
 		data := make([]byte, numbers.IntN(200))
 		for i := range data {
 			data[i] = byte(numbers.IntN(256))

@@ -13,7 +13,6 @@ import (
 
 	"waymark/test/built"
 	"waymark/test/hostile"
-	"waymark/test/randtest"
 	"waymark/test/testenv"
 )
 
@@ -38,7 +37,7 @@ func TestCorpus(t *testing.T) {
 	fresh := newPool(t, opts)
 	cases := hostile.Cases()
 	if testing.Short() {
-		cases = some(randtest.Rand(t), cases)
+		cases = some(testenv.Rand(t), cases)
 	}
 	for _, c := range cases {
 		t.Run(c.Name, func(t *testing.T) {

@@ -11,7 +11,7 @@ import (
 	"waymark/host/sandbox"
 	"waymark/host/sandbox/imagetest"
 	"waymark/test/hostile"
-	"waymark/test/randtest"
+	"waymark/test/testenv"
 )
 
 // imageLimits end by fuel what a clock would, so that two runs can be compared,
@@ -27,9 +27,9 @@ func TestImages(t *testing.T) {
 		// Nothing of it is run, or it takes long until it is.
 		return c.Module == nil || c.Class == hostile.ClassCompiling || c.Class == hostile.ClassLoading
 	})
-	randtest.Of(randtest.Seed(t), 0).Shuffle(len(cases), func(i, j int) { cases[i], cases[j] = cases[j], cases[i] })
+	testenv.RandOf(testenv.Seed(t), 0).Shuffle(len(cases), func(i, j int) { cases[i], cases[j] = cases[j], cases[i] })
 	images := 0
-	for _, c := range cases[:min(randtest.Rounds(25, 150, len(cases)), len(cases))] {
+	for _, c := range cases[:min(testenv.Rounds(25, 150, len(cases)), len(cases))] {
 		t.Run(c.Name, func(t *testing.T) {
 			opts := imagetest.Options{Limits: imageLimits, Dir: dir, Rounds: 2}
 			if c.Timed() {
@@ -41,7 +41,7 @@ func TestImages(t *testing.T) {
 			}
 		})
 	}
-	if images < randtest.Rounds(5, 10, 10) && runtime.GOOS == "linux" {
+	if images < testenv.Rounds(5, 10, 10) && runtime.GOOS == "linux" {
 		t.Errorf("%d modules have images", images)
 	}
 }
@@ -49,9 +49,9 @@ func TestImages(t *testing.T) {
 // TestRandomImages does the same with random programs of host calls, before and
 // after a module is asked for anything.
 func TestRandomImages(t *testing.T) {
-	seed, dir := randtest.Seed(t), hostileRoot(t)
-	for round := range randtest.Rounds(10, 100, 100_000) {
-		numbers := randtest.Of(seed, uint64(round))
+	seed, dir := testenv.Seed(t), hostileRoot(t)
+	for round := range testenv.Rounds(10, 100, 100_000) {
+		numbers := testenv.RandOf(seed, uint64(round))
 		data := make([]byte, numbers.IntN(200))
 		for i := range data {
 			data[i] = byte(numbers.IntN(256))

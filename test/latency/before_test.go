@@ -1,4 +1,4 @@
-package latency_test
+package main
 
 import (
 	"bytes"
@@ -7,8 +7,6 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
-
-	"waymark/test/latency"
 )
 
 // TestProgram builds revisions of a small repository, each once, and leaves no
@@ -52,7 +50,7 @@ func TestProgram(t *testing.T) {
 	for _, c := range []struct{ what, want string }{
 		{"HEAD~1", "one\n"}, {"HEAD", "two\n"}, {"HEAD~1", "one\n"}, {git("rev-parse", "--short", "HEAD"), "two\n"},
 	} {
-		program, err := latency.Program(t.Context(), dir, c.what, &progress)
+		program, err := Program(t.Context(), dir, c.what, &progress)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -60,7 +58,7 @@ func TestProgram(t *testing.T) {
 		if err != nil || string(got) != c.want {
 			t.Errorf("%s: %q, %v", c.what, got, err)
 		}
-		if again, err := latency.Program(t.Context(), dir, program, &progress); err != nil || again != program {
+		if again, err := Program(t.Context(), dir, program, &progress); err != nil || again != program {
 			t.Errorf("a program: %s, %v", again, err)
 		}
 	}
@@ -71,7 +69,7 @@ func TestProgram(t *testing.T) {
 		t.Errorf("there are still work trees:\n%s", list)
 	}
 	for _, what := range []string{"HEAD~7", "-h", ""} {
-		if got, err := latency.Program(t.Context(), dir, what, &progress); err == nil {
+		if got, err := Program(t.Context(), dir, what, &progress); err == nil {
 			t.Errorf("%q: %s", what, got)
 		}
 	}

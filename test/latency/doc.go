@@ -1,4 +1,4 @@
-// Package latency measures the agent from end to end, as `make bench-latency`
+// Command latency measures the agent from end to end, as `make bench-latency`
 // prints it: the time from an edit to its being stored in the hub, the CPU time
 // and the wake-ups that costs, the time from the start of the process to the first
 // push, the time to a graceful end, and resident memory.
@@ -42,4 +42,4 @@
 // first push to the end, is the kernel's account of a process that has ended, which
 // is exact, and says more than the clock does where the machine has other work. The
 // hub takes CPU of the same machine.
-package latency
+package main

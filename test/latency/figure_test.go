@@ -1,17 +1,15 @@
-package latency_test
+package main
 
 import (
 	"strings"
 	"testing"
-
-	"waymark/test/latency"
 )
 
 func TestTable(t *testing.T) {
 	t.Parallel()
-	r := latency.Report{
-		Machine: latency.Machine{CPU: "slow", CPUs: 2, Load: [2]string{"1.00", "2.00"}},
-		Figures: []latency.Figure{
+	r := Report{
+		Machine: Machine{CPU: "slow", CPUs: 2, Load: [2]string{"1.00", "2.00"}},
+		Figures: []Figure{
 			{Name: "good", Skills: 50, Unit: "ms", Count: 9, Min: 1, Median: 2.04, P95: 3, Target: 4, Ratio: 0.51},
 			{Name: "bad", Skills: 200, Unit: "MiB", Count: 1, Min: 80, Median: 80, P95: 80, Target: 40, Ratio: 2, Note: "(twice)"},
 			{Name: "free", Skills: 4, Unit: "ms", Count: 2, Min: 1, Median: 2, P95: 3},
@@ -41,7 +39,7 @@ func TestTable(t *testing.T) {
 // TestTableCompared has a figure of the version before, and one that it hasn't.
 func TestTableCompared(t *testing.T) {
 	t.Parallel()
-	r := latency.Report{Figures: []latency.Figure{
+	r := Report{Figures: []Figure{
 		{Name: "old", Skills: 50, Unit: "ms", Count: 9, Min: 1, Median: 2, P95: 3, Target: 4, Ratio: 0.5, Before: 8, Change: 0.25},
 		{Name: "new", Skills: 4, Count: 1, Median: 2, Note: "(so far)"},
 	}}
@@ -63,7 +61,7 @@ func TestTableCompared(t *testing.T) {
 
 func TestNoAgent(t *testing.T) {
 	t.Parallel()
-	_, err := latency.Measure(t.Context(), latency.Options{Agent: t.TempDir() + "/agent"})
+	_, err := Measure(t.Context(), Options{Agent: t.TempDir() + "/agent"})
 	if err == nil || !strings.Contains(err.Error(), "make build") {
 		t.Errorf("without an agent: %v", err)
 	}

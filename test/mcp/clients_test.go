@@ -16,7 +16,7 @@ import (
 	"strings"
 	"testing"
 
-	"waymark/test/randtest"
+	"waymark/test/testenv"
 )
 
 // oddTools are the members of tools beside their names.
@@ -135,7 +135,7 @@ func (w *world) sdk(modules, version string, input, output any, args ...string) 
 func TestOddTools(t *testing.T) {
 	t.Parallel()
 	modules := fromNPM(t, "testdata/npm")
-	rnd := randtest.Rand(t)
+	rnd := testenv.Rand(t)
 	w := newWorld(t, "")
 	var tools []string
 	add := func(name, members string) {
@@ -150,7 +150,7 @@ func TestOddTools(t *testing.T) {
 	for i := range oddResultsOfCalls {
 		add(fmt.Sprint("result", i), `"inputSchema":{"type":"object"}`)
 	}
-	for i := range randtest.Rounds(40, 100, 100) { // more aren't taken of one server
+	for i := range testenv.Rounds(40, 100, 100) { // more aren't taken of one server
 		add(fmt.Sprintf("r%d.", i), `"inputSchema":`+randomSchema(rnd, 4))
 	}
 	w.configure(config{"odd": {Type: "http", URL: w.oddServer(append(tools, `7`, `null`, `{"inputSchema":{}}`, `{"name":7}`, `{"name":""}`, tools[0]))}, "good": w.hostileEntry("good")})

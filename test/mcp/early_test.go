@@ -13,7 +13,7 @@ import (
 	"waymark/agentapi/client"
 	"waymark/snapshot"
 	"waymark/test/process"
-	"waymark/test/randtest"
+	"waymark/test/testenv"
 )
 
 // early is what changes between two agents of a workspace.
@@ -67,12 +67,12 @@ func TestAskedEarly(t *testing.T) {
 		w.approve(name)
 		w.becomes(name, works...)
 	}
-	random := randtest.Rand(t)
-	for range randtest.Rounds(1, 1, 20) {
+	random := testenv.Rand(t)
+	for range testenv.Rounds(1, 1, 20) {
 		for _, i := range random.Perm(len(changes)) {
 			e := &changes[i]
 			w.next(random, usual, e)
-			for range randtest.Rounds(0, 1, 1) { // every agent is a start, which is slow there
+			for range testenv.Rounds(0, 1, 1) { // every agent is a start, which is slow there
 				w.next(random, usual, &early{what: e.what + ", taken back"})
 			}
 		}

@@ -11,7 +11,7 @@ import (
 	"strings"
 	"testing"
 
-	"waymark/test/randtest"
+	"waymark/test/testenv"
 )
 
 // inspector is the command line of the inspector from npm, which starts 'agent mcp serve'
@@ -62,7 +62,7 @@ func (i *inspector) names(answer, list, key string) (names []string) {
 // TestInspector: the inspector lists everything that 'agent mcp serve' offers, and calls,
 // reads and gets each of it; its own checks of the skills extension find nothing.
 func TestInspector(t *testing.T) {
-	if !randtest.Long() {
+	if !testenv.Long() {
 		t.Skip("SKIPPED: it starts Node for each question: set WAYMARK_LONG=1")
 	}
 	t.Parallel()

@@ -9,7 +9,7 @@ import (
 	"waymark/agentapi/client"
 	"waymark/snapshot"
 	"waymark/test/process"
-	"waymark/test/randtest"
+	"waymark/test/testenv"
 )
 
 // tenServers are well-behaved ones and such as don't want to end.
@@ -35,9 +35,9 @@ func TestAgentKilled(t *testing.T) {
 	for _, name := range names {
 		w.becomes(name, works...)
 	}
-	random := randtest.Rand(t)
+	random := testenv.Rand(t)
 	var gone, known []time.Duration
-	for range randtest.Rounds(2, 20, 100) {
+	for range testenv.Rounds(2, 20, 100) {
 		// Most moments are while they start; some are when all run.
 		called := random.IntN(3)
 		for i := range names {

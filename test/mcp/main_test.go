@@ -12,7 +12,6 @@ import (
 
 	"waymark/test/built"
 	"waymark/test/e2e"
-	"waymark/test/randtest"
 	"waymark/test/testenv"
 )
 
@@ -69,7 +68,7 @@ func fromNPM(t *testing.T, dir string) string {
 func (s *shared) build() (err error) {
 	ctx, cancel := context.WithTimeout(context.Background(), 10*timeout)
 	defer cancel()
-	if s.programs, err = e2e.Build(ctx, s.dir, testenv.Race && randtest.Long()); err != nil {
+	if s.programs, err = e2e.Build(ctx, s.dir, testenv.Race && testenv.Long()); err != nil {
 		return err
 	}
 	s.servers = filepath.Join(s.dir, "servers")

@@ -20,7 +20,7 @@ import (
 	"waymark/agentapi"
 	"waymark/agentapi/client"
 	"waymark/test/mcp/hostile"
-	"waymark/test/randtest"
+	"waymark/test/testenv"
 )
 
 // secrets makes values as credentials are: of letters and digits, or of characters
@@ -88,7 +88,7 @@ func (s *seen) find(text []byte) (name string, at int) {
 // and where.
 func TestSecrets(t *testing.T) {
 	t.Parallel()
-	random := randtest.Rand(t)
+	random := testenv.Rand(t)
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		// It says the whole request, encoded in several ways, in errors.
 		var all []string

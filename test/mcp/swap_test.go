@@ -14,7 +14,7 @@ import (
 	"waymark/agentapi"
 	"waymark/snapshot"
 	"waymark/test/process"
-	"waymark/test/randtest"
+	"waymark/test/testenv"
 )
 
 // swapped is a server that somebody changes, and changes back, between the moment in
@@ -219,9 +219,9 @@ func TestSwapper(t *testing.T) {
 	s.touch("back") // the other one answers at once
 	s.must(os.Link(s.here, filepath.Join(s.root, "other")))
 	s.first()
-	random := randtest.Rand(t)
+	random := testenv.Rand(t)
 	lasting := 4 * time.Second
-	if randtest.Long() {
+	if testenv.Long() {
 		lasting = time.Hour
 	}
 	begun, edits, slowest := time.Now(), 0, time.Duration(0)

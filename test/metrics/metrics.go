@@ -1,15 +1,8 @@
-// Package metrics counts what a tree of Go packages is made of, so that a
-// change of the layout can be judged by the same figures before and after:
-// lines of code, of comments and of tests for each package, small files,
-// exported identifiers, imports that go upwards, and lines that are written
-// more than once. `make metrics` prints them.
-//
 // Files are read as text: those for other systems count, generated ones don't.
 // What only tests use is told from the product by who imports it and not by
 // where it lies, so that trees with another layout can be compared.
-//
-// All functions may be called from any goroutine.
-package metrics
+
+package main
 
 import (
 	"bytes"

@@ -1,4 +1,4 @@
-package metrics_test
+package main
 
 import (
 	"os"
@@ -8,8 +8,6 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"github.com/google/go-cmp/cmp/cmpopts"
 	"golang.org/x/tools/txtar"
-
-	"waymark/test/metrics"
 )
 
 // TestOther: what isn't Go, or isn't written, is counted by what it is.
@@ -28,8 +26,8 @@ func TestOther(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	got, err := metrics.CountOther(dir)
-	if want := (metrics.Other{Generated: 4, Documents: 3, OpenAPI: 2, Kits: 3}); err != nil || got != want {
+	got, err := CountOther(dir)
+	if want := (Other{Generated: 4, Documents: 3, OpenAPI: 2, Kits: 3}); err != nil || got != want {
 		t.Errorf("%+v, %v; want %+v", got, err, want)
 	}
 }
@@ -122,35 +120,35 @@ func TestCount(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	got, err := metrics.Count(dir, "waymark")
+	got, err := Count(dir, "waymark")
 	if err != nil {
 		t.Fatal(err)
 	}
-	want := []metrics.Package{
+	want := []Package{
 		{Path: "cmd/tool", Product: true, Code: 3, Comments: 1, Files: 1, Small: 1},
 		{Path: "host", Product: true, Code: 15, Comments: 6, Tests: 3, Files: 1, Small: 1, Exported: 1, Upward: []string{"hub"}, Repeated: 1},
 		{Path: "host/helper", Tests: 2},
 		{Path: "hub", Product: true, Code: 12, Comments: 2, Files: 1, Small: 1, Exported: 3, Repeated: 1},
 	}
-	if diff := cmp.Diff(want, got, cmpopts.IgnoreUnexported(metrics.Package{})); diff != "" {
+	if diff := cmp.Diff(want, got, cmpopts.IgnoreUnexported(Package{})); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
 	}
-	sum, packages := metrics.Total(got)
-	wantSum := metrics.Package{Path: "all", Code: 30, Comments: 9, Tests: 5, Files: 3, Small: 3, Exported: 4, Upward: []string{"host → hub"}, Repeated: 2}
-	if diff := cmp.Diff(wantSum, sum, cmpopts.IgnoreUnexported(metrics.Package{})); diff != "" || packages != 3 {
+	sum, packages := Total(got)
+	wantSum := Package{Path: "all", Code: 30, Comments: 9, Tests: 5, Files: 3, Small: 3, Exported: 4, Upward: []string{"host → hub"}, Repeated: 2}
+	if diff := cmp.Diff(wantSum, sum, cmpopts.IgnoreUnexported(Package{})); diff != "" || packages != 3 {
 		t.Errorf("%d packages, (-want +got):\n%s", packages, diff)
 	}
 }
 
 func TestCountErrors(t *testing.T) {
-	if _, err := metrics.Count(filepath.Join(t.TempDir(), "missing"), "waymark"); err == nil {
+	if _, err := Count(filepath.Join(t.TempDir(), "missing"), "waymark"); err == nil {
 		t.Error("a directory that isn't there is no error")
 	}
 	dir := t.TempDir()
 	if err := os.WriteFile(filepath.Join(dir, "bad.go"), []byte("package"), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := metrics.Count(dir, "waymark"); err == nil {
+	if _, err := Count(dir, "waymark"); err == nil {
 		t.Error("a file that isn't Go is no error")
 	}
 }

@@ -12,8 +12,8 @@ import (
 	"time"
 
 	"waymark/snapshot"
-	"waymark/test/coderserver"
 	"waymark/test/e2e"
+	"waymark/test/pushtest"
 	"waymark/wire/coder"
 )
 
@@ -123,19 +123,19 @@ func (w *world) startWithHub(id string, opts e2e.AgentOptions) *e2e.Agent {
 }
 
 // startWithCoder starts one that pushes to a Coder server.
-func (w *world) startWithCoder(name string, opts e2e.AgentOptions) (*e2e.Agent, *coderserver.Pushes) {
+func (w *world) startWithCoder(name string, opts e2e.AgentOptions) (*e2e.Agent, *pushtest.Pushes) {
 	w.t.Helper()
-	pushes := &coderserver.Pushes{}
+	pushes := &pushtest.Pushes{}
 	handler, err := pushes.Handler()
 	if err != nil {
 		w.t.Fatal(err)
 	}
-	server := coderserver.New(handler)
+	server := pushtest.NewCoderServer(handler)
 	server.Start()
 	w.t.Cleanup(server.Close)
 	opts.Args = append(opts.Args, "--coder")
 	opts.Command = func(cmd *exec.Cmd) {
-		cmd.Env = append(cmd.Env, "CODER_AGENT_URL="+server.URL, "CODER_AGENT_TOKEN="+coderserver.Token)
+		cmd.Env = append(cmd.Env, "CODER_AGENT_URL="+server.URL, "CODER_AGENT_TOKEN="+pushtest.Token)
 	}
 	return w.start(name, opts), pushes
 }
@@ -169,7 +169,7 @@ func (w *world) stored(id string, of *snapshot.Snapshot) *snapshot.Snapshot {
 }
 
 // rowsFor waits until a Coder server has so many rows.
-func (w *world) rowsFor(p *coderserver.Pushes, n int) []*coder.ContextResource {
+func (w *world) rowsFor(p *pushtest.Pushes, n int) []*coder.ContextResource {
 	w.t.Helper()
 	push, err := p.Await(w.ctx, func(m *coder.PushContextStateRequest) bool { return len(m.Resources) >= n })
 	if err != nil {

@@ -12,7 +12,6 @@ import (
 	"unicode/utf8"
 
 	"waymark/internal/credential"
-	"waymark/internal/lazyregexp"
 	"waymark/internal/text"
 )
 
@@ -99,9 +98,9 @@ func NewID() string {
 }
 
 var (
-	idPattern         = lazyregexp.New(`^[A-Za-z0-9_-]{1,64}$`)
-	definitionPattern = lazyregexp.New(`^sha256:[0-9a-f]{64}$`)
-	variablePattern   = lazyregexp.New(`^[A-Za-z_][A-Za-z0-9_]*$`)
+	idPattern         = text.Lazy(`^[A-Za-z0-9_-]{1,64}$`)
+	definitionPattern = text.Lazy(`^sha256:[0-9a-f]{64}$`)
+	variablePattern   = text.Lazy(`^[A-Za-z_][A-Za-z0-9_]*$`)
 )
 
 // maxVariable bounds a name, in bytes. A count in the expression would make it large,

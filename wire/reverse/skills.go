@@ -7,7 +7,7 @@ import (
 	"strings"
 	"unicode"
 
-	"waymark/internal/lazyregexp"
+	"waymark/internal/text"
 )
 
 const (
@@ -63,7 +63,7 @@ type SkillFile struct {
 	Size   int64  `json:"size,omitempty"` // in bytes
 }
 
-var digestForm = lazyregexp.New(`^sha256:[0-9a-f]{64}$`)
+var digestForm = text.Lazy(`^sha256:[0-9a-f]{64}$`)
 
 // Check reports whether it can be a file of a skill.
 func (f *SkillFile) Check() error {

@@ -12,7 +12,7 @@ import (
 
 	"waymark/abi"
 	"waymark/snapshot"
-	"waymark/test/randtest"
+	"waymark/test/testenv"
 	"waymark/wire"
 	"waymark/wire/convert"
 	"waymark/wire/rules"
@@ -22,8 +22,8 @@ import (
 // TestMendedPasses: whatever a resource is, after mending it passes the check
 // of the other end, also once it has gone over the wire, and isn't mended again.
 func TestMendedPasses(t *testing.T) {
-	r := randtest.Rand(t)
-	for range randtest.Rounds(100, 1000, 100_000) {
+	r := testenv.Rand(t)
+	for range testenv.Rounds(100, 1000, 100_000) {
 		checkMended(t, r)
 	}
 }

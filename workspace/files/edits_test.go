@@ -10,7 +10,7 @@ import (
 	"time"
 
 	"waymark/agentapi"
-	"waymark/test/randtest"
+	"waymark/test/testenv"
 	"waymark/workspace/files"
 )
 
@@ -193,7 +193,7 @@ func TestConcurrentEdits(t *testing.T) {
 func TestEditsAndSaves(t *testing.T) {
 	s := serve(t, nil)
 	after := 0
-	for i := range randtest.Rounds(50, 200, 5000) {
+	for i := range testenv.Rounds(50, 200, 5000) {
 		put(t, s.in("a"), "ours\n")
 		put(t, s.in("new"), fmt.Sprintf("ours\ntheirs %d\n", i))
 		var wait sync.WaitGroup

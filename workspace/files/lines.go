@@ -9,7 +9,7 @@ import (
 	"waymark/agentapi"
 	"waymark/internal/httpapi"
 	"waymark/internal/httpapi/problem"
-	"waymark/workspace/files/lines"
+	"waymark/workspace/files/edit"
 )
 
 // readFileLines answers GET /api/v0/read-file-lines: with 200, whatever the file
@@ -67,7 +67,7 @@ func (a *asker) lines(ctx context.Context, path string, want agentapi.LineRange)
 		return agentapi.FileLines{}, err
 	}
 	defer f.close()
-	answer, err := lines.Number(ctx, io.NewSectionReader(f, 0, f.st.Size), f.st.Size, want)
+	answer, err := edit.Number(ctx, io.NewSectionReader(f, 0, f.st.Size), f.st.Size, want)
 	if err != nil {
 		return answer, refuseFor(path, err)
 	}

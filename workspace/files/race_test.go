@@ -12,7 +12,7 @@ import (
 	"testing"
 
 	"waymark/agentapi"
-	"waymark/test/randtest"
+	"waymark/test/testenv"
 	"waymark/workspace/access"
 )
 
@@ -127,7 +127,7 @@ func TestSwaps(t *testing.T) {
 // callAll calls everything, again and again.
 func (s *server) callAll(t *testing.T, n int, fence bool, swapped *atomic.Int64) {
 	paths := []string{"f", "dir/file", "dir/sub/file", "dir/new", "dir/a/b", "plan.md"}
-	rounds := randtest.Rounds(25, 60, 5000)
+	rounds := testenv.Rounds(25, 60, 5000)
 	for i := 0; i < rounds || swapped.Load() < int64(rounds); i++ {
 		path := s.in(paths[(i+n)%len(paths)])
 		if code, got := s.read(t, path); code == 200 && !strings.HasPrefix(got, "fine") || strings.Contains(got, "TOKEN") {
@@ -266,9 +266,9 @@ func (o *oracle) walk(at string, names []string, held bool) (string, []string, e
 // TestRandomTrees compares reading and writing with an oracle, in trees of random
 // links: the code, the content, and that nothing else has changed.
 func TestRandomTrees(t *testing.T) {
-	seed := randtest.Seed(t)
-	for round := range randtest.Rounds(5, 25, 1000) {
-		r := randtest.Of(seed, uint64(round))
+	seed := testenv.Seed(t)
+	for round := range testenv.Rounds(5, 25, 1000) {
+		r := testenv.RandOf(seed, uint64(round))
 		names := []string{"a", "b", "c", "d", ".env", ".git", "..", "."}
 		random := func(most int) string {
 			var list []string
@@ -349,9 +349,9 @@ func (s *server) compareWithOracle(t *testing.T, asked string) {
 // TestMissingParents: calls that write in the same new directories, some of which
 // break off, are not in each other's way, and leave only what was written.
 func TestMissingParents(t *testing.T) {
-	seed := randtest.Seed(t)
-	for round := range randtest.Rounds(10, 40, 2000) {
-		r := randtest.Of(seed, uint64(round))
+	seed := testenv.Seed(t)
+	for round := range testenv.Rounds(10, 40, 2000) {
+		r := testenv.RandOf(seed, uint64(round))
 		s := serve(t, nil)
 		want := map[string]string{s.root: "directory"}
 		var wg sync.WaitGroup

@@ -8,7 +8,6 @@ import (
 
 	"waymark/agentapi"
 	"waymark/test/contracts/vfstest"
-	"waymark/test/randtest"
 	"waymark/test/testenv"
 	"waymark/workspace/git"
 )
@@ -126,7 +125,7 @@ func (p *place) many(files int) {
 func TestMany(t *testing.T) {
 	t.Parallel()
 	p := newPlace(t)
-	files := randtest.Rounds(2000, 20_000, 20_000)
+	files := testenv.Rounds(2000, 20_000, 20_000)
 	p.many(files)
 	s := p.serve("", confined(t))
 	c := s.dial("")

@@ -4,7 +4,6 @@ import (
 	"net/url"
 	"strings"
 
-	"waymark/internal/lazyregexp"
 	"waymark/internal/text"
 )
 
@@ -13,7 +12,7 @@ const maxRemote = 2048
 
 // userInfo is what may stand before the host of a URL, wherever it is: in one
 // that net/url doesn't understand, or behind the name of a remote helper.
-var userInfo = lazyregexp.New(`//[^/@]*@`)
+var userInfo = text.Lazy(`//[^/@]*@`)
 
 // withoutCredentials returns a remote's URL as it may be told: without user and
 // password, and without the query, where some servers take tokens. The user of

@@ -15,7 +15,6 @@ import (
 	"sync"
 
 	"waymark/agentapi"
-	"waymark/internal/lazyregexp"
 	"waymark/internal/text"
 	"waymark/workspace/launch"
 )
@@ -396,7 +395,7 @@ func despite(do func(without []string) error) (unread []string, err error) {
 }
 
 // cannotRead is what git says of a file that it may not read.
-var cannotRead = lazyregexp.New(`^(?:cannot hash|unable to read) (.+)$`)
+var cannotRead = text.Lazy(`^(?:cannot hash|unable to read) (.+)$`)
 
 // maxUnread bounds how many files git is asked to do without, one by one.
 const maxUnread = 16

@@ -15,7 +15,7 @@ import (
 	"testing"
 
 	"waymark/host/vfs"
-	"waymark/test/randtest"
+	"waymark/test/testenv"
 	"waymark/workspace/launch"
 )
 
@@ -180,9 +180,9 @@ func (o *oracle) fixed(dir string) bool {
 // TestRandomHomes has a confined program try everything in random homes.
 func TestRandomHomes(t *testing.T) {
 	supported(t)
-	seed := randtest.Seed(t)
-	for round := range uint64(randtest.Rounds(5, 10, 2000)) {
-		r := randtest.Of(seed, round)
+	seed := testenv.Seed(t)
+	for round := range uint64(testenv.Rounds(5, 10, 2000)) {
+		r := testenv.RandOf(seed, round)
 		w := randomWorld(t, r)
 		p, err := launch.HideSecrets(w.places)
 		if err != nil {

@@ -13,7 +13,7 @@ import (
 
 	"waymark/agentapi"
 	"waymark/snapshot"
-	"waymark/test/randtest"
+	"waymark/test/testenv"
 	"waymark/workspace/mcp/catalog"
 )
 
@@ -34,10 +34,10 @@ func (m *model) do(format string, args ...any) { m.log = append(m.log, fmt.Sprin
 // is at most one process for each server and none for others, never two at a time but
 // while one takes another's place, and the list of tools is what the servers offer.
 func TestRandom(t *testing.T) {
-	seed := randtest.Seed(t)
-	for round := range randtest.Rounds(2, 5, 500) {
+	seed := testenv.Seed(t)
+	for round := range testenv.Rounds(2, 5, 500) {
 		bubble(t, settings, func(w *world) {
-			m := &model{w: w, rng: randtest.Of(seed, uint64(round)), servers: map[string]string{}}
+			m := &model{w: w, rng: testenv.RandOf(seed, uint64(round)), servers: map[string]string{}}
 			m.configure()
 			for range 30 {
 				m.step()

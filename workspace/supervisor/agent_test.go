@@ -14,7 +14,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"waymark/test/randtest"
+	"waymark/test/testenv"
 	"waymark/workspace/supervisor"
 )
 
@@ -168,7 +168,7 @@ func TestAgentKilledEarly(t *testing.T) {
 		spec.Token = fmt.Sprint(i)
 		specs = append(specs, spec)
 	}
-	for range randtest.Rounds(1, 3, 50) {
+	for range testenv.Rounds(1, 3, 50) {
 		killAgent(runAgent(t, agentTask{Options: o, Specs: specs, Early: 10}))
 	}
 	c := open(t, o)

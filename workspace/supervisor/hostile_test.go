@@ -20,7 +20,6 @@ import (
 	"github.com/google/uuid"
 
 	"waymark/agentapi"
-	"waymark/test/randtest"
 	"waymark/test/testenv"
 	"waymark/workspace/launch"
 	"waymark/workspace/supervisor"
@@ -33,7 +32,7 @@ func TestSpoolBounds(t *testing.T) {
 	limits := supervisor.Limits{Spool: 2 << 20, Head: 256 << 10}
 	o := options(t, limits)
 	c := open(t, o)
-	size := int64(randtest.Rounds(64, 256, 1024)) << 20
+	size := int64(testenv.Rounds(64, 256, 1024)) << 20
 	// Each 16 bytes tell where they are.
 	info := start(t, c, sh(fmt.Sprintf(`exec awk 'BEGIN{for(i=0;i<%d;i++)printf "%%015d\n",i*16}'`, size/16)))
 	// Reading while it writes.
@@ -598,7 +597,7 @@ func TestMany(t *testing.T) {
 	pid := runningPID(t, o)
 	goroutines := runtime.NumGoroutine()
 	fds, rss := resources(t, pid)
-	for range randtest.Rounds(100, 1000, 5000) {
+	for range testenv.Rounds(100, 1000, 5000) {
 		one()
 	}
 	var all sync.WaitGroup

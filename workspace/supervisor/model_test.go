@@ -12,7 +12,7 @@ import (
 	"testing"
 	"time"
 
-	"waymark/test/randtest"
+	"waymark/test/testenv"
 	"waymark/workspace/supervisor"
 )
 
@@ -40,14 +40,14 @@ type model struct {
 // compares what it says with a model.
 func TestModel(t *testing.T) {
 	t.Parallel()
-	m := &model{T: t, r: randtest.Rand(t), opts: options(t, supervisor.Limits{Grace: time.Minute}), procs: map[string]*modeled{}}
+	m := &model{T: t, r: testenv.Rand(t), opts: options(t, supervisor.Limits{Grace: time.Minute}), procs: map[string]*modeled{}}
 	m.c = open(t, m.opts)
 	var err error
 	if m.inst, err = m.c.Instance(t.Context()); err != nil {
 		t.Fatal(err)
 	}
 	steps := []func(){m.start, m.start, m.start, m.again, m.read, m.read, m.signal, m.stdin, m.cancel, m.restart, m.list}
-	for range randtest.Rounds(100, 400, 20_000) {
+	for range testenv.Rounds(100, 400, 20_000) {
 		steps[m.r.IntN(len(steps))]()
 		if t.Failed() {
 			return

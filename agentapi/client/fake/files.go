@@ -17,7 +17,6 @@ import (
 	"waymark/agentapi"
 	"waymark/agentapi/client"
 	"waymark/workspace/files/edit"
-	"waymark/workspace/files/lines"
 )
 
 // Files is a tree of files in memory, as the fake agent has it. Paths are absolute,
@@ -119,7 +118,7 @@ func (a *Agent) ReadFileLines(ctx context.Context, name string, want agentapi.Li
 		if err != nil {
 			return &agentapi.FileLines{Error: err.Error()}, nil //nolint:nilerr // as the agent answers
 		}
-		answer, err := lines.Number(ctx, strings.NewReader(content), int64(len(content)), want)
+		answer, err := edit.Number(ctx, strings.NewReader(content), int64(len(content)), want)
 		return &answer, err
 	})
 }

@@ -20,7 +20,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"waymark/cmd/internal/stop"
-	"waymark/test/randtest"
+	"waymark/test/testenv"
 )
 
 // The test binary is the program under test when these are set: what it does,
@@ -408,8 +408,8 @@ func TestWorkIsNoHang(t *testing.T) {
 // TestAnyMoment: a signal may come at any moment of a start.
 func TestAnyMoment(t *testing.T) {
 	t.Parallel()
-	rng := randtest.Rand(t)
-	for range randtest.Rounds(10, 40, 400) {
+	rng := testenv.Rand(t)
+	for range testenv.Rounds(10, 40, 400) {
 		does := []string{"ends well", "takes its time"}[rng.IntN(2)]
 		c := start(t, does, nil)
 		wait := time.NewTimer(time.Duration(rng.IntN(15_000)) * time.Microsecond)

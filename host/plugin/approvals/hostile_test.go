@@ -8,15 +8,15 @@ import (
 	"waymark/abi"
 	"waymark/host/plugin/approvals"
 	"waymark/test/contracts/vfstest"
-	"waymark/test/randtest"
+	"waymark/test/testenv"
 )
 
 // TestGrownOfHostilePatterns: comparing what was approved with what is asked
 // for now comes to an end, whatever the patterns are, and finds new paths.
 func TestGrownOfHostilePatterns(t *testing.T) {
-	seed, rounds := randtest.Seed(t), randtest.Rounds(3, 12, 200)
+	seed, rounds := testenv.Seed(t), testenv.Rounds(3, 12, 200)
 	for round := range rounds {
-		r := randtest.Of(seed, uint64(round))
+		r := testenv.RandOf(seed, uint64(round))
 		var before, now []approvals.Read
 		for _, kind := range vfstest.PatternKinds() {
 			for i := range 1 + r.IntN(60) {

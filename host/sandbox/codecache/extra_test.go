@@ -10,7 +10,7 @@ import (
 	"testing"
 
 	"waymark/host/sandbox/codecache"
-	"waymark/test/randtest"
+	"waymark/test/testenv"
 )
 
 // TestExtra: what is packed with code is found with it, wherever that was placed, and is
@@ -74,14 +74,14 @@ func TestDamagedExtra(t *testing.T) {
 	text, pages := bytes.Repeat([]byte("text "), 500), bytes.Repeat([]byte("pages "), 20_000)
 	pack, err := codecache.WithExtra(packed.Bytes(), text, pages)
 	must(t, err)
-	random := randtest.Rand(t)
+	random := testenv.Rand(t)
 	describes := len(packMagicOf(pack)) + 3*32 + 8 + 3*8 // in the head, what is packed
 	for _, part := range [][2]int{
 		{describes, describes + 32 + 8 + 16},
 		{bytes.Index(pack, text), bytes.Index(pack, text) + len(text)},
 		{bytes.LastIndex(pack, pages), bytes.LastIndex(pack, pages) + len(pages)},
 	} {
-		for range randtest.Rounds(5, 20, 500) {
+		for range testenv.Rounds(5, 20, 500) {
 			damaged, at := bytes.Clone(pack), part[0]+random.IntN(part[1]-part[0])
 			damaged[at] ^= 1 << random.IntN(8)
 			code, err := loadExtra(t, codecache.Options{}, damaged)

@@ -14,7 +14,7 @@ import (
 
 	"waymark/host/sandbox/gowasm"
 	"waymark/test/built"
-	"waymark/test/randtest"
+	"waymark/test/testenv"
 )
 
 // TestGo: a program that makes the runtime do what enters functions in the middle prints
@@ -124,8 +124,8 @@ func TestOthers(t *testing.T) {
 // TestData: data without its zeros is the same data.
 func TestData(t *testing.T) {
 	t.Parallel()
-	random := randtest.Rand(t)
-	for range randtest.Rounds(20, 200, 5000) {
+	random := testenv.Rand(t)
+	for range testenv.Rounds(20, 200, 5000) {
 		var data []byte
 		for range random.IntN(20) {
 			data = append(data, make([]byte, random.IntN(40))...)

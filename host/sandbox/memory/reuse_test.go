@@ -11,14 +11,14 @@ import (
 	"unsafe"
 
 	"waymark/host/sandbox/memory"
-	"waymark/test/randtest"
+	"waymark/test/testenv"
 )
 
 // TestReuse: memories that are used again are as new ones, whatever the instance before
 // did to them, and they are used again.
 func TestReuse(t *testing.T) {
-	rnd := randtest.Rand(t)
-	for range randtest.Rounds(3, 8, 500) {
+	rnd := testenv.Rand(t)
+	for range testenv.Rounds(3, 8, 500) {
 		i, want := imageOf(t, 20, func(data []byte) {
 			if rnd.IntN(8) > 0 {
 				scattered(data)

@@ -16,7 +16,7 @@ import (
 	"github.com/tetratelabs/wazero"
 
 	"waymark/host/sandbox/meter"
-	"waymark/test/randtest"
+	"waymark/test/testenv"
 )
 
 // frames compiles a module and returns how much of the guest's stack each
@@ -638,11 +638,11 @@ func weigh(t *testing.T, name string, code []byte) (weights, actual int) {
 // recursion takes.
 func TestFramesOfRandomFunctions(t *testing.T) {
 	t.Parallel()
-	seed := randtest.Seed(t)
+	seed := testenv.Seed(t)
 	weights, actual := 0, 0
-	for i := range randtest.Rounds(8, 100, 5_000) {
+	for i := range testenv.Rounds(8, 100, 5_000) {
 		for _, write := range []func(*rand.Rand) []byte{scribble, scribbleDispatches, scribbleCalculations} {
-			w, r := weigh(t, fmt.Sprint("module ", i), write(randtest.Of(seed, uint64(i))))
+			w, r := weigh(t, fmt.Sprint("module ", i), write(testenv.RandOf(seed, uint64(i))))
 			weights, actual = weights+w, actual+r
 		}
 	}

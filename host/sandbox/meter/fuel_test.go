@@ -14,7 +14,7 @@ import (
 	"github.com/tetratelabs/wazero"
 
 	"waymark/host/sandbox/meter"
-	"waymark/test/randtest"
+	"waymark/test/testenv"
 )
 
 // fuelFile has what version 4 of the meter counted, which was the plainest way of
@@ -30,8 +30,8 @@ func TestFuelStays(t *testing.T) {
 		t.Fatal(err)
 	}
 	all := samples()
-	for n := range uint64(randtest.Rounds(25, 80, 80)) {
-		all[fmt.Sprintf("random %d", n)] = scribble(randtest.Of(1, n))
+	for n := range uint64(testenv.Rounds(25, 80, 80)) {
+		all[fmt.Sprintf("random %d", n)] = scribble(testenv.RandOf(1, n))
 	}
 	want := map[string]string{}
 	for line := range strings.Lines(string(golden)) {

@@ -13,7 +13,7 @@ import (
 	"github.com/tetratelabs/wazero/api"
 
 	"waymark/host/sandbox/meter"
-	"waymark/test/randtest"
+	"waymark/test/testenv"
 	"waymark/test/wasmtest"
 )
 
@@ -188,11 +188,11 @@ func TestRemaindersCostTheSame(t *testing.T) {
 // the module before it was rewritten. Programs that call on for ever aren't compared.
 func TestRandomCalculations(t *testing.T) {
 	t.Parallel()
-	seed := randtest.Seed(t)
+	seed := testenv.Seed(t)
 	interpreter := wazero.NewRuntimeConfigInterpreter().WithMemoryLimitPages(256)
-	ran, rounds := 0, randtest.Rounds(20, 60, 5_000)
+	ran, rounds := 0, testenv.Rounds(20, 60, 5_000)
 	for i := range rounds {
-		code := scribbleCalculations(randtest.Of(seed, uint64(i)))
+		code := scribbleCalculations(testenv.RandOf(seed, uint64(i)))
 		if sameWithin(t, code, meter.Options{Arch: "arm64"}, 300_000, interpreter) {
 			ran++
 		}

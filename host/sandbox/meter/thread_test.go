@@ -7,7 +7,7 @@ import (
 	"github.com/tetratelabs/wazero"
 
 	"waymark/host/sandbox/meter"
-	"waymark/test/randtest"
+	"waymark/test/testenv"
 )
 
 // dispatching is a function of one parameter, an i32, that goes through the parts of a
@@ -169,11 +169,11 @@ func (s *dispatchScribe) jump(local, head, n int) {
 // Whatever jumps there are, the module does what it did.
 func TestThreadingAtRandom(t *testing.T) {
 	t.Parallel()
-	seed := randtest.Seed(t)
+	seed := testenv.Seed(t)
 	run, threaded := 0, 0
-	rounds := randtest.Rounds(50, 400, 100_000)
+	rounds := testenv.Rounds(50, 400, 100_000)
 	for i := range rounds {
-		s := &dispatchScribe{r: randtest.Of(seed, uint64(i))}
+		s := &dispatchScribe{r: testenv.RandOf(seed, uint64(i))}
 		s.loop(3)
 		code := one(tt(i32), tt(i32), list(join(3, i32)), s.out, localGet, 2)
 		if same(t, code, meter.Options{}) {

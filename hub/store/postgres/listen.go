@@ -9,7 +9,6 @@ import (
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgconn"
 
-	"waymark/hub/store/internal/newest"
 	"waymark/hub/store/internal/sqlstore"
 	"waymark/internal/backoff"
 )
@@ -29,7 +28,7 @@ const (
 // programs that open a store don't wait.
 type listener struct {
 	config *pgx.ConnConfig
-	newest *newest.Revision
+	newest *sqlstore.Revision
 	log    *slog.Logger
 
 	// ctx ends when close is called.
@@ -39,7 +38,7 @@ type listener struct {
 	done   sync.WaitGroup
 }
 
-func newListener(config *pgx.ConnConfig, revision *newest.Revision, log *slog.Logger) *listener {
+func newListener(config *pgx.ConnConfig, revision *sqlstore.Revision, log *slog.Logger) *listener {
 	config = config.Copy()
 	config.RuntimeParams["application_name"] += "-listen"
 	l := &listener{config: config, newest: revision, log: log}

@@ -15,8 +15,6 @@ import (
 	"github.com/jackc/pgx/v5/pgxpool"
 
 	"waymark/hub/store"
-	"waymark/hub/store/internal/newest"
-	"waymark/hub/store/internal/prune"
 	"waymark/hub/store/internal/sqlstore"
 )
 
@@ -62,9 +60,9 @@ type DB struct {
 	*core
 	log     *slog.Logger
 	pool    *pgxpool.Pool
-	newest  *newest.Revision
+	newest  *sqlstore.Revision
 	listen  *listener
-	pruning *prune.Task
+	pruning *sqlstore.Pruning
 
 	closeOnce sync.Once
 }
@@ -100,14 +98,14 @@ func Open(ctx context.Context, url string, opts Options) (*DB, error) {
 		return nil, fmt.Errorf("open database: %w", err)
 	}
 	where := fmt.Sprintf("%s on %s", config.ConnConfig.Database, config.ConnConfig.Host)
-	db := &DB{log: opts.Logger, newest: newest.New()}
+	db := &DB{log: opts.Logger, newest: sqlstore.NewRevision()}
 	db.core = &core{Database: database{db}, TextList: textList, Now: opts.Now, Keep: opts.History.Effective(), Newest: db.newest, Notify: notify}
 	if err := db.open(ctx, config, opts.Existing); err != nil {
 		_ = db.Close()
 		return nil, fmt.Errorf("open database %s: %w", where, clarify(err))
 	}
 	db.listen = newListener(config.ConnConfig, db.newest, opts.Logger)
-	db.pruning = prune.Start(db.Prune, opts.Logger)
+	db.pruning = sqlstore.StartPruning(db.Prune, opts.Logger)
 	return db, nil
 }
 

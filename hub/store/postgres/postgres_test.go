@@ -11,7 +11,7 @@ import (
 	"waymark/hub/store/postgres"
 	"waymark/test/contracts/storetest"
 	"waymark/test/pgtest"
-	"waymark/test/randtest"
+	"waymark/test/testenv"
 )
 
 func TestMain(m *testing.M) {
@@ -87,10 +87,10 @@ func open(t testing.TB, url string, opts postgres.Options) *postgres.DB {
 func TestConformance(t *testing.T) { storetest.Run(t, database) }
 
 func TestRandom(t *testing.T) {
-	storetest.RunRandom(t, database, randtest.Rand(t), randtest.Rounds(200, 600, 40_000))
+	storetest.RunRandom(t, database, testenv.Rand(t), testenv.Rounds(200, 600, 40_000))
 }
 
 func TestKill(t *testing.T) {
 	url := pgtest.Database(t)
-	storetest.RunKill(t, at(url), url, randtest.Rand(t))
+	storetest.RunKill(t, at(url), url, testenv.Rand(t))
 }

@@ -15,8 +15,6 @@ import (
 	_ "modernc.org/sqlite" // the driver named "sqlite"
 
 	"waymark/hub/store"
-	"waymark/hub/store/internal/newest"
-	"waymark/hub/store/internal/prune"
 	"waymark/hub/store/internal/sqlstore"
 )
 
@@ -63,8 +61,8 @@ type DB struct {
 	heads   heads
 	fold    *fold
 	// newest gets the revisions of this process's pushes.
-	newest  *newest.Revision
-	pruning *prune.Task
+	newest  *sqlstore.Revision
+	pruning *sqlstore.Pruning
 
 	closeOnce sync.Once
 	closeErr  error
@@ -97,14 +95,14 @@ func Open(ctx context.Context, path string, opts Options) (*DB, error) {
 	if info, err := os.Stat(path); opts.Existing && (errors.Is(err, fs.ErrNotExist) || err == nil && info.Mode().IsRegular() && info.Size() == 0) {
 		return nil, fmt.Errorf("open database %s: %w", path, store.ErrNone)
 	}
-	db := &DB{newest: newest.New(), busy: opts.BusyTimeout}
+	db := &DB{newest: sqlstore.NewRevision(), busy: opts.BusyTimeout}
 	db.changes.db = db
 	db.core = &core{Database: database{db}, TextList: textList, Now: opts.Now, Keep: opts.History.Effective(), Newest: db.newest}
 	if err := db.open(ctx, path, opts.Logger); err != nil {
 		_ = db.Close()
 		return nil, fmt.Errorf("open database %s: %w", path, clarify(err))
 	}
-	db.pruning = prune.Start(db.Prune, opts.Logger)
+	db.pruning = sqlstore.StartPruning(db.Prune, opts.Logger)
 	return db, nil
 }
 

@@ -16,7 +16,7 @@ import (
 	"waymark/internal/credential"
 	"waymark/snapshot"
 	"waymark/test/contracts/storetest"
-	"waymark/test/randtest"
+	"waymark/test/testenv"
 )
 
 func TestMain(m *testing.M) {
@@ -73,12 +73,12 @@ func value(t testing.TB, path, statement string) (n int64) {
 func TestConformance(t *testing.T) { storetest.Run(t, database) }
 
 func TestRandom(t *testing.T) {
-	storetest.RunRandom(t, database, randtest.Rand(t), randtest.Rounds(200, 600, 40_000))
+	storetest.RunRandom(t, database, testenv.Rand(t), testenv.Rounds(200, 600, 40_000))
 }
 
 func TestKill(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "hub.db")
-	storetest.RunKill(t, at(path), path, randtest.Rand(t))
+	storetest.RunKill(t, at(path), path, testenv.Rand(t))
 }
 
 func TestModes(t *testing.T) {

@@ -16,7 +16,7 @@ import (
 	"waymark/abi"
 	"waymark/plugins/conventions"
 	"waymark/plugins/internal/places"
-	"waymark/test/randtest"
+	"waymark/test/testenv"
 )
 
 var kinds = []abi.Kind{abi.KindInstructionFile, abi.KindSubagent}
@@ -37,9 +37,9 @@ func (v *visitor) Skip(c *conventions.Convention) bool { return c.ID == "off" }
 // TestLikePatterns: a walk finds just the files that the places match as patterns, each
 // for the first convention of its kind; and may read all of them.
 func TestLikePatterns(t *testing.T) {
-	r := randtest.Rand(t)
+	r := testenv.Rand(t)
 	found := 0
-	for range randtest.Rounds(200, 2000, 200_000) {
+	for range testenv.Rounds(200, 2000, 200_000) {
 		table, tree := randomTable(r), fstest.MapFS{}
 		for range r.IntN(20) {
 			put(tree, randomPath(r, []string{"a", "b", ".c", "ab", "a.md", "b.x.md"}))

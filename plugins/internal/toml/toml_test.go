@@ -21,7 +21,7 @@ import (
 
 	"waymark/plugins/internal/toml"
 	"waymark/sdk-guest/jsonlite"
-	"waymark/test/randtest"
+	"waymark/test/testenv"
 )
 
 var documents = []string{
@@ -39,9 +39,9 @@ func TestLikeTheLibrary(t *testing.T) {
 	for _, doc := range documents {
 		check(t, []byte(doc))
 	}
-	r := randtest.Rand(t)
+	r := testenv.Rand(t)
 	taken := 0
-	rounds := randtest.Rounds(500, 5000, 500_000)
+	rounds := testenv.Rounds(500, 5000, 500_000)
 	for range rounds {
 		if check(t, []byte(randomDocument(r))) {
 			taken++

@@ -12,7 +12,7 @@ import (
 
 	"waymark/plugins/internal/yaml"
 	"waymark/sdk-guest/frontmatter/frontmattertest"
-	"waymark/test/randtest"
+	"waymark/test/testenv"
 )
 
 const depth = 64
@@ -151,9 +151,9 @@ func TestSame(t *testing.T) {
 		}
 		t.Run(name, func(t *testing.T) { compare(t, block) })
 	}
-	r := randtest.Rand(t)
+	r := testenv.Rand(t)
 	const odd = "&*!|>'\"%@`{}[],:?-#\n\t \r\\~=<\x00\u0085\u2028é"
-	for range randtest.Rounds(2_000, 20_000, 2_000_000) {
+	for range testenv.Rounds(2_000, 20_000, 2_000_000) {
 		text := []byte(list[r.IntN(len(list))])
 		text = text[:min(len(text), 400)]
 		for range 1 + r.IntN(3) {

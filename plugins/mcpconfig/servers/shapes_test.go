@@ -10,7 +10,7 @@ import (
 	"time"
 
 	"waymark/plugins/mcpconfig/servers"
-	"waymark/test/randtest"
+	"waymark/test/testenv"
 )
 
 func TestShapeOf(t *testing.T) {
@@ -453,8 +453,8 @@ func leaky(rnd *rand.Rand, depth int) any {
 // hold no value of it.
 func TestNothingLeaks(t *testing.T) {
 	t.Parallel()
-	rnd := randtest.Rand(t)
-	for range randtest.Rounds(50, 300, 20_000) {
+	rnd := testenv.Rand(t)
+	for range testenv.Rounds(50, 300, 20_000) {
 		entries := map[string]any{}
 		for i := range 4 {
 			e := map[string]any{}
@@ -489,7 +489,7 @@ func TestNothingLeaks(t *testing.T) {
 // named with a reason that holds no value of it.
 func TestOneBadEntry(t *testing.T) {
 	t.Parallel()
-	rnd := randtest.Rand(t)
+	rnd := testenv.Rand(t)
 	token := secretToken
 	bad := map[string]any{
 		"a string": token, "a number": 7, "a boolean": true, "a list": []any{token}, "an empty list": []any{},

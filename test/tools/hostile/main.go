@@ -16,12 +16,12 @@ import (
 
 	"waymark/test/built"
 	"waymark/test/hostile"
-	"waymark/test/tools/internal/command"
+	"waymark/test/process"
 )
 
 func main() {
 	hostile.Child()
-	command.Main("hostile", run)
+	process.Tool("hostile", run)
 }
 
 var errBad = errors.New("some outcomes are not as stated")
@@ -51,7 +51,7 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) error {
 	if err = errors.Join(err, pool.Close()); err != nil {
 		return err
 	}
-	err = command.Print(stdout, *asJSON, list, func(w io.Writer) error { return hostile.Table(w, list) })
+	err = process.Print(stdout, *asJSON, list, func(w io.Writer) error { return hostile.Table(w, list) })
 	for _, s := range list {
 		if !s.OK && err == nil {
 			err = errBad

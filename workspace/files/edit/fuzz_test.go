@@ -7,7 +7,7 @@ import (
 
 	"waymark/agentapi"
 	"waymark/test/patchtest"
-	"waymark/test/randtest"
+	"waymark/test/testenv"
 	"waymark/workspace/files/edit"
 )
 
@@ -42,16 +42,16 @@ func FuzzEdits(f *testing.F) {
 		f.Add("a:\r\n    b: 1\r\n    c:\r\n        - d\r\n\r\n        - d", seed)
 	}
 	f.Fuzz(func(t *testing.T, content string, seed uint64) {
-		r := randtest.Of(seed, 0)
+		r := testenv.RandOf(seed, 0)
 		checkDiff(t, content, []agentapi.Edit{likely(r, content), likely(r, content)})
 	})
 }
 
 // TestRandom makes random edits and gives their diffs to patch.
 func TestRandom(t *testing.T) {
-	r := randtest.Rand(t)
+	r := testenv.Rand(t)
 	rules := map[edit.Rule]int{}
-	for range randtest.Rounds(1, 1, 50) {
+	for range testenv.Rounds(1, 1, 50) {
 		cases := make([]patchtest.Case, 0, 200)
 		for tries := 0; len(cases) < cap(cases); tries++ {
 			content := file(r)
@@ -83,8 +83,8 @@ func TestRandom(t *testing.T) {
 // TestRepetitions looks for lines of two kinds in what begins like them again and
 // again: matches begin within others.
 func TestRepetitions(t *testing.T) {
-	r := randtest.Rand(t)
-	for range randtest.Rounds(2_000, 20_000, 2_000_000) {
+	r := testenv.Rand(t)
+	for range testenv.Rounds(2_000, 20_000, 2_000_000) {
 		search := make([]string, 1+r.IntN(12))
 		for i := range search {
 			search[i] = []string{"a", "b"}[r.IntN(2)]

@@ -8,7 +8,7 @@ import (
 	"testing"
 
 	"waymark/agentapi"
-	"waymark/test/randtest"
+	"waymark/test/testenv"
 	"waymark/workspace/files/edit"
 )
 
@@ -299,9 +299,9 @@ func meant(first, content string, e agentapi.Edit) agentapi.Edit {
 // TestEndings: an edit of a file gives what it gives of the same file with LF, in the
 // file's endings; what has both keeps them but in lines that were put into others.
 func TestEndings(t *testing.T) {
-	r := randtest.Rand(t)
+	r := testenv.Rand(t)
 	made := 0
-	for range randtest.Rounds(5_000, 50_000, 1_000_000) {
+	for range testenv.Rounds(5_000, 50_000, 1_000_000) {
 		var plain strings.Builder
 		if r.IntN(8) == 0 {
 			plain.WriteString("\ufeff")

@@ -7,7 +7,7 @@ import (
 	"slices"
 	"strings"
 
-	"waymark/internal/lazyregexp"
+	"waymark/internal/text"
 )
 
 // credentialWords are words that names of credentials are made of.
@@ -213,7 +213,7 @@ func isWord(r rune) bool {
 }
 
 // issued is how tokens of some services begin.
-var issued = lazyregexp.New(`^(gh[pousr]_|github_pat_|glpat-|sk-|[spr]k_(live|test)_|xox[abeprs]-|xapp-|AKIA|ASIA|AIza|ya29\.|eyJ|npm_|pypi-|hf_|dop_v1_|whsec_|SG\.|wm_|lin_api_)[A-Za-z0-9._=+-]{12,}$`)
+var issued = text.Lazy(`^(gh[pousr]_|github_pat_|glpat-|sk-|[spr]k_(live|test)_|xox[abeprs]-|xapp-|AKIA|ASIA|AIza|ya29\.|eyJ|npm_|pypi-|hf_|dop_v1_|whsec_|SG\.|wm_|lin_api_)[A-Za-z0-9._=+-]{12,}$`)
 
 // Token reports whether a word has the form of a token: it begins as those of a known
 // service do and has a digit, or it has 20 letters and digits or more and goes from capitals

@@ -15,7 +15,7 @@ import (
 	"unicode/utf16"
 	"unicode/utf8"
 
-	"waymark/test/randtest"
+	"waymark/test/testenv"
 	"waymark/workspace/mcp/redact"
 )
 
@@ -68,7 +68,7 @@ func lower(escaped string) string {
 
 // TestEncodings: every kind of value is found in every encoding, whatever stands around.
 func TestEncodings(t *testing.T) {
-	random := randtest.Rand(t)
+	random := testenv.Rand(t)
 	values := []string{secret, "sec-r3", "hunter22", "ghp_AbCdEfGhIjKlMnOp0123", "correct horse battery staple", "/K7MDENG/bPxRfiCYEXAMPLEKEY+=", strings.Repeat("0123456789abcdef-", 60)}
 	for range 20 {
 		b := make([]byte, 6+random.IntN(60))

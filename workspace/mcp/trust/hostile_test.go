@@ -14,7 +14,7 @@ import (
 	"testing"
 
 	"waymark/plugins/mcpconfig/servers"
-	"waymark/test/randtest"
+	"waymark/test/testenv"
 	"waymark/workspace/mcp/entry"
 	"waymark/workspace/mcp/trust"
 )
@@ -212,9 +212,9 @@ func TestWhileItChanges(t *testing.T) {
 // does; and what variables hold that env refers to changes none.
 func TestRandom(t *testing.T) {
 	t.Parallel()
-	r := randtest.Rand(t)
+	r := testenv.Rand(t)
 	one, two := newWorld(t), newWorld(t)
-	for round := range randtest.Rounds(40, 200, 20_000) {
+	for round := range testenv.Rounds(40, 200, 20_000) {
 		words := randomWords(r)
 		for _, w := range []*world{one, two} {
 			w.env = map[string]string{"A": "alpha", "B": "beta", "C": ""}

@@ -15,7 +15,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"waymark/internal/beneath"
-	"waymark/internal/lazyregexp"
+	"waymark/internal/text"
 	"waymark/workspace/mcp/entry"
 )
 
@@ -214,8 +214,8 @@ var withValue = set("-r --require --import --loader --experimental-loader -C --c
 // code is an option after which a program stands and not its file, also among others;
 // module is Python's, which names one.
 var (
-	code   = lazyregexp.New(`^-[A-Za-z]*[cep]$|^-[ce].`)
-	module = lazyregexp.New(`^-[A-Za-z]*m$`)
+	code   = text.Lazy(`^-[A-Za-z]*[cep]$|^-[ce].`)
+	module = text.Lazy(`^-[A-Za-z]*m$`)
 )
 
 // script returns which argument names what an interpreter or a fetcher runs, and

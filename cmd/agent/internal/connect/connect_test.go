@@ -12,7 +12,7 @@ import (
 	"testing"
 
 	"waymark/cmd/agent/internal/connect"
-	"waymark/test/randtest"
+	"waymark/test/testenv"
 )
 
 // machine is a home with a connector for it.
@@ -485,9 +485,9 @@ func (g generated) foreign(client, text string) (edited, trace string) {
 // all but the entry stays.
 func TestRandom(t *testing.T) {
 	t.Parallel()
-	r := randtest.Rand(t)
+	r := testenv.Rand(t)
 	m := newMachine(t)
-	for range randtest.Rounds(30, 150, 20_000) {
+	for range testenv.Rounds(30, 150, 20_000) {
 		g := generated{r}
 		client := connect.Clients()[r.IntN(len(connect.Clients()))]
 		text := g.json(client.ID != "opencode")

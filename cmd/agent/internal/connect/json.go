@@ -10,7 +10,7 @@ import (
 
 	"github.com/tailscale/hujson"
 
-	"waymark/internal/lazyregexp"
+	"waymark/internal/text"
 )
 
 // An edit puts one entry into a document, and takes it out. Its methods are pure.
@@ -60,7 +60,7 @@ func parseJSON(data []byte) (hujson.Value, error) {
 
 // atPlace is where the library's errors say that something is wrong. The rest of what they say
 // may quote a file.
-var atPlace = lazyregexp.New(`line \d+, column \d+`)
+var atPlace = text.Lazy(`line \d+, column \d+`)
 
 // decodeJSON returns what a client reads.
 func decodeJSON(data []byte) (any, error) {

@@ -9,7 +9,6 @@ import (
 	"strings"
 
 	"waymark/abi"
-	"waymark/cmd/harness/internal/conform/patterns"
 	"waymark/host"
 	"waymark/host/sandbox"
 	"waymark/host/vfs"
@@ -104,14 +103,14 @@ func (c *checker) describe() {
 
 // mayBeSettings reports whether a pattern names a settings file, or any file.
 func mayBeSettings(pattern string) bool {
-	return strings.Contains(pattern, "**") || slices.ContainsFunc(patterns.Paths(pattern), func(path string) bool {
+	return strings.Contains(pattern, "**") || slices.ContainsFunc(MatchingPaths(pattern), func(path string) bool {
 		return slices.ContainsFunc(vfs.SettingsPatterns(), func(settings string) bool { return matchesAnywhere(settings, path) })
 	})
 }
 
 // protected says why a resolver doesn't see a place that it names literally.
 func protected(pattern string, kinds []abi.Kind) string {
-	for _, p := range patterns.Paths(pattern) {
+	for _, p := range MatchingPaths(pattern) {
 		if strings.ContainsAny(pattern, "*?[{") {
 			return "" // it may mean others
 		}

@@ -7,7 +7,6 @@ import (
 	"strings"
 
 	"waymark/abi"
-	"waymark/cmd/harness/internal/conform/patterns"
 	"waymark/cmd/harness/internal/fixture"
 )
 
@@ -39,7 +38,7 @@ func sampleOf(resolvers []abi.Resolver, config map[string][]byte) sample {
 			lists = append(lists, []string{p})
 		}
 		for _, p := range r.Reads {
-			lists = append(lists, patterns.Paths(p))
+			lists = append(lists, MatchingPaths(p))
 		}
 	}
 	share := max(maxFiles/max(len(lists), 1), 4)
@@ -47,7 +46,7 @@ func sampleOf(resolvers []abi.Resolver, config map[string][]byte) sample {
 		for _, p := range spread(paths, share) {
 			s.take(p)
 		}
-		if len(paths) > 0 && !slices.ContainsFunc(paths, func(p string) bool { return strings.Contains(p, patterns.Stem) }) {
+		if len(paths) > 0 && !slices.ContainsFunc(paths, func(p string) bool { return strings.Contains(p, Stem) }) {
 			s.victims = append(s.victims, paths[0])
 		}
 	}
@@ -66,16 +65,16 @@ func (s *sample) take(p string) {
 	if len(s.tree) >= 4*maxFiles || !s.add(fileOf(p, sampleText(p, "Sample"))) {
 		return
 	}
-	switch before, after, nested := strings.Cut("/"+p, "/"+patterns.Inner+"/"); {
+	switch before, after, nested := strings.Cut("/"+p, "/"+Inner+"/"); {
 	case nested:
 		s.deep = append(s.deep, strings.TrimPrefix(before+"/"+star+"/"+after, "/"))
-		if !strings.Contains(p, patterns.Stem) {
+		if !strings.Contains(p, Stem) {
 			s.stars = append(s.stars, strings.TrimPrefix(before+"/"+star+"/"+after, "/"))
 		}
-	case strings.Contains("/"+p, "/"+patterns.Outer+"/"):
-	case strings.Contains(p, patterns.Stem):
+	case strings.Contains("/"+p, "/"+Outer+"/"):
+	case strings.Contains(p, Stem):
 		s.victims = append(s.victims, p)
-		s.stars = append(s.stars, strings.Replace(p, patterns.Stem, star, 1))
+		s.stars = append(s.stars, strings.Replace(p, Stem, star, 1))
 	}
 }
 

@@ -18,7 +18,7 @@ import (
 	"waymark/cmd/harness/internal/extism"
 	"waymark/host/sandbox"
 	"waymark/host/vfs"
-	"waymark/test/randtest"
+	"waymark/test/testenv"
 	"waymark/test/wasmtest"
 )
 
@@ -54,10 +54,10 @@ type seen struct {
 // of handles.
 func TestConvention(t *testing.T) {
 	t.Parallel()
-	seed := randtest.Seed(t)
+	seed := testenv.Seed(t)
 	used, ends := map[string]int{}, map[string]int{}
-	for n := range randtest.Rounds(40, 80, 4000) {
-		s := newScript(randtest.Of(seed, uint64(n)))
+	for n := range testenv.Rounds(40, 80, 4000) {
+		s := newScript(testenv.RandOf(seed, uint64(n)))
 		s.write()
 		for name, calls := range s.used {
 			used[name] += calls

@@ -6,7 +6,6 @@ import (
 	"time"
 
 	"waymark/hub/store"
-	"waymark/hub/store/internal/newest"
 )
 
 // Tx runs statements.
@@ -45,7 +44,7 @@ type Core struct {
 	// Keep is effective.
 	Keep store.Retention
 	// Newest gets the revisions that are made here.
-	Newest *newest.Revision
+	Newest *Revision
 	// Notify is a statement that announces a revision to other hubs; "" for
 	// none.
 	Notify string

@@ -1,0 +1,83 @@
+// Command metrics counts what a tree of Go packages is made of, so that a change of the
+// layout can be judged by the same figures before and after: lines of code, of comments
+// and of tests for each package, small files, exported identifiers, imports that go
+// upwards, and lines that are written more than once. `make metrics` prints them. With a
+// second directory it prints both, the first as the state before.
+package main
+
+import (
+	"encoding/json"
+	"flag"
+	"fmt"
+	"io"
+	"os"
+	"text/tabwriter"
+)
+
+func main() {
+	asJSON := flag.Bool("json", false, "print JSON")
+	flag.Usage = func() {
+		fmt.Fprint(flag.CommandLine.Output(), "usage: metrics [-json] [BEFORE] DIR\n")
+		flag.PrintDefaults()
+	}
+	flag.Parse()
+	if flag.NArg() < 1 || flag.NArg() > 2 {
+		flag.Usage()
+		os.Exit(2)
+	}
+	if err := run(os.Stdout, flag.Args(), *asJSON); err != nil {
+		fmt.Fprintln(os.Stderr, "metrics:", err)
+		os.Exit(1)
+	}
+}
+
+func run(w io.Writer, dirs []string, asJSON bool) error {
+	var trees [][]Package
+	for _, dir := range dirs {
+		tree, err := Count(dir, "waymark")
+		if err != nil {
+			return err
+		}
+		trees = append(trees, tree)
+	}
+	if asJSON {
+		enc := json.NewEncoder(w)
+		enc.SetIndent("", "  ")
+		return enc.Encode(trees)
+	}
+	last := trees[len(trees)-1]
+	table := tabwriter.NewWriter(w, 0, 0, 2, ' ', tabwriter.AlignRight)
+	fmt.Fprintln(table, "code\tcomments\ttests\tfiles\tsmall\texported\trepeated\t package")
+	for _, p := range last {
+		fmt.Fprintf(table, "%d\t%d\t%d\t%d\t%d\t%d\t%d\t %s\n", p.Code, p.Comments, p.Tests, p.Files, p.Small, p.Exported, p.Repeated, p.Path)
+	}
+	if err := table.Flush(); err != nil {
+		return err
+	}
+	fmt.Fprintln(w)
+	table = tabwriter.NewWriter(w, 0, 0, 2, ' ', tabwriter.AlignRight)
+	fmt.Fprintln(table, "packages\tcode\tcomments\ttests\tfiles\tsmall\texported\tupward\trepeated\t")
+	for i, tree := range trees {
+		sum, packages := Total(tree)
+		name := "the product"
+		if len(trees) == 2 {
+			name = []string{"before", "after"}[i]
+		}
+		fmt.Fprintf(table, "%d\t%d\t%d\t%d\t%d\t%d\t%d\t%d\t%d\t %s\n", packages, sum.Code, sum.Comments, sum.Tests, sum.Files, sum.Small, sum.Exported, len(sum.Upward), sum.Repeated, name)
+	}
+	if err := table.Flush(); err != nil {
+		return err
+	}
+	for i, dir := range dirs {
+		other, err := CountOther(dir)
+		if err != nil {
+			return err
+		}
+		fmt.Fprintf(w, "%s: %d lines of Go and %d of OpenAPI generated, %d of OpenAPI by hand, %d of kits in C and AssemblyScript\n", dirs[i], other.Generated, other.Documents, other.OpenAPI, other.Kits)
+	}
+	sum, _ := Total(last)
+	for _, line := range sum.Upward {
+		fmt.Fprintln(w, "upward:", line)
+	}
+	return nil
+}

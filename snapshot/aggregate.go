@@ -19,7 +19,9 @@ const aggregateVersion = "waymark-context-v1"
 //
 // Resources of the kinds mcp_config and mcp_server are left out: the peers
 // follow them without asking. So are fields that say how a resource was found
-// (source path, resolver, staleness, size, error text).
+// (source path, resolver, staleness, size, error text), and what comes from the table of
+// conventions (convention, readers, scope, findings): that changes with each release, and
+// every pin would drift.
 //
 // # Encoding
 //

@@ -17,8 +17,9 @@ const (
 	DefaultDropInResources = 200
 	DefaultDropInBytes     = 1 << 20
 	// DefaultProvidedResources and DefaultProvidedBytes bound all that providers
-	// make together: the tools of many servers take up to half of a snapshot, and
-	// come last besides, so that what a workspace says itself is never pushed out.
+	// make together, whether or not there is more room, so that the list of tools doesn't
+	// shrink with each file that is added. They also rank last, so that what a workspace
+	// says itself is never pushed out.
 	DefaultProvidedResources = 200
 	DefaultProvidedBytes     = 1 << 20
 )

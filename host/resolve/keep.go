@@ -30,7 +30,9 @@ type keptRoot struct {
 	dirty bool                 // guarded by Engine.mu: something in memory is newer
 }
 
-// keptFile is the form in the Store. Memos of a key are whole or not there.
+// keptFile is the form in the Store, as CBOR: JSON loses names that aren't UTF-8, and gob
+// turns what is empty into nil. Traces are bytes of their own form in it, since no encoder
+// takes an errno. Memos of a key are whole or not there.
 type keptFile struct {
 	Format, Salt, Root string
 	Memos              map[string]*keptMemo

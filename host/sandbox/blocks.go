@@ -97,7 +97,8 @@ type limitError string
 func (e limitError) Error() string { return string(e) }
 
 // alloc returns a new block of zeros, or a limitError; 0 for length 0, since
-// the convention has no empty blocks.
+// the convention has no empty blocks. In Extism's kernel a reused block keeps its old
+// bytes. Guests may rely on neither, and zeros can't leak an earlier part of the run.
 func (b *blocks) alloc(length uint64) (uint64, error) {
 	switch {
 	case length == 0:

@@ -23,6 +23,8 @@ type Run struct {
 	limits Limits
 	closed bool
 
+	// walker is the run's and not the root's: a directory that is kept open for longer may
+	// have been replaced.
 	walker     beneath.Walker
 	memory                         // of what was asked outside of units, or in the open one
 	nodes      map[string]*node    // files read, by link-free path

@@ -197,7 +197,8 @@ func compareBools(a, b bool) int {
 }
 
 // Identity is what the file system says of a file: when all of it is as it
-// was, and the file wasn't young, the content is as it was.
+// was, and the file wasn't young, the content is as it was. Ctime is part of it because
+// any program can set Mtime back.
 type Identity struct {
 	Dev, Ino     uint64
 	Size         int64

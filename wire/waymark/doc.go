@@ -2,8 +2,8 @@
 // version 1: how an agent brings its whole snapshot to a hub. Over DRPC the
 // method is called /waymark.v1.Context/Push.
 //
-// The first push of a connection is a full one, later ones may be deltas
-// against the last that was accepted. Sizes are bounded by the constants of package
+// A push is a change against what the hub has of the agent, by its name (package
+// wire/claim), also on a new connection; without such a base it is everything. Sizes are bounded by the constants of package
 // wire; package wire/convert turns snapshots into messages and back.
 //
 // Generated messages are safe for concurrent reading, not for concurrent

@@ -115,7 +115,8 @@ func From(ctx context.Context) *Grant {
 // where the route has a scope, 403 beyond that, and for a fenced token where the route
 // acts and no fence holds that. What acts with a scope goes to the audit log of the
 // call's context, see [Audited] and [Note]: what that can't take any more of a token is 429,
-// what it can't write 503.
+// what it can't write 503. A call without a token has no line: it does nothing, but any
+// program of the user could make so many that they displace what was done.
 func Guard(c *httpapi.Call, route *httpapi.Route) error {
 	g := From(c.Context())
 	err := g.mayCall(route)

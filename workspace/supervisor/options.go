@@ -51,7 +51,9 @@ type Limits struct {
 	// Retention is how long an ended process is held at least: 5 minutes.
 	Retention time.Duration
 	// WaitDelay is how long after the end of a process its output is waited for,
-	// where something else has it open still: 5 seconds.
+	// where something else has it open still: 5 seconds. What is written later is read
+	// and thrown away. Closing the pipe instead, as os/exec does, would kill a server in
+	// the background at its next line of output, hours later.
 	WaitDelay time.Duration
 	// Grace is how long after a SIGTERM of the supervisor's own comes SIGKILL: 5
 	// seconds.

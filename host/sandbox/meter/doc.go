@@ -80,7 +80,10 @@
 //
 // Core WebAssembly 2.0 is understood: multi-value, bulk memory, reference
 // types, sign extension, saturating conversions, SIMD. Everything else is
-// refused. Types are checked by the engine that compiles the result, not here.
+// refused. Types are checked by the engine that compiles the result, not here. wazero
+// 1.12 itself must never see a module as it came: it misreads opcodes and alignments that
+// are encoded in more than one byte, and allocates whatever a vector or a name section
+// claims to hold, so that 35 bytes end the process.
 // Time inside imported functions is the host's to bound, and to charge for.
 // Frames are estimated from above for wazero 1.12, and held to its real ones on
 // amd64 and arm64 by tests. What replaces remainders for arm64 (Options.Arch) counts, so

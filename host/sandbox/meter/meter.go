@@ -19,7 +19,9 @@ const (
 	ImportModule = "waymark:meter"
 	// ImportTick is of type () -> i64. It is called when the budget doesn't suffice,
 	// and returns how much is added to it, which has to be above zero: the module
-	// asks again until it does. It ends the run by a trap. A slice of one or two
+	// asks again until it does. It is added and doesn't replace the budget: a replaced one
+	// would forgive what was charged beyond it, a large memory.fill for example, and fuel
+	// would depend on the size of a slice. It ends the run by a trap. A slice of one or two
 	// million is a good one: long enough that asking costs Go guests 1 to 3
 	// percent, short enough to stop anyone within some 40 ms.
 	ImportTick = "tick"

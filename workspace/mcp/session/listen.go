@@ -19,7 +19,9 @@ type listener struct {
 	since   time.Time
 }
 
-// listenGrace is how long the list of tools waits until the server tells of changes.
+// listenGrace is how long the list of tools waits until the server tells of changes. Asked
+// for side by side, a tool that was added between the two was lost now and then; not every
+// server acknowledges, so the wait is bounded.
 const listenGrace = 250 * time.Millisecond
 
 // listens says that the server is being asked to tell of changes. What it is asked for

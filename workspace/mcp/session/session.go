@@ -1,6 +1,6 @@
 // Package session speaks the Model Context Protocol with one server, as a client:
-// over standard streams, streamable HTTP or SSE. It is the one package that knows
-// the SDK.
+// over standard streams, streamable HTTP or SSE. It is the one package in which the SDK
+// is a client.
 //
 // # Guarantees
 //

@@ -47,7 +47,7 @@ func (s *Store) Digest(ctx context.Context, e *entry.Entry, x *entry.Expanded, e
 	}
 	b := s.builder()
 	b.syntax = e.Syntax
-	b.define("name", e.Name)
+	b.define("name", e.Name) // lists, settings and widenings go by it: an approved docs must not return as github
 	b.define("transport", e.Transport)
 	b.shape(e)
 	if e.Transport != servers.Stdio {

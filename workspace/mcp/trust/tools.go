@@ -36,7 +36,8 @@ const (
 )
 
 // pins are the tools of a server as they were approved, also those that it hasn't
-// any more: one that comes back changed is held.
+// any more: one that comes back changed is held. Otherwise a server could show a tool, hide
+// it, and show another one under its name.
 type pins struct {
 	Version      int            `json:"version"`
 	Name         string         `json:"name"` // the server's

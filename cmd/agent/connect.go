@@ -13,7 +13,7 @@ import (
 	"github.com/spf13/cobra"
 	xterm "golang.org/x/term"
 
-	"waymark/cmd/agent/internal/connect"
+	"waymark/agent/connect"
 	"waymark/cmd/internal/cli"
 	"waymark/cmd/internal/term"
 	"waymark/host/config"

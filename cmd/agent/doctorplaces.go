@@ -12,7 +12,7 @@ import (
 	"strings"
 
 	"waymark/agent"
-	"waymark/cmd/agent/internal/connect"
+	"waymark/agent/connect"
 	"waymark/cmd/internal/term"
 	"waymark/host/config"
 	"waymark/host/places"

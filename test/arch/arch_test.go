@@ -120,7 +120,7 @@ func TestEveryRule(t *testing.T) {
 		{"one watcher", tests("waymark/host/push", "github.com/fsnotify/fsnotify"), pkg("waymark/host/watch", "github.com/fsnotify/fsnotify"), "hints"},
 		{"TOML in its place", pkg("waymark/agent/server", "github.com/BurntSushi/toml"), pkg("waymark/host/config", "github.com/BurntSushi/toml"), "Options"},
 		{"the configuration is the host's", pkg("waymark/host/push", "waymark/host/config"), pkg("waymark/host", "waymark/host/config"), "Options"},
-		{"others' files in one place", pkg("waymark/cmd/hub", "github.com/tailscale/hujson"), pkg("waymark/cmd/agent/internal/connect", "github.com/tailscale/hujson"), "compares what it writes"},
+		{"others' files in one place", pkg("waymark/cmd/hub", "github.com/tailscale/hujson"), pkg("waymark/agent/connect", "github.com/tailscale/hujson"), "compares what it writes"},
 		{"webhooks in one place", pkg("waymark/hub", "github.com/standard-webhooks/standard-webhooks/libraries/go"), pkg("waymark/hub/webhook", "github.com/standard-webhooks/standard-webhooks/libraries/go"), "strangers"},
 		{"flags in the mains", pkg("waymark/hub", "github.com/spf13/cobra"), pkg("waymark/cmd/hub", "github.com/spf13/cobra"), "mains"},
 		{"calls without a meaning", pkg("waymark/hub/transport", "waymark/hub/store"), pkg("waymark/hub/transport", "waymark/wire", "storj.io/drpc"), "what they mean"},

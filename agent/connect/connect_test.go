@@ -11,7 +11,7 @@ import (
 	"strings"
 	"testing"
 
-	"waymark/cmd/agent/internal/connect"
+	"waymark/agent/connect"
 	"waymark/test/testenv"
 )
 

@@ -9,13 +9,13 @@ import (
 	"waymark/snapshot"
 )
 
-// MaxBody is how long a text may be that Body reads, in bytes.
+// MaxBody is the size limit, in bytes, of a text that Body reads.
 const MaxBody = 1 << 20
 
-// Body returns the text of a resource of the newest snapshot. One that is listed
-// without, since it or all together are too large, is read anew from its file, through
-// its root and with all checks that it was found with, up to MaxBody. Nil is for what
-// has no text to show: it isn't there, is in no file, or holds secrets.
+// Body returns the text of a resource in the newest snapshot. If the snapshot lists the
+// resource without its text because of a size cap, Body rereads the file through its root,
+// with all the checks that applied when it was found, up to MaxBody. It returns nil when
+// there is no text to show: the resource is gone, isn't backed by a file, or holds secrets.
 func (h *Host) Body(ctx context.Context, id string) ([]byte, error) {
 	r := h.Current().Find(id)
 	switch {
@@ -24,7 +24,7 @@ func (h *Host) Body(ctx context.Context, id string) ([]byte, error) {
 	case r.Kind == abi.KindMCPConfig, r.Status != snapshot.StatusOversize && r.Status != snapshot.StatusExcluded:
 		return nil, nil
 	}
-	_, leave, err := h.turn.Take(ctx) // no root is closed meanwhile
+	_, leave, err := h.turn.Take(ctx) // keeps roots open meanwhile
 	if err != nil {
 		return nil, err
 	}

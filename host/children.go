@@ -18,9 +18,9 @@ import (
 	"waymark/snapshot"
 )
 
-// findChildren looks for projects in the roots in scope that may have some. Near an event
-// it does so only where that is of a name at the top, or of a .git there. The caller has the
-// turn.
+// findChildren looks for projects in those roots in scope that may contain some. For a scope
+// near events it looks only if an event names an entry at the top of the root, or the .git of
+// such an entry. The caller holds h.turn.
 func (h *Host) findChildren(s scope) {
 	for _, slot := range h.slots {
 		if slot.open == nil || !slot.spec.Children || slot.open.File() != "" || h.config.children == config.ChildrenOff {
@@ -34,7 +34,7 @@ func (h *Host) findChildren(s scope) {
 		}
 		before := slot.children
 		found, err := slot.open.Projects(maxMaybeChildren)
-		if err != nil { // the resolvers will say it
+		if err != nil { // the resolvers report it
 			h.log.Debug("projects in a root weren't looked for", slog.Any("error", err))
 		}
 		c := children{known: true, looked: found.Looked, unasked: found.More, logged: before.logged}
@@ -49,7 +49,7 @@ func (h *Host) findChildren(s scope) {
 	}
 }
 
-// adapt gives roots that need them resolvers of their own. The caller has the turn.
+// adapt gives roots that need them resolvers of their own. The caller holds h.turn.
 func (h *Host) adapt(s scope, used []usedRoot, resolvers []resolve.Resolver) error {
 	for i := range used {
 		u := &used[i]
@@ -80,7 +80,7 @@ func newAdapted(plugins *plugin.List, slot *rootSlot, resolvers []resolve.Resolv
 	if scope != snapshot.ScopeUser {
 		return a, nil
 	}
-	view := vfs.View{MCPOnly: true} // names alone are looked at, those of settings files, too
+	view := vfs.View{MCPOnly: true} // only names are read, including those of settings files
 	a.off = slices.Clone(resolvers)
 	for i := range a.off {
 		view.Reads = append(view.Reads, a.off[i].Places...)
@@ -110,8 +110,8 @@ func (h *Host) adaptedTo(u *usedRoot, resolvers []resolve.Resolver, names []stri
 	return list, nil
 }
 
-// forUser has a resolver look at a home directory: at the places that users have, and at
-// nothing else. What is dropped in is for workspaces.
+// forUser restricts a resolver to the places that the table has for users, which is all it
+// may see of a home directory. Dropped-in modules are for workspaces only.
 func (h *Host) forUser(r *resolve.Resolver, plugins []installed.Plugin) (err error) {
 	r.Info.Reads, r.Info.ReadsFromConfig, r.Places = nil, nil, nil
 	if r.Off = r.DropIn; r.Off {
@@ -119,7 +119,7 @@ func (h *Host) forUser(r *resolve.Resolver, plugins []installed.Plugin) (err err
 	}
 	r.Config, err = edited(r, func(config map[string]any) {
 		config["scope"] = string(conventions.ScopeUser)
-		delete(config, "file_names") // they are for the top of a project
+		delete(config, "file_names") // they apply to the top of a project
 		delete(config, "more_file_names")
 		if len(plugins) > 0 {
 			config["plugins"] = installed.Rows(plugins)
@@ -134,7 +134,7 @@ func (h *Host) forUser(r *resolve.Resolver, plugins []installed.Plugin) (err err
 		}
 	})
 	if r.Places = placesIn(plugins); slices.Contains(r.Info.Kinds, abi.KindPlugin) {
-		r.Places = append(r.Places, listsOf(plugins)...) // what they say is listed as theirs
+		r.Places = append(r.Places, listsOf(plugins)...) // so that what the lists name is reported as installed
 	}
 	names := h.opts.BuiltinNames[r.Info.Name]
 	for _, table := range [][]conventions.Convention{conventions.All, h.config.conventions.Own} {
@@ -156,7 +156,7 @@ func (h *Host) forUser(r *resolve.Resolver, plugins []installed.Plugin) (err err
 	return err
 }
 
-// edited is a resolver's configuration with a change.
+// edited returns a resolver's configuration after change was applied to it.
 func edited(r *resolve.Resolver, change func(config map[string]any)) ([]byte, error) {
 	object := map[string]any{}
 	if len(r.Config) > 0 {

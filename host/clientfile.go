@@ -11,14 +11,14 @@ import (
 	"waymark/host/codingagents"
 )
 
-// ClientContext tells what a client would see when it is started in a directory of a
-// root: an absolute path; empty means the working directory. It looks where the client
-// does, in the directories above as well, and nowhere else; one such question is answered
-// at a time.
+// ClientContext returns what a client would see when started in dir, an absolute path to a
+// directory in a root; empty means the working directory. It looks only where the client
+// does, including the directories above. It answers one such question at a time.
 //
 // # Errors
 //
-// applicability.ErrPath, applicability.ErrOutside and applicability.ErrSecret, and the context's.
+// applicability.ErrPath, applicability.ErrOutside, applicability.ErrSecret, and the
+// context's.
 func (h *Host) ClientContext(ctx context.Context, client *codingagents.Client, dir string) (*codingagents.View, error) {
 	opts, at, err := h.clientStart(ctx, dir)
 	if err != nil {
@@ -32,10 +32,10 @@ func (h *Host) ClientContext(ctx context.Context, client *codingagents.Client, d
 	return ClientContext(ctx, opts, client, at)
 }
 
-// ForClient tells what a client that is started in the working directory, or the root
-// that the path lies in, has for a file: nearest first, and of one directory in the
-// client's own order. The path is as in For, and so are the directories below the root
-// that are looked into.
+// ForClient returns what applies to a file for a client that is started in the working
+// directory, or in the root that contains the path. Finds are ordered nearest first, and
+// within a directory in the client's own order. The path is as in For, and so are the
+// directories below the root that are searched.
 //
 // # Errors
 //
@@ -63,7 +63,7 @@ func (h *Host) ForClient(ctx context.Context, client *codingagents.Client, path 
 	return answer, nil
 }
 
-// fileView looks at what a client has for a file. below are relative to its start.
+// fileView looks at what a client has for a file. The paths in below are relative to start.
 func fileView(ctx context.Context, opts Options, client *codingagents.Client, start string, below []string, file string) (*codingagents.FileView, error) {
 	dirs := make([]string, len(below))
 	for i, dir := range below {
@@ -82,12 +82,12 @@ func fileView(ctx context.Context, opts Options, client *codingagents.Client, st
 	return view, context.Cause(ctx)
 }
 
-// WhyClient tells what a client that is started in the working directory makes of files,
-// in the order of the paths, which are absolute.
+// WhyClient returns what a client that is started in the working directory makes of each
+// file, in the order of the given absolute paths.
 //
 // # Errors
 //
-// The context's, and applicability.ErrOutside where there is no working directory.
+// The context's, and applicability.ErrOutside if there is no working directory.
 func (h *Host) WhyClient(ctx context.Context, client *codingagents.Client, paths ...string) ([]codingagents.Verdict, error) {
 	opts, start, err := h.clientStart(ctx, "")
 	if err != nil {
@@ -98,14 +98,14 @@ func (h *Host) WhyClient(ctx context.Context, client *codingagents.Client, paths
 		return nil, err
 	}
 	defer leave()
-	views := map[string]*codingagents.FileView{} // by the directory that a place is in; of the start for all on its walk
+	views := map[string]*codingagents.FileView{} // by directory; the start for places on its walk
 	verdicts := make([]codingagents.Verdict, len(paths))
 	for i, path := range paths {
 		path = realPath(path)
 		at := client.Place(path)
 		from, dir := start, at.Directory
 		var below []string
-		if at.Row == nil && client.Imports > 0 { // what lies on the way to it may import it
+		if at.Row == nil && client.Imports > 0 { // a file on the way to it may import it
 			dir = filepath.Dir(path)
 		}
 		if rel, ok := applicability.Below(start, dir); ok && rel != "." {
@@ -125,7 +125,7 @@ func (h *Host) WhyClient(ctx context.Context, client *codingagents.Client, paths
 	return verdicts, nil
 }
 
-// realPath is a path with the links followed that lead to its directory.
+// realPath resolves the links in a path's directory, but not in its last name.
 func realPath(path string) string {
 	path = filepath.Clean(path)
 	if dir, err := filepath.EvalSymlinks(filepath.Dir(path)); err == nil {
@@ -134,8 +134,8 @@ func realPath(path string) string {
 	return path
 }
 
-// clientStart returns where a client is started: in a directory of a root, and in the
-// working directory where none is named.
+// clientStart returns the directory in which a client is started: dir in its root, or the
+// working directory if dir is empty.
 func (h *Host) clientStart(ctx context.Context, dir string) (opts Options, start string, err error) {
 	if dir != "" {
 		if err := applicability.CheckPath(dir); err != nil {
@@ -161,7 +161,7 @@ func (h *Host) clientStart(ctx context.Context, dir string) (opts Options, start
 	return opts, "", fmt.Errorf("%w: there is no working directory that a client could be started in: name a directory", applicability.ErrOutside)
 }
 
-// clientPlace returns the root that a path lies in, and where it is there.
+// clientPlace returns the root that contains a path, and the path's location in it.
 func (h *Host) clientPlace(ctx context.Context, path string) (opts Options, root string, at located, err error) {
 	opts, leave, err := h.clientOptions(ctx)
 	if err != nil {
@@ -177,13 +177,13 @@ func (h *Host) clientPlace(ctx context.Context, path string) (opts Options, root
 	return opts, u.root.FS.Path(), at, err
 }
 
-// clientOptions are those that a look for a client begins with, as they are in force now.
-// The caller has the turn until leave.
+// clientOptions returns the options now in force, for a look on a client's behalf. The caller
+// holds h.turn until it calls leave.
 func (h *Host) clientOptions(ctx context.Context) (opts Options, leave func(), err error) {
 	if err := h.haveReport(ctx); err != nil {
 		return opts, nil, err
 	}
-	_, leave, err = h.turn.Take(ctx) // no root is closed meanwhile
+	_, leave, err = h.turn.Take(ctx) // keeps roots open meanwhile
 	if err != nil {
 		return opts, nil, err
 	}

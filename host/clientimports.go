@@ -13,10 +13,10 @@ import (
 	"waymark/snapshot"
 )
 
-// importer reads what a client's instructions import, each in a root of its own: the top of
-// the project, and for what is the user's own all there is. Links are followed inside of
-// these. What is protected is said to be so, whether it is there or not. dirs are those that
-// Options.Exclude is relative to.
+// importer reads what a client's instructions import. Each import is read in a root of its
+// own: the top of the project, or "/" for the user's own files. Links are followed inside
+// that root. A protected file is reported as such whether or not it exists. Options.Exclude
+// is relative to dirs.
 func importer(ctx context.Context, opts *Options, in *codingagents.Input, dirs []string) func(f *codingagents.Find, user bool) bool {
 	patterns, own := opts.Exclude, opts.own()
 	return func(f *codingagents.Find, user bool) bool {
@@ -55,8 +55,8 @@ func importer(ctx context.Context, opts *Options, in *codingagents.Input, dirs [
 	}
 }
 
-// excludeBelow makes patterns that are relative to some directories relative to one that
-// these lie in.
+// excludeBelow rewrites patterns that are relative to each of dirs as patterns relative to
+// top, which contains dirs.
 func excludeBelow(patterns []string, top string, dirs []string) (all []string) {
 	for _, dir := range dirs {
 		rel, _ := applicability.Below(top, dir)

@@ -19,10 +19,10 @@ import (
 	"waymark/snapshot"
 )
 
-// lookAtPlugins adds what the plugins bring that the user has installed for a client and
-// switched on. A home directory is looked at as for a snapshot, which finds them, or the
-// directory above the one that an environment variable names in the place of the client's;
-// but of all that is there only they are.
+// lookAtPlugins adds what the plugins bring that the user has installed and enabled for a
+// client. It looks at the home directory as for a snapshot, or at the parent of the directory
+// that an environment variable substitutes for the client's, but uses only the plugins found
+// there.
 func lookAtPlugins(ctx context.Context, opts Options, in *codingagents.Input) (err error) {
 	if !in.User || in.Client.User.Plugins == nil {
 		return nil
@@ -67,7 +67,7 @@ func lookAtPlugins(ctx context.Context, opts Options, in *codingagents.Input) (e
 	return nil
 }
 
-// movedRows are conventions where directories of agents are moved.
+// movedRows returns conventions with the directories of agents replaced as moved says.
 func movedRows(moved map[string]string, rows []conventions.Convention) []conventions.Convention {
 	rows = slices.Clone(rows)
 	for i := range rows {
@@ -79,7 +79,7 @@ func movedRows(moved map[string]string, rows []conventions.Convention) []convent
 	return rows
 }
 
-// besidesPlugins lists the conventions of the table that are neither of manifests nor of
+// besidesPlugins lists the conventions of the table that concern neither plugin manifests nor
 // what plugins bring.
 func besidesPlugins() (ids []string) {
 	for i := range conventions.All {
@@ -90,8 +90,8 @@ func besidesPlugins() (ids []string) {
 	return ids
 }
 
-// pluginFind returns a candidate as a find of the plugin that it is of. ok is false for what
-// is of none, or what the client doesn't load.
+// pluginFind returns a candidate as a find of its plugin. ok is false if it belongs to no
+// plugin, or if the client doesn't load it.
 func pluginFind(in *codingagents.Input, c *snapshot.Candidate) (f codingagents.Find, ok bool) {
 	f = codingagents.Find{Path: cmp.Or(c.Path, c.Source), Resource: c.Resource}
 	own := slices.ContainsFunc(in.Client.User.Plugins.Own, func(o conventions.Convention) bool { return o.ID == c.Convention })
@@ -119,7 +119,7 @@ func pluginFind(in *codingagents.Input, c *snapshot.Candidate) (f codingagents.F
 	return f, false
 }
 
-// pluginFinds are the finds of installed plugins.
+// pluginFinds returns the finds of installed plugins.
 func pluginFinds(in *codingagents.Input) (list []codingagents.Find) {
 	for i := range in.Finds {
 		if f := &in.Finds[i]; slices.ContainsFunc(in.Plugins, func(p codingagents.Plugin) bool { return p.Dir == f.Directory }) {
@@ -129,7 +129,7 @@ func pluginFinds(in *codingagents.Input) (list []codingagents.Find) {
 	return list
 }
 
-// lookOnce has a host of its own look at the roots of opts, by some conventions. The caller
+// lookOnce makes a host that looks at the roots of opts by the given conventions. The caller
 // closes it.
 func lookOnce(ctx context.Context, opts Options, client *codingagents.Client, by plugin.Conventions) (h *Host, report *Report, err error) {
 	opts.PluginDirs, opts.Plugins, opts.Providers, opts.Push, opts.Only = nil, nil, nil, nil, nil

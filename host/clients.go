@@ -19,11 +19,10 @@ import (
 	"waymark/snapshot"
 )
 
-// ClientContext tells what a client would see when it is started in a directory. It looks
-// at the directories above, too, as far as that client does, with a host of its own, which
-// has the built-in resolvers alone and the conventions of that client, whatever the
-// operator has switched off: the client doesn't ask the operator. Of the options the
-// roots, push, plugins, providers and memos don't count.
+// ClientContext returns what a client would see when started in dir. It looks as far up the
+// directory tree as the client does. It uses a host of its own with the built-in resolvers
+// and the client's conventions, whatever the operator has switched off, because the client
+// doesn't ask the operator. It ignores the roots, push, plugins, providers and memos in opts.
 func ClientContext(ctx context.Context, opts Options, client *codingagents.Client, dir string) (*codingagents.View, error) {
 	in, err := clientInput(ctx, opts, client, dir, nil)
 	if err != nil {
@@ -32,12 +31,12 @@ func ClientContext(ctx context.Context, opts Options, client *codingagents.Clien
 	return codingagents.Of(*in), context.Cause(ctx)
 }
 
-// clientInput looks at the directories of a client's walk, and at those of below, which
-// lie below the one of the start.
+// clientInput looks at the directories on a client's walk, and at those in below, which lie
+// below its start.
 //
-// Links are followed inside of a root. Where one leads out, as between the directories of
-// a walk without a project, or to skills that a user keeps elsewhere, all is looked at once
-// more in one root that has what it leads to, since clients follow it.
+// Links are followed inside a root. A link may lead out of it: between directories of a walk
+// without a project, or to skills that a user keeps elsewhere. Clients follow such links, so
+// everything is then looked at again in one root that also contains the targets.
 func clientInput(ctx context.Context, opts Options, client *codingagents.Client, dir string, below []string) (input *codingagents.Input, err error) {
 	start, err := filepath.Abs(dir)
 	if err == nil {
@@ -69,7 +68,7 @@ func clientInput(ctx context.Context, opts Options, client *codingagents.Client,
 		}
 		opts.Exclude = excludeBelow(exclude, top, walk.roots)
 		targets, err := wide.look(ctx, opts)
-		if err != nil { // it can be more than may be looked at
+		if err != nil { // the wider root may exceed the limits
 			break
 		}
 		if best = wide; len(targets) == 0 {
@@ -86,7 +85,7 @@ func clientInput(ctx context.Context, opts Options, client *codingagents.Client,
 	return best.in, context.Cause(ctx)
 }
 
-// commonTop is the directory that all paths lie in.
+// commonTop returns the deepest directory that contains all paths.
 func commonTop(paths []string) string {
 	top := paths[0]
 	for _, path := range paths[1:] {
@@ -100,26 +99,26 @@ func commonTop(paths []string) string {
 	return top
 }
 
-// clientWalk is how the directories of a client's walk are looked at: those of the project
-// in one root, so that a link from one to another is followed as the client does, and each
-// one above it in its own.
+// clientWalk says how the directories of a client's walk are looked at. Those of the project
+// share one root, so that links between them are followed as the client does. Each directory
+// above the project has its own root.
 type clientWalk struct {
 	in       *codingagents.Input
 	roots    []string
-	looked   map[string]string // directories, and the root of each
+	looked   map[string]string // the root of each directory
 	rows     []conventions.Convention
 	at       map[string]placed // the rows for directories below a root
-	disabled []string          // rows of the table that aren't looked for in the roots themselves
-	places   map[string]string // what leadsTo has returned
-	// incomplete: not all directories could be placed.
+	disabled []string          // rows of the table that don't apply at the roots themselves
+	places   map[string]string // caches leadsTo
+	// incomplete is set when not all directories could be placed.
 	incomplete bool
 }
 
-// placed is what a row is for: a convention of a directory in a root. moved is the one in
-// the home directory for which that stands.
+// placed is what a row stands for: a convention in a directory of a root. moved is the
+// directory in the home directory that this one replaces.
 type placed struct{ convention, root, dir, moved string }
 
-// walkOf plans a walk. wide is the one root for all; empty for those of the walk.
+// walkOf plans a walk. If wide is set, it is the one root for all directories.
 func walkOf(of *codingagents.Input, opts *Options, below []string, wide string) *clientWalk {
 	in := *of
 	w := &clientWalk{in: &in, looked: map[string]string{}, at: map[string]placed{}, places: map[string]string{}}
@@ -153,7 +152,7 @@ func walkOf(of *codingagents.Input, opts *Options, below []string, wide string) 
 	return w
 }
 
-// look looks at all directories, and returns what links lead to out of the roots.
+// look looks at all directories, and returns the targets of links that lead out of the roots.
 func (w *clientWalk) look(ctx context.Context, opts Options) (targets []string, err error) {
 	in := w.in
 	opts.Roots = nil
@@ -187,8 +186,8 @@ func (w *clientWalk) look(ctx context.Context, opts Options) (targets []string, 
 	return targets, nil
 }
 
-// place adds rows for a directory below the project's top. Where it can't, that is told
-// as not looked at.
+// place adds rows for a directory below the project's top. If it can't, it records the
+// directory as not looked at.
 func (w *clientWalk) place(top, rel string, rows []conventions.Convention) bool {
 	if strings.ContainsAny(rel, `*?[]{}\`) || len(w.rows) > maxClientRows {
 		return false
@@ -208,8 +207,8 @@ func (w *clientWalk) place(top, rel string, rows []conventions.Convention) bool 
 	return true
 }
 
-// user has the home directory looked at, too, unless the operator has its files left alone,
-// and what environment variables name in the place of directories there.
+// user adds the home directory, unless the operator excludes the user's files, and the
+// directories that environment variables substitute for those in it.
 func (w *clientWalk) user(opts *Options, wide string) {
 	in := w.in
 	home, err := filepath.EvalSymlinks(in.Home)
@@ -217,7 +216,7 @@ func (w *clientWalk) user(opts *Options, wide string) {
 		return
 	}
 	in.Home, in.User = home, true
-	top := w.looked[home] // of the project, where the home directory is one of that
+	top := w.looked[home] // the project's root, if the home directory lies in the project
 	switch {
 	case top == home:
 	case wide == "" && top == "":
@@ -237,8 +236,8 @@ func (w *clientWalk) user(opts *Options, wide string) {
 	}
 }
 
-// moved adds rows for a directory that stands for one in the home directory. It is looked
-// at from the one above it: in a root of its own its files would be those of a project.
+// moved adds rows for a directory that replaces one in the home directory. It is looked at
+// from its parent: in a root of its own, its files would count as those of a project.
 func (w *clientWalk) moved(dir, stands, wide string) bool {
 	top := cmp.Or(wide, filepath.Dir(dir))
 	rel, ok := applicability.Below(top, dir)
@@ -266,12 +265,12 @@ func (w *clientWalk) moved(dir, stands, wide string) bool {
 	return true
 }
 
-// maxClientRows bounds the conventions of a walk: a resolver takes so many patterns. Some
-// twelve are for each directory.
+// maxClientRows bounds the conventions of a walk, because a resolver takes only so many
+// patterns. Each directory needs about twelve.
 const maxClientRows = 160
 
-// find returns a candidate as a find of the directory that it is of. ok is false for one
-// of a row that is for another root.
+// find returns a candidate as a find in its directory. ok is false if its row is for another
+// root.
 func (w *clientWalk) find(root string, c *snapshot.Candidate) (f codingagents.Find, ok bool) {
 	f = codingagents.Find{Directory: root, Path: cmp.Or(c.Path, c.Source), Resource: c.Resource}
 	p, placed := w.at[c.Convention]
@@ -283,15 +282,14 @@ func (w *clientWalk) find(root string, c *snapshot.Candidate) (f codingagents.Fi
 	}
 	f.Linked = isLinked(&f)
 	f.Place = codingagents.PlaceOf(f.Directory, f.Path)
-	if rel, ok := applicability.Below(p.dir, f.Path); ok && p.moved != "" { // the place has its names without those that are moved
+	if rel, ok := applicability.Below(p.dir, f.Path); ok && p.moved != "" { // without the moved directory
 		f.Place = filepath.Join(p.dir, strings.TrimPrefix(codingagents.PlaceOf("/", path.Join("/", p.moved, rel)), "/"+p.moved))
 	}
 	f.RealPlace = w.leadsTo(f.Place)
 	return f, true
 }
 
-// leadsTo is the directory that a path of one leads to over links; empty where there are
-// none.
+// leadsTo returns the target that dir reaches over links, or "" if there are no links.
 func (w *clientWalk) leadsTo(dir string) string {
 	to, known := w.places[dir]
 	if !known {
@@ -303,11 +301,11 @@ func (w *clientWalk) leadsTo(dir string) string {
 	return to
 }
 
-// foreign lists the conventions of which a client reads nothing: they needn't be looked
-// for.
+// foreign lists the conventions of which a client reads nothing, so that nobody looks for
+// them.
 func foreign(client *codingagents.Client) (ids []string) {
 	wanted := client.Conventions()
-	if user := client.User; user != nil { // of the table's rows some are read in the home alone
+	if user := client.User; user != nil { // some rows are read in the home directory only
 		wanted = slices.Concat(append(slices.Clone(user.Skills), wanted, user.Instructions, user.Rules)...)
 	}
 	for i := range conventions.All {
@@ -318,8 +316,8 @@ func foreign(client *codingagents.Client) (ids []string) {
 	return ids
 }
 
-// projectOf is the nearest directory with .git, dir itself or one above it; empty when
-// there is none. That it is there is all that is looked at.
+// projectOf returns the nearest directory that contains .git, starting with dir itself, or ""
+// if there is none. Only the existence of .git is checked.
 func projectOf(dir string) string {
 	for {
 		if _, err := os.Stat(filepath.Join(dir, ".git")); err == nil {

@@ -7,14 +7,14 @@ import (
 	"waymark/host/coverage"
 )
 
-// Coverage tells of the files that lie where agents look, and that nothing is made of. It
-// looks at names alone, in the roots that have no role of their own, and refreshes first
-// if that was never done.
+// Coverage reports files that lie where agents look but that no resource was made of. It
+// reads only names, and only in roots without a role. It refreshes first if no refresh has
+// run yet.
 func (h *Host) Coverage(ctx context.Context) (*coverage.Report, error) {
 	if err := h.haveReport(ctx); err != nil {
 		return nil, err
 	}
-	_, leave, err := h.turn.Take(ctx) // no root is closed meanwhile
+	_, leave, err := h.turn.Take(ctx) // keeps roots open meanwhile
 	if err != nil {
 		return nil, err
 	}

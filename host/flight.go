@@ -10,25 +10,25 @@ import (
 type flight struct {
 	ctx     context.Context //nolint:containedctx // that of the work, which no single caller owns
 	cancel  context.CancelCauseFunc
-	done    chan struct{} // closed when report and err are set
+	done    chan struct{} // closed once report and err are set
 	report  *Report
 	err     error
 	scope   scope // guarded by flights.mu until the flight departs
 	waiting int   // guarded by flights.mu
 }
 
-// errNobodyWaits ends a refresh when all who wanted it have gone.
+// errNobodyWaits ends a refresh when all callers have given up.
 var errNobodyWaits = errors.New("nobody waits for the refresh any more")
 
-// flights lets callers share a refresh, but only one that hasn't begun yet:
-// each caller is promised that what it did before the call is seen.
+// flights lets callers share a refresh, but only one that hasn't begun yet: each caller is
+// promised that the refresh sees what happened before the call.
 type flights struct {
-	work func(*flight) (*Report, error) // calls depart once it has its turn
+	work func(*flight) (*Report, error) // calls depart once it holds the host's turn
 	life context.Context                //nolint:containedctx // the owner's
 
-	wg   sync.WaitGroup // flights that are going on
-	mu   sync.Mutex     // guards next, done and the fields of flights that name it
-	next *flight        // the one that can still be joined; nil when there is none
+	wg   sync.WaitGroup // running flights
+	mu   sync.Mutex     // guards next, done and the flight fields that name it
+	next *flight        // can still be joined; nil if there is none
 	done bool           // no more flights
 }
 
@@ -56,7 +56,7 @@ func (f *flights) join(ctx context.Context, want scope) (*Report, error) {
 	}
 }
 
-// start begins a flight, which waits for its turn first. The caller holds mu.
+// start begins a flight, which first waits for the host's turn. The caller holds mu.
 func (f *flights) start() *flight {
 	flight := &flight{done: make(chan struct{})}
 	flight.ctx, flight.cancel = context.WithCancelCause(f.life)
@@ -64,13 +64,12 @@ func (f *flights) start() *flight {
 		defer close(flight.done)
 		defer flight.cancel(nil)
 		flight.report, flight.err = f.work(flight)
-		f.depart(flight) // where work ended before its turn came
+		f.depart(flight) // in case work ended without reaching its turn
 	})
 	return flight
 }
 
-// depart is called when a flight begins to look at files: whoever comes later
-// needs another one.
+// depart is called when a flight begins to look at files. Later callers need another flight.
 func (f *flights) depart(flight *flight) scope {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -80,7 +79,7 @@ func (f *flights) depart(flight *flight) scope {
 	return flight.scope
 }
 
-// leave takes one caller off a flight, which ends with the last.
+// leave removes one caller from a flight. The flight ends when the last one leaves.
 func (f *flights) leave(flight *flight) {
 	f.mu.Lock()
 	flight.waiting--
@@ -94,8 +93,7 @@ func (f *flights) leave(flight *flight) {
 	}
 }
 
-// close lets no flight begin any more and waits for those that are going on;
-// the end of life ends them.
+// close prevents new flights and waits for running ones, which end with life.
 func (f *flights) close() {
 	f.mu.Lock()
 	f.done = true

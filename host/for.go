@@ -23,31 +23,30 @@ import (
 )
 
 const (
-	// maxForDepth is how many directories below a root For looks into on the way to a
-	// file. What lies deeper is nobody's source code, and each of them is another twenty
-	// patterns.
+	// maxForDepth bounds how many directories below a root For searches on the way to a file.
+	// Source code doesn't lie deeper, and each directory takes another twenty patterns.
 	maxForDepth = 64
-	// maxForDirectory bounds the path of such a directory, in bytes: with a place behind
-	// it it has to be a pattern that package vfs takes.
+	// maxForDirectory bounds the path of such a directory, in bytes. Together with a place it
+	// has to form a pattern that package vfs accepts.
 	maxForDirectory = 960
-	// maxForWarnings is how much a resolver may say.
+	// maxForWarnings bounds the warnings of a resolver.
 	maxForWarnings = 8
 )
 
-// For tells what of the context applies to a file, nearest first. The path is absolute; the
-// file, and directories on the way to it, need not be there. Where it ends with a slash, or
-// is a directory, it is asked for what that holds.
+// For returns the parts of the context that apply to a file, nearest first. The path is
+// absolute. The file, and directories on the way to it, need not exist. A path that ends with
+// a slash, or is a directory, stands for the files in that directory.
 //
-// What lies at the top of roots is taken from the last refresh, and refreshed first if there
-// was none. In each directory between the root and the file the places that are read there,
-// too, are looked up now, by the resolver and with the guards and limits that all else is
-// found by; no other directory is looked at, and nothing is walked. Of directories more
-// than 64 names below the root, or with a path of more than 960 bytes, the answer
-// only says that they weren't looked into.
+// Finds at the top of roots come from the last refresh; if there was none, For refreshes
+// first. In each directory between the root and the file, the nested places are looked up
+// now, by the resolvers, with the usual checks and limits. No other directory is looked at,
+// and no tree is walked. Directories more than 64 names below the root, or with a path of
+// more than 960 bytes, are only reported as not searched.
 //
 // # Errors
 //
-// applicability.ErrPath, applicability.ErrOutside and applicability.ErrSecret, and the context's.
+// applicability.ErrPath, applicability.ErrOutside, applicability.ErrSecret, and the
+// context's.
 func (h *Host) For(ctx context.Context, path string) (*applicability.Answer, error) {
 	if err := applicability.CheckPath(path); err != nil {
 		return nil, err
@@ -67,9 +66,9 @@ func (h *Host) For(ctx context.Context, path string) (*applicability.Answer, err
 	return answer, nil
 }
 
-// forInput gathers what For goes by.
+// forInput gathers the input of For.
 func (h *Host) forInput(ctx context.Context, asked string) (*applicability.Input, []string, error) {
-	_, leave, err := h.turn.Take(ctx) // no root is closed meanwhile
+	_, leave, err := h.turn.Take(ctx) // keeps roots open meanwhile
 	if err != nil {
 		return nil, nil, err
 	}
@@ -97,12 +96,12 @@ func (h *Host) forInput(ctx context.Context, asked string) (*applicability.Input
 	return in, warnings, nil
 }
 
-// outside is the error for a path that no root has.
+// outside returns the error for a path that lies in no root.
 func (h *Host) outside(used []usedRoot, asked string) error {
 	return fmt.Errorf("%w: %s lies in no directory that is looked at: %s", applicability.ErrOutside, quoted([]string{asked}), quoted(h.rootsNow(used).paths))
 }
 
-// quoted names paths for an error.
+// quoted formats paths for an error.
 func quoted(paths []string) string {
 	for i, p := range paths {
 		paths[i] = text.Cut(text.Printable(p), 200)
@@ -110,9 +109,9 @@ func quoted(paths []string) string {
 	return strings.Join(paths, ", ")
 }
 
-// rootOf finds the root that a path lies in, and its path there. The working directory beats
-// other roots, and of those the outermost counts: what lies further in is its part. Where
-// none has the path as it is spelled, that counts which it leads to through links.
+// rootOf finds the root that contains a path, and the path relative to it. The working
+// directory beats other roots. Among those the outermost wins, because inner roots are part
+// of it. If no root contains the path as spelled, its target through links counts.
 func rootOf(used []usedRoot, asked string) (u *usedRoot, rel string, ok bool) {
 	asked = filepath.Clean(asked)
 	if u, rel, ok = rootSpelled(used, asked); ok {
@@ -148,17 +147,17 @@ func rootSpelled(used []usedRoot, asked string) (u *usedRoot, rel string, ok boo
 	return u, rel, ok
 }
 
-// located is where a path is in its root: without links, as far as it is there.
+// located is where a path leads in its root: links are resolved as far as the path exists.
 type located struct {
 	path string
-	dir  string // the deepest directory on the way that is there
+	dir  string // the deepest existing directory on the way
 }
 
-// everything but what is protected can be seen by it: nothing is read with it.
+// allVisible shows everything but protected files. Nothing is read with it.
 var allVisible = sync.OnceValues(func() (*vfs.Filter, error) { return vfs.View{Reads: []string{"**"}}.Compile() })
 
-// locate follows the links of the directories that a path leads through. It opens no file
-// and lists no directory.
+// locate resolves the links of the directories on a path. It opens no file and lists no
+// directory.
 func locate(root *vfs.Root, rel string, isDir bool) (located, error) {
 	filter, err := allVisible()
 	if err != nil {
@@ -174,18 +173,18 @@ func locate(root *vfs.Root, rel string, isDir bool) (located, error) {
 		return located{".", "."}, nil
 	}
 	at := located{dir: "."}
-	n := len(names) - 1 // of those, all can be directories
+	n := len(names) - 1 // the names that can be directories
 	if isDir {
 		n++
 	} else if info, err := run.Stat(rel); err == nil && info.IsDir() {
 		n++
 	}
-	// Where one of them isn't a directory, those below it aren't any either.
+	// If one of them isn't a directory, none below it is.
 	known := sort.Search(n, func(i int) bool {
 		_, typ, err := run.Resolve(strings.Join(names[:i+1], "/"))
 		return err != nil || !typ.IsDir()
 	})
-	if known > 0 { // the run remembers its answers
+	if known > 0 { // the run caches its answers
 		if at.dir, _, err = run.Resolve(strings.Join(names[:known], "/")); err != nil {
 			return located{}, err
 		}
@@ -196,15 +195,15 @@ func locate(root *vfs.Root, rel string, isDir bool) (located, error) {
 		}
 	}
 	at.path = path.Join(append([]string{at.dir}, names[known:]...)...)
-	// Where links lead may be on the list although what was asked for isn't.
+	// A link may lead to a protected file even though the given path isn't protected.
 	if root.Judge(filter, at.path).Reason == vfs.ReasonSecret {
 		return located{}, fmt.Errorf("%w, by way of a link", applicability.ErrSecret)
 	}
 	return at, run.Err()
 }
 
-// lost is the error for a directory on the way that can't be followed; nil where it may as
-// well not be there.
+// lost returns the error for a directory on the way that can't be resolved; nil if it may
+// simply not exist.
 func lost(run *vfs.Run, dir string) error {
 	_, _, err := run.Resolve(dir)
 	switch e, _ := errors.AsType[*vfs.Error](err); {
@@ -217,7 +216,7 @@ func lost(run *vfs.Run, dir string) error {
 	return nil
 }
 
-// forDirectories lists a directory and those above it, without the root.
+// forDirectories lists a directory and its ancestors, without the root.
 func forDirectories(dir string) (dirs, warnings []string) {
 	deep := 0
 	for ; dir != "."; dir = path.Dir(dir) {
@@ -234,7 +233,7 @@ func forDirectories(dir string) (dirs, warnings []string) {
 	return dirs, warnings
 }
 
-// forTop lists what the snapshot has, with where it was found. The caller has the turn.
+// forTop lists the finds of the snapshot with their places. The caller holds h.turn.
 func (h *Host) forTop(used []usedRoot) []applicability.Find {
 	type place struct{ path, root string }
 	places := map[string]place{}
@@ -260,8 +259,8 @@ func (h *Host) forTop(used []usedRoot) []applicability.Find {
 	return finds
 }
 
-// forNested looks into directories below a root. What a resolver fails of is a warning: the
-// rest of the answer stands. The caller has the turn.
+// forNested searches directories below a root. A resolver's failure becomes a warning, and
+// the rest of the answer stands. The caller holds h.turn.
 func (h *Host) forNested(ctx context.Context, root resolve.Root, dirs []string) (finds []applicability.Find, warnings []string, err error) {
 	var resolvers []resolve.Resolver
 	for _, r := range h.resolvers() {
@@ -276,8 +275,8 @@ func (h *Host) forNested(ctx context.Context, root resolve.Root, dirs []string) 
 			resolvers = append(resolvers, nested)
 		}
 	}
-	// An engine of its own: the next question is for other directories, and memos of this one
-	// would only be kept.
+	// A separate engine, because the next question is about other directories and its memos
+	// would only take space.
 	engine := resolve.New(resolve.Options{
 		MaxResourceBytes: h.config.caps.MaxResourceBytes, MaxResources: h.config.caps.MaxResources, Limits: h.config.fileLimits, NoMemo: true,
 	})
@@ -306,8 +305,8 @@ func (h *Host) forNested(ctx context.Context, root resolve.Root, dirs []string) 
 	return finds, warnings, nil
 }
 
-// nestedRows are the rows of the table that are read below the top of a project, too, by
-// their ids.
+// nestedRows returns the rows of the table that are also read below the top of a project, by
+// id.
 var nestedRows = sync.OnceValue(func() map[string]*conventions.Convention {
 	rows := map[string]*conventions.Convention{}
 	for i := range conventions.All {
@@ -318,8 +317,8 @@ var nestedRows = sync.OnceValue(func() map[string]*conventions.Convention {
 	return rows
 })
 
-// nestedResolver is a built-in resolver that is to look into directories, and sees nothing
-// but its places there. ok is false when it has none.
+// nestedResolver restricts a built-in resolver to its places in the given directories. ok is
+// false if it has none.
 func (h *Host) nestedResolver(r resolve.Resolver, dirs []string) (nested resolve.Resolver, ok bool, err error) {
 	var places []string
 	for _, c := range nestedRows() {
@@ -357,8 +356,8 @@ func (h *Host) nestedResolver(r resolve.Resolver, dirs []string) (nested resolve
 	return r, true, nil
 }
 
-// nestedBase is the directory in whose places something was found: the nearest to it of
-// which the row has a place that begins like what follows.
+// nestedBase returns the directory in whose place something was found: the nearest directory
+// above it for which the row has a place that matches the rest of the path.
 func nestedBase(root string, found *snapshot.Candidate, dirs []string) string {
 	rel, _ := applicability.Below(root, found.Path)
 	row := nestedRows()[found.Convention]

@@ -9,7 +9,7 @@ import (
 	"waymark/internal/notify"
 )
 
-// pause waits, and reports whether ctx hasn't ended.
+// pause waits for d, and reports whether ctx is still active.
 func pause(ctx context.Context, d time.Duration) bool {
 	timer := time.NewTimer(d)
 	defer timer.Stop()
@@ -30,10 +30,10 @@ func ended(ctx context.Context, err error) error {
 	return err
 }
 
-// gate is closed until somebody opens it.
+// gate is closed until it is opened once.
 type gate struct {
 	once   sync.Once
-	opened chan struct{} // closed when the gate is open
+	opened chan struct{} // closed when the gate opens
 }
 
 func newGate() gate { return gate{opened: make(chan struct{})} }
@@ -49,10 +49,9 @@ func (g *gate) isOpen() bool {
 	}
 }
 
-// replaceable is a value that is used until another takes its place. It may be
-// used from any goroutine.
+// replaceable holds a value until another replaces it. It may be used from any goroutine.
 type replaceable[T any] struct {
-	mu      sync.Mutex // guards value, and that changed is of it
+	mu      sync.Mutex // guards value and changed
 	value   T
 	changed notify.Signal
 }
@@ -64,7 +63,7 @@ func (r *replaceable[T]) get() (value T, replaced <-chan struct{}) {
 	return r.value, r.changed.Changed()
 }
 
-// set replaces the value and returns the one before.
+// set replaces the value and returns the previous one.
 func (r *replaceable[T]) set(next T) (before T) {
 	r.mu.Lock()
 	defer r.mu.Unlock()

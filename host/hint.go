@@ -5,14 +5,14 @@ import (
 	"path/filepath"
 )
 
-// maxHinted bounds the paths that wait for a refresh: from there on everything is
-// looked at, which is cheaper than to compare them.
+// maxHinted bounds the paths that wait for a refresh. With more, checking everything is
+// cheaper than comparing them.
 const maxHinted = 64
 
-// Hint has the roots looked at in which the paths lie, which are absolute, and
-// returns at once; near the paths at first. It is for who has just written there: an
-// event of the file system comes later, or not at all. As any hint it is taken for no
-// more: what isn't in a trace makes nothing run.
+// Hint schedules a check of the roots that contain paths, which are absolute, and returns at
+// once. The check begins near the paths. It is for a caller that has just written there,
+// since the file system's event comes later or not at all. A hint only says where to look: a
+// path that is in no trace makes nothing run.
 func (h *Host) Hint(paths ...string) {
 	if len(paths) == 0 {
 		return
@@ -27,7 +27,7 @@ func (h *Host) Hint(paths ...string) {
 	h.hints.wake.Set()
 }
 
-// followHints refreshes what was hinted at, until ctx ends.
+// followHints refreshes near hinted paths until ctx ends.
 func (h *Host) followHints(ctx context.Context) error {
 	for {
 		select {

@@ -18,9 +18,10 @@ import (
 
 // Host is the engine. Make one with New; see the package comment for its life.
 //
-// Whoever has the turn owns what is in owned; all else never changes or guards itself.
+// The holder of turn owns the fields in owned. All other fields are immutable or safe for
+// concurrent use.
 type Host struct {
-	opts      Options // as they were given to New
+	opts      Options // as given to New
 	log       *slog.Logger
 	life      context.Context //nolint:containedctx // the Host's own
 	end       context.CancelCauseFunc
@@ -29,7 +30,7 @@ type Host struct {
 	catalog   *plugin.Catalog
 	memos     *memoStore // nil keeps nothing
 	published snapshot.Publisher
-	hold      gate // of the first snapshot
+	hold      gate // holds back the first snapshot
 	peer      replaceable[*push.Pusher]
 
 	pending
@@ -39,12 +40,11 @@ type Host struct {
 	turn *priolock.Turn
 	owned
 
-	// asking is had by who looks at what a client sees: each such look has resolvers of
-	// its own.
+	// asking serializes looks on behalf of clients, each of which needs resolvers of its own.
 	asking *priolock.Turn
 }
 
-// pending is what is to be done; safe for all.
+// pending is the work to be done. It is safe for concurrent use.
 type pending struct {
 	flights   flights
 	hints     hints
@@ -53,46 +53,45 @@ type pending struct {
 	unsaved   notify.Wake // holds a token while there are memos to save
 }
 
-// noticing is by what changes are noticed.
+// noticing is how changes are noticed.
 type noticing struct {
 	watching replaceable[watch.Options]
 	watcher  replaceable[*watch.Watcher] // nil while nothing is watched
 }
 
-// told is what the last refresh has left.
+// told is the result of the last refresh.
 type told struct {
 	report atomic.Pointer[Report]   // nil before the first
-	looked atomic.Pointer[lookedAt] // which roots it looked at
+	looked atomic.Pointer[lookedAt] // the roots it looked at
 }
 
-// owned is what whoever has the turn owns.
+// owned holds the fields that belong to the holder of Host.turn.
 type owned struct {
 	config    engineConfig
 	engine    *resolve.Engine
-	plugins   *plugin.List // whose resolvers the outcomes of slots are of
+	plugins   *plugin.List // the list whose resolvers produced the outcomes in slots
 	slots     []*rootSlot
-	named     int               // how many slots were given names
-	logged    map[string]string // per resolver and root, what was last logged
+	named     int               // number of slot names given out
+	logged    map[string]string // last logged message, per resolver and root
 	assembler snapshot.Assembler
 }
 
-// Load finds out what the built-in module and every module file can do; see
-// plugin.Catalog. A refresh waits for it; other roots and a reload don't.
+// Load finds out what the built-in module and every module file can do; see plugin.Catalog.
+// Refreshes wait for it; SetRoots and Reconfigure don't.
 func (h *Host) Load(ctx context.Context) error { return h.catalog.Load(ctx) }
 
-// Ready lets the first snapshot be made, where Options.Hold holds it back.
+// Ready releases the first snapshot if Options.Hold holds it back.
 func (h *Host) Ready() { h.hold.open() }
 
-// Current returns the newest snapshot, never nil; version 0 is none yet.
+// Current returns the newest snapshot, never nil. Version 0 means that there is none yet.
 func (h *Host) Current() *snapshot.Snapshot { return h.published.Current() }
 
-// Wait returns a snapshot whose version is above after, as soon as there is
-// one.
+// Wait waits for a snapshot with a version above after, and returns it.
 func (h *Host) Wait(ctx context.Context, after uint64) (*snapshot.Snapshot, error) {
 	return h.published.Wait(ctx, after)
 }
 
-// Accepted waits until the peer has stored the given version, or a newer one.
+// Accepted waits until the peer has stored the given version or a newer one.
 func (h *Host) Accepted(ctx context.Context, version uint64) error {
 	pusher, _ := h.peer.get()
 	if pusher == nil {
@@ -101,6 +100,6 @@ func (h *Host) Accepted(ctx context.Context, version uint64) error {
 	return pusher.Accepted(ctx, version)
 }
 
-// Settle waits until every module is loaded and has its spare instances ready.
-// Run does so after the first refresh; it is for measurements without Run.
+// Settle waits until every module is loaded and has spare instances. Run does so after the
+// first refresh; call it for measurements without Run.
 func (h *Host) Settle(ctx context.Context) { h.catalog.Settle(ctx) }

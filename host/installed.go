@@ -14,10 +14,10 @@ import (
 	"waymark/snapshot"
 )
 
-// installedFilter sees the files in which agents keep what is installed.
+// installedFilter sees the files in which agents record what is installed.
 var installedFilter = sync.OnceValues(func() (*vfs.Filter, error) { return filterOfInstalled(nil) })
 
-// filterOfInstalled is that filter where directories of agents are moved.
+// filterOfInstalled is installedFilter with the directories of agents replaced as moved says.
 func filterOfInstalled(moved map[string]string) (*vfs.Filter, error) {
 	reads := installed.Lists()
 	for i := range reads {
@@ -26,7 +26,7 @@ func filterOfInstalled(moved map[string]string) (*vfs.Filter, error) {
 	return vfs.View{Reads: reads, MCPOnly: true}.Compile()
 }
 
-// movedPlace is a pattern where directories of agents are moved.
+// movedPlace returns a pattern with the directories of agents replaced as moved says.
 func movedPlace(moved map[string]string, place string) string {
 	first, rest, _ := strings.Cut(place, "/")
 	if to := moved[first]; to != "" {
@@ -35,12 +35,13 @@ func movedPlace(moved map[string]string, place string) string {
 	return place
 }
 
-// findInstalled looks for what users have installed. The agents' settings say it, which no
-// resolver is shown that lists skills, so that the host reads them, as it names projects;
-// near an event only where that is of one of these files. The caller has the turn.
+// findInstalled looks for what users have installed. This is recorded in the agents'
+// settings, which the resolver that lists skills may not see, so the host reads them. For a
+// scope near events it does so only if an event concerns one of these files. The caller holds
+// h.turn.
 //
-// What a project's settings switch on or off is the home directory's: the scope that is
-// returned covers that, too.
+// A project's settings can enable or disable what is installed in the home directory, so the
+// returned scope covers the home directory, too.
 func (h *Host) findInstalled(s scope) scope {
 	project, workspace := h.project(), ""
 	if project != nil {
@@ -64,7 +65,7 @@ func (h *Host) findInstalled(s scope) scope {
 	return s
 }
 
-// project is the first directory that is looked at as one.
+// project returns the first root that is looked at as a project.
 func (h *Host) project() *rootSlot {
 	for _, slot := range h.slots {
 		if slot.open != nil && slot.spec.Scope != snapshot.ScopeUser && slot.spec.Role == abi.RoleNone && slot.open.File() == "" {
@@ -74,8 +75,8 @@ func (h *Host) project() *rootSlot {
 	return nil
 }
 
-// lookForInstalled looks for what is installed for the user of one root, and, where there is
-// a project, for that. The project keeps what it depends on of its files.
+// lookForInstalled looks for what is installed for the user of one root and, if there is a
+// project, for that project. The project's slot keeps the trace of the project's files.
 func lookForInstalled(slot, project *rootSlot) installs {
 	found := installs{known: true}
 	filter, err := installedFilter()
@@ -108,7 +109,7 @@ func lookForInstalled(slot, project *rootSlot) installs {
 	}
 	if project != nil {
 		found.workspace = project.open.Path()
-		ofProject, err := installedFilter() // in which nothing is moved
+		ofProject, err := installedFilter() // where no directory is moved
 		if err != nil {
 			return found
 		}
@@ -124,7 +125,7 @@ func lookForInstalled(slot, project *rootSlot) installs {
 	return found
 }
 
-// textIn is the text of a file; nil where there is none, or more than is read.
+// textIn returns the text of a file; nil if it doesn't exist or exceeds the read limit.
 func textIn(run *vfs.Run, name string) []byte {
 	f, err := run.Open(name)
 	if err != nil || f.IsDir() {
@@ -137,8 +138,8 @@ func textIn(run *vfs.Run, name string) []byte {
 	return text
 }
 
-// placesIn are the patterns of what resolvers see of plugins that are switched on: files of
-// the formats that they may be in, since a manifest says where they are.
+// placesIn returns the patterns of the files in enabled plugins that resolvers may see. A
+// manifest can name any place, so they go by file format.
 func placesIn(list []installed.Plugin) (patterns []string) {
 	for i := range list {
 		if list[i].State != installed.On {
@@ -149,7 +150,7 @@ func placesIn(list []installed.Plugin) (patterns []string) {
 	return patterns
 }
 
-// listsOf are the files that say what is installed, as patterns.
+// listsOf returns the files that record what is installed, as patterns.
 func listsOf(list []installed.Plugin) (patterns []string) {
 	for i := range list {
 		if p := vfs.LiteralPattern(list[i].List); !slices.Contains(patterns, p) {

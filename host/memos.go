@@ -12,20 +12,20 @@ import (
 const (
 	// maxMemos bounds all memos on disk: those of some hundred workspaces.
 	maxMemos = 128 << 20
-	// maxMemo bounds the memos of one root: the largest snapshot that a hub takes,
-	// 16 MiB of 4,000 resources, with what was observed for them.
+	// maxMemo bounds the memos of one root: those of the largest snapshot that a hub takes,
+	// 16 MiB with 4,000 resources, and their traces.
 	maxMemo = 32 << 20
 )
 
-// memoStore keeps memos, and what modules say of themselves, between processes,
-// sealed with the user's key. It implements resolve.Store.
+// memoStore keeps memos and the modules' descriptions between processes, sealed with the
+// user's key. It implements resolve.Store.
 type memoStore struct {
 	store *sealedstore.Store
 	salt  string
 }
 
-// openMemos opens the store in a directory. What can't be used is a warning, and
-// nothing is kept: the store is nil then.
+// openMemos opens the store in a directory. If it can't, it logs a warning and returns nil,
+// and nothing is kept.
 func openMemos(dir, keyDir string, log *slog.Logger) *memoStore {
 	if dir == "" {
 		return nil
@@ -38,8 +38,8 @@ func openMemos(dir, keyDir string, log *slog.Logger) *memoStore {
 	return &memoStore{store, programIdentity()}
 }
 
-// programIdentity tells this program from any other version of it: what one
-// version remembers, another might compute differently.
+// programIdentity identifies this version of the program. Another version might compute
+// different results from the same memo.
 func programIdentity() string {
 	path, err := os.Executable()
 	if err != nil {

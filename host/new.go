@@ -11,8 +11,8 @@ import (
 	"waymark/internal/priolock"
 )
 
-// New makes a Host and opens its roots. It fails when a root that must exist
-// doesn't, and starts nothing.
+// New makes a Host and opens its roots. It starts nothing, and fails if a root that must
+// exist doesn't.
 func New(opts Options) (*Host, error) {
 	opts.setDefaults()
 	h := &Host{
@@ -58,7 +58,7 @@ func (h *Host) newEngine() *resolve.Engine {
 	return resolve.New(opts)
 }
 
-// catalogOptions are those of the catalog.
+// catalogOptions returns the options of the catalog.
 func (h *Host) catalogOptions() plugin.Options {
 	o := &h.opts
 	opts := plugin.Options{
@@ -73,8 +73,7 @@ func (h *Host) catalogOptions() plugin.Options {
 	return opts
 }
 
-// Close ends Run, waits for a refresh that is going on, keeps the memos and
-// frees everything.
+// Close ends Run, waits for a refresh in progress, saves the memos and frees everything.
 func (h *Host) Close() error {
 	var err error
 	h.closeOnce.Do(func() {
@@ -91,7 +90,7 @@ func (h *Host) Close() error {
 	return err
 }
 
-// saveMemos keeps the memos of an engine. Without them the next start is slower.
+// saveMemos saves the memos of an engine. Without them only the next start is slower.
 func (h *Host) saveMemos(engine *resolve.Engine) {
 	if err := engine.Save(); err != nil {
 		h.log.Warn("memos are not kept", slog.Any("error", err))

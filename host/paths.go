@@ -11,8 +11,7 @@ func isDir(path string) bool {
 	return err == nil && info.IsDir()
 }
 
-// absolute is filepath.Abs, or the path as it is when there is no working
-// directory.
+// absolute returns filepath.Abs of path, or path itself if there is no working directory.
 func absolute(path string) string {
 	if abs, err := filepath.Abs(path); err == nil {
 		return abs
@@ -20,7 +19,7 @@ func absolute(path string) string {
 	return path
 }
 
-// resolved is the link-free absolute path, as far as it exists.
+// resolved returns the absolute path with links resolved, as far as the path exists.
 func resolved(path string) string {
 	path = absolute(path)
 	if target, err := filepath.EvalSymlinks(path); err == nil {
@@ -29,7 +28,7 @@ func resolved(path string) string {
 	return path
 }
 
-// within cuts a directory's path off that of something in it, or of itself.
+// within returns path relative to dir; ok is false if path isn't dir and isn't in it.
 func within(dir, path string) (rel string, ok bool) {
 	rel, ok = strings.CutPrefix(path, strings.TrimSuffix(dir, "/"))
 	if !ok || rel != "" && rel[0] != '/' {
@@ -38,7 +37,7 @@ func within(dir, path string) (rel string, ok bool) {
 	return strings.TrimPrefix(rel, "/"), true
 }
 
-// leadsTo reports whether a path is another, or a directory on the way to it.
+// leadsTo reports whether path is target or one of its ancestors.
 func leadsTo(path, target string) bool {
 	_, ok := within(path, target)
 	return ok

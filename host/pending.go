@@ -10,27 +10,25 @@ import (
 	"waymark/internal/notify"
 )
 
-// hints are paths of which somebody knows that they have changed, and that a
-// refresh hasn't taken yet.
+// hints are paths that are known to have changed and that no refresh has taken yet.
 type hints struct {
-	wake notify.Wake // holds a token while there are some
+	wake notify.Wake // holds a token while there are paths
 
 	mu      sync.Mutex // guards pending
 	pending scope
 }
 
-// unchecked are the roots that were checked near events alone since everything in
-// them was. Events say where to look first; that nothing has changed elsewhere isn't
-// taken from them.
+// unchecked are the roots of which only the parts near events were checked since their last
+// full check. Events say where to look first; they don't prove that nothing else has changed.
 type unchecked struct {
-	wake notify.Wake // holds a token when there is the first
+	wake notify.Wake // holds a token when the first root is added
 
 	mu     sync.Mutex // guards what follows
 	owners map[string]bool
-	last   time.Time // when one was added, or again
+	last   time.Time // when a root was last added or noted again
 }
 
-// note says how a root was checked just now.
+// note records whether a root was just checked wholly.
 func (u *unchecked) note(owner string, wholly bool) {
 	u.mu.Lock()
 	defer u.mu.Unlock()
@@ -46,28 +44,28 @@ func (u *unchecked) note(owner string, wholly bool) {
 	u.wake.Set()
 }
 
-// waiting returns the roots, and for how long no one was added.
+// waiting returns the roots, and the time since the last note.
 func (u *unchecked) waiting() (owners map[string]bool, quiet time.Duration) {
 	u.mu.Lock()
 	defer u.mu.Unlock()
 	return maps.Clone(u.owners), time.Since(u.last)
 }
 
-// postponed are the roots in which a module wasn't waited for, and who runs it: a
-// refresh of its own, which ends as soon as another one is wanted.
+// postponed are the roots in which a refresh didn't wait for a module. A separate refresh
+// runs these modules, and ends as soon as another refresh is wanted.
 type postponed struct {
-	wake notify.Wake // holds a token when there is one, or one may go on
+	wake notify.Wake // holds a token when there is a root, or when runs may continue
 
 	mu     sync.Mutex // guards what follows
 	owners map[string]bool
-	others int                     // refreshes that are wanted or go on
-	cancel context.CancelCauseFunc // of the one that goes on here; nil for none
+	others int                     // refreshes that are wanted or running
+	cancel context.CancelCauseFunc // cancels the postponed refresh; nil if none runs
 }
 
-// errYields ends a refresh of what was postponed.
+// errYields ends a refresh of postponed modules.
 var errYields = errors.New("something else is to be looked at first")
 
-// note says whether something was postponed in a root just now.
+// note records whether modules were postponed in a root.
 func (p *postponed) note(owner string, is bool) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -82,12 +80,12 @@ func (p *postponed) note(owner string, is bool) {
 	p.tell()
 }
 
-// tell wakes who runs it. The caller holds mu.
+// tell wakes runPostponed. The caller holds mu.
 func (p *postponed) tell() {
 	p.wake.Set()
 }
 
-// yield ends what goes on here, and has nothing begin until done is called.
+// yield cancels the postponed refresh, and prevents another until done is called.
 func (p *postponed) yield() (done func()) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -104,8 +102,8 @@ func (p *postponed) yield() (done func()) {
 	}
 }
 
-// begin returns what to run, and the context in which: false while there is nothing, or
-// something else goes on.
+// begin returns the roots to run and the context for it. ok is false if there are none or
+// another refresh is active.
 func (p *postponed) begin(ctx context.Context) (_ context.Context, owners map[string]bool, end func(), ok bool) {
 	p.mu.Lock()
 	defer p.mu.Unlock()

@@ -10,12 +10,11 @@ import (
 	"waymark/snapshot"
 )
 
-// pluginOwner is the name of the module files among the watches; roots have
-// numbers.
+// pluginOwner is the owner of the module files' watches; roots are named by numbers.
 const pluginOwner = "plugins"
 
-// followPlugins has every new list of the catalog used, and module files
-// watched where they are now, until ctx ends.
+// followPlugins applies every new list of the catalog, and keeps the watches on module files
+// current, until ctx ends.
 func (h *Host) followPlugins(ctx context.Context) error {
 	for {
 		changed := h.catalog.Changed()
@@ -35,8 +34,8 @@ func (h *Host) followPlugins(ctx context.Context) error {
 	}
 }
 
-// publishPlugins publishes what the catalog's current list changes: what other
-// modules find, or only the states of the same ones.
+// publishPlugins publishes what the catalog's current list changes: the finds of other
+// modules, or only the states of the same ones.
 func (h *Host) publishPlugins(ctx context.Context) error {
 	if current, err := h.amend(ctx); current || err != nil {
 		return err
@@ -45,14 +44,13 @@ func (h *Host) publishPlugins(ctx context.Context) error {
 	return err
 }
 
-// amend publishes the states of the modules and of watching, and what providers
-// have, as they are now, beside what resolvers found, as it was: it runs none. Where
-// the catalog has other modules than the snapshot is made with, it says of those
-// only what it did before, and reports that; followPlugins has them used. Before the
-// first snapshot it does nothing: that is yet to come, and is made with the modules of
-// that time.
+// amend publishes the current states of the modules and of watching, and the providers'
+// current resources, together with the resolvers' previous finds. It runs no resolver. If the
+// catalog's modules differ from the snapshot's, amend keeps the states of the latter and
+// returns current as false; followPlugins then applies the new list. Before the first
+// snapshot it does nothing.
 func (h *Host) amend(ctx context.Context) (current bool, err error) {
-	_, leave, err := h.turn.Take(ctx) // a refresh that is going on may have begun with the list before
+	_, leave, err := h.turn.Take(ctx) // a refresh in progress may use the previous list
 	if err != nil {
 		return false, err
 	}
@@ -63,9 +61,9 @@ func (h *Host) amend(ctx context.Context) (current bool, err error) {
 	}
 	list := h.catalog.Current()
 	if current = list.SameModules(report.plugins); !current {
-		list = report.plugins // the refresh that follows uses the others
+		list = report.plugins // the next refresh applies the new list
 	}
-	// Whoever has a report may read it for ever.
+	// Readers may keep a report, so it is copied.
 	next := *report
 	var content snapshot.Content
 	content, next.Notes = h.content(report, list)
@@ -78,7 +76,7 @@ func (h *Host) amend(ctx context.Context) (current bool, err error) {
 	return current, nil
 }
 
-// watchPlugins has the places of module files watched.
+// watchPlugins watches the places of module files.
 func (h *Host) watchPlugins(watcher *watch.Watcher) {
 	set := watchSet{}
 	watched := h.catalog.Watched()
@@ -91,8 +89,8 @@ func (h *Host) watchPlugins(watcher *watch.Watcher) {
 	watcher.Set(pluginOwner, set.dirs())
 }
 
-// scopeOf is what a batch asks to be looked at, near its events at first where it
-// names them; ok is false when that is no root.
+// scopeOf returns the scope that a batch asks for, near its events if it names them; ok is
+// false if it concerns no root.
 func (h *Host) scopeOf(batch watch.Batch) (want scope, ok bool) {
 	want = scope{all: batch.All, owners: map[string]bool{}, near: map[string][]string{}, reason: batch.Reason}
 	for _, owner := range batch.Owners {
@@ -114,13 +112,12 @@ func (h *Host) scopeOf(batch watch.Batch) (want scope, ok bool) {
 // WaitingPlugins lists the modules that wait for Approve.
 func (h *Host) WaitingPlugins() []approvals.Pending { return h.catalog.Waiting() }
 
-// Approve lets a module run that waits for it, and returns when it is in use,
-// or can't be. An empty digest means the one file of that name that waits.
+// Approve lets a waiting module run, and returns once it is in use or has failed to load. An
+// empty digest means the only waiting file of that name.
 //
 // # Errors
 //
-// plugin.ErrNotWaiting, plugin.ErrWhichModule, or that the approval couldn't be
-// kept.
+// plugin.ErrNotWaiting, plugin.ErrWhichModule, or an error from saving the approval.
 func (h *Host) Approve(ctx context.Context, name, digest string) (*approvals.Pending, error) {
 	defer h.catalog.Check()
 	waits, err := h.catalog.Approve(ctx, name, digest)
@@ -130,9 +127,9 @@ func (h *Host) Approve(ctx context.Context, name, digest string) (*approvals.Pen
 	return waits, err
 }
 
-// RetryPlugins ends all quarantines, those of earlier processes too, tries
-// modules again that couldn't be used, and runs everything that isn't fresh.
-// While the first snapshot is held back it doesn't run anything, and says ErrHeld.
+// RetryPlugins ends all quarantines, including those of earlier processes, tries modules
+// again that couldn't be used, and runs everything that isn't fresh. While the first snapshot
+// is held back it runs nothing and returns ErrHeld.
 func (h *Host) RetryPlugins(ctx context.Context) (*Report, error) {
 	if err := h.catalog.Retry(ctx); err != nil {
 		return nil, err

@@ -6,7 +6,7 @@ import (
 	"slices"
 )
 
-// runPostponed runs the modules that weren't waited for, until ctx ends.
+// runPostponed runs postponed modules until ctx ends.
 func (h *Host) runPostponed(ctx context.Context) error {
 	for {
 		select {
@@ -22,7 +22,7 @@ func (h *Host) runPostponed(ctx context.Context) error {
 			_, err := h.refresh(ctx, scope{owners: owners, reason: "postponed", slow: true})
 			for owner := range owners {
 				if !slices.ContainsFunc(h.used(), func(u usedRoot) bool { return u.slot.owner == owner }) {
-					h.postponed.note(owner, false) // its root has gone
+					h.postponed.note(owner, false) // its root is gone
 				}
 			}
 			return err

@@ -7,11 +7,11 @@ import (
 	"golang.org/x/sync/errgroup"
 )
 
-// gatherProvided is how long what has changed waits for more: servers that are
-// started together answer together, and one snapshot says it of all.
+// gatherProvided is how long a change waits for more: servers that start together answer
+// together, and share one snapshot.
 const gatherProvided = 25 * time.Millisecond
 
-// followProviders publishes what changes at the providers, until ctx ends.
+// followProviders publishes the providers' changes until ctx ends.
 func (h *Host) followProviders(ctx context.Context) error {
 	var g errgroup.Group
 	for _, p := range h.opts.Providers {
@@ -23,8 +23,8 @@ func (h *Host) followProviders(ctx context.Context) error {
 func (h *Host) followProvider(ctx context.Context, p Provider) error {
 	for {
 		changed := p.Changed()
-		// It waits for a refresh that is going on, which may have asked before the
-		// change. Nothing that changes meanwhile is lost, nor is the refresh.
+		// amend waits for a refresh in progress, which may have read the providers before the
+		// change. Neither later changes nor the refresh are lost.
 		if _, err := h.amend(ctx); err != nil {
 			return ended(ctx, err)
 		}

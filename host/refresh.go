@@ -16,15 +16,14 @@ import (
 	"waymark/snapshot"
 )
 
-// Refresh re-checks everything, runs what is stale and publishes the result if
-// it differs. It is a barrier: the report contains every change that was made
-// before the call. Callers that come while a refresh is going on share the
-// next one.
+// Refresh rechecks everything, runs what is stale and publishes the result if it differs. It
+// is a barrier: the report contains every change that was made before the call. Callers that
+// arrive during a refresh share the next one.
 //
 // # Errors
 //
-// ErrHeld, at once, since nobody knows for how long the first snapshot is held
-// back; ErrClosed; the context's.
+// ErrHeld, at once, because nobody knows for how long the first snapshot is held back;
+// ErrClosed; the context's.
 func (h *Host) Refresh(ctx context.Context) (*Report, error) {
 	if !h.hold.isOpen() {
 		return nil, ErrHeld
@@ -34,9 +33,8 @@ func (h *Host) Refresh(ctx context.Context) (*Report, error) {
 	return h.flights.join(ctx, want)
 }
 
-// fly is one flight's refresh, once the first snapshot isn't held back any
-// more and its turn has come. One that is interrupted, by a reload or by other
-// roots, is made again.
+// fly runs one flight's refresh, once the first snapshot isn't held back any more and the
+// flight has h.turn. It repeats a refresh that a reload or other roots interrupt.
 func (h *Host) fly(f *flight) (report *Report, err error) {
 	select {
 	case <-h.hold.opened:
@@ -51,9 +49,9 @@ func (h *Host) fly(f *flight) (report *Report, err error) {
 	return report, err
 }
 
-// refresh does the work of Refresh for the roots in scope, and for those of which
-// nothing is known, as of all where there are other modules. It takes the rest as
-// it was. The caller has the turn.
+// refresh does the work of Refresh for the roots in scope and for those of which nothing is
+// known, which is all of them after a change of modules. It keeps the other roots' outcomes.
+// The caller holds h.turn.
 func (h *Host) refresh(ctx context.Context, s scope) (*Report, error) {
 	start := time.Now()
 	ticket := h.published.Begin()
@@ -96,8 +94,8 @@ func (h *Host) refresh(ctx context.Context, s scope) (*Report, error) {
 	return report, nil
 }
 
-// content is what a snapshot says: what resolvers have found, as the report has it,
-// with all else as it is now. The caller has the turn.
+// content returns the content of a snapshot: the resolvers' finds from the report, and the
+// current state of everything else. The caller holds h.turn.
 func (h *Host) content(report *Report, list *plugin.List) (snapshot.Content, []snapshot.Note) {
 	groups := make([][]snapshot.Candidate, 0, len(report.Outcomes)+1)
 	for i := range report.Outcomes {
@@ -117,8 +115,8 @@ func (h *Host) content(report *Report, list *plugin.List) (snapshot.Content, []s
 	}, notes
 }
 
-// unlistedProblem is what a snapshot of so many rows says of finds that it doesn't list:
-// how many, and of which resolver in which root.
+// unlistedProblem describes the finds that a snapshot of so many rows doesn't list: how many,
+// and of which resolver in which root.
 func unlistedProblem(notes []snapshot.Note, outcomes []resolve.Outcome, rows int) string {
 	type place struct {
 		resolver string
@@ -137,7 +135,7 @@ func unlistedProblem(notes []snapshot.Note, outcomes []resolve.Outcome, rows int
 			parts = append(parts, fmt.Sprintf("%d of %s", n, of))
 		}
 	}
-	roots := make(map[string]int) // of each resolver, as far as they are told
+	roots := make(map[string]int) // per resolver, as far as reported
 	for i := range outcomes {
 		o := &outcomes[i]
 		at := place{o.Resolver, roots[o.Resolver]}
@@ -153,14 +151,14 @@ func unlistedProblem(notes []snapshot.Note, outcomes []resolve.Outcome, rows int
 	if total == 0 {
 		return ""
 	}
-	const most = 4 // which are named
+	const most = 4 // named at most
 	if len(parts) > most {
 		parts = append(parts[:most], "and others")
 	}
 	return fmt.Sprintf("%s not listed: a snapshot has at most %d (%s)", text.Count(total, "resource is", "resources are"), rows, strings.Join(parts, ", "))
 }
 
-// resolve looks at the roots in scope and keeps the outcomes in their slots.
+// resolve looks at the roots in scope and stores the outcomes in their slots.
 func (h *Host) resolve(ctx context.Context, s scope, used []usedRoot, resolvers []resolve.Resolver) ([]resolve.Outcome, error) {
 	todo := slices.DeleteFunc(slices.Clone(used), func(u usedRoot) bool {
 		return !s.covers(u.slot)
@@ -192,7 +190,7 @@ func roots(used []usedRoot) []resolve.Root {
 	return list
 }
 
-// after is what follows a refresh: watches, memos, observers.
+// after does what follows a refresh: watches, memos, observers.
 func (h *Host) after(s scope, report *Report) {
 	h.report.Store(report)
 	if watcher, _ := h.watcher.get(); watcher != nil {
@@ -208,7 +206,7 @@ func (h *Host) after(s scope, report *Report) {
 	h.opts.Observe(report)
 }
 
-// resolvers lists those that are run, of all modules.
+// resolvers lists the resolvers that run, of all modules.
 func (h *Host) resolvers() []resolve.Resolver {
 	only := h.config.only
 	return slices.DeleteFunc(h.plugins.Resolvers(), func(r resolve.Resolver) bool {
@@ -216,9 +214,8 @@ func (h *Host) resolvers() []resolve.Resolver {
 	})
 }
 
-// logOutcomes logs failures and warnings, each once until it changes: a resolver
-// that fails does so at every re-check. For debugging it also logs what was run,
-// and why.
+// logOutcomes logs failures and warnings, each only when it changes, because a failing
+// resolver fails again at every recheck. At debug level it also logs what ran, and why.
 func (h *Host) logOutcomes(outcomes []resolve.Outcome) {
 	for i := range outcomes {
 		o := &outcomes[i]
@@ -250,7 +247,7 @@ func (h *Host) logOutcomes(outcomes []resolve.Outcome) {
 	}
 }
 
-// haveReport refreshes if that was never done.
+// haveReport refreshes if no refresh has run yet.
 func (h *Host) haveReport(ctx context.Context) error {
 	if h.report.Load() != nil {
 		return nil
@@ -259,7 +256,7 @@ func (h *Host) haveReport(ctx context.Context) error {
 	return err
 }
 
-// watchProblem is what a snapshot says of watching; empty while it works.
+// watchProblem returns the snapshot's text about watching; empty while it works.
 func (h *Host) watchProblem() string {
 	watcher, _ := h.watcher.get()
 	if watcher == nil {
@@ -269,13 +266,12 @@ func (h *Host) watchProblem() string {
 	return state.Error
 }
 
-// ReasonPlugins is the reason of refreshes after modules were added, replaced
-// or removed.
+// ReasonPlugins is the reason of refreshes after modules were added, replaced or removed.
 const ReasonPlugins = "plugins"
 
-// usePlugins takes over the catalog's list, and reports whether it has other
-// modules than the one before: then nothing is known of any root. The caller has
-// the turn, so that no resolver of the list before runs any more.
+// usePlugins applies the catalog's list, and reports whether its modules differ from the
+// previous ones; then nothing is known of any root. The caller holds h.turn, so no resolver
+// of the previous list is running.
 func (h *Host) usePlugins(ctx context.Context) (changed bool, err error) {
 	list, err := h.catalog.Acquire(ctx)
 	if err != nil {
@@ -290,24 +286,23 @@ func (h *Host) usePlugins(ctx context.Context) (changed bool, err error) {
 	return changed, nil
 }
 
-// forgetOutcomes makes the next refresh look at all roots, since the outcomes
-// of each are in order of the resolvers. The caller has the turn.
+// forgetOutcomes makes the next refresh look at all roots, because outcomes are stored in the
+// order of the resolvers. The caller holds h.turn.
 func (h *Host) forgetOutcomes() {
 	for _, slot := range h.slots {
 		slot.outcomes, slot.known, slot.adapted = nil, false, nil
 	}
 }
 
-// provided is what the providers have now, and how far all discovery is. It is
-// pending, too, while a module is loaded for the first time: what that finds is
-// still to come.
+// provided returns the providers' resources and the state of all discovery. Discovery is also
+// pending while a module loads for the first time, because its finds are still missing.
 func (h *Host) provided(list *plugin.List) (candidates []snapshot.Candidate, all snapshot.Discovery) {
 	all.Phase = snapshot.PhaseComplete
 	if list.Loading() {
 		all.Phase = snapshot.PhasePending
 	}
 	for i, p := range h.opts.Providers {
-		// Of what changes in between, Changed tells.
+		// Changed reports what changes in between.
 		for _, c := range p.Resources() {
 			c.Rank, c.Root, c.DropIn, c.Provided = providedRank, i, false, true
 			candidates = append(candidates, c)
@@ -334,13 +329,13 @@ func (h *Host) patience(s scope) resolve.Patience {
 	return resolve.Patience{For: patience}
 }
 
-// How long a refresh waits for dropped-in modules, if nobody has asked for all: at the
-// start, when something has changed, and when nothing else is to be done.
+// How long a refresh waits for dropped-in modules, unless it waits for all: at the start,
+// after a change, and when there is nothing else to do.
 const (
 	patienceAtStart = 2 * time.Second
 	patience        = 100 * time.Millisecond
 	patienceLater   = 2 * time.Second
 )
 
-// providedRank puts what providers make behind all that resolvers find.
+// providedRank sorts the providers' resources after those of resolvers.
 const providedRank = math.MaxInt

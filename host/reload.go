@@ -7,9 +7,8 @@ import (
 	"waymark/host/watch"
 )
 
-// SetRoots looks at other roots from the next refresh on. Those that stay keep
-// what is known of them. It changes nothing when a root that must exist can't
-// be opened.
+// SetRoots replaces the roots from the next refresh on. Roots in both lists keep what is
+// known of them. It changes nothing if a root that must exist can't be opened.
 func (h *Host) SetRoots(ctx context.Context, specs []RootSpec) error {
 	_, leave, err := h.turn.Urgent(ctx)
 	if err != nil {
@@ -21,7 +20,7 @@ func (h *Host) SetRoots(ctx context.Context, specs []RootSpec) error {
 	h.slots = next
 	look := h.unknown()
 	for _, slot := range next {
-		if slot.open == nil { // by now it may be there
+		if slot.open == nil { // it may exist by now
 			look.owners[slot.owner] = true
 		}
 	}
@@ -37,7 +36,7 @@ func (h *Host) SetRoots(ctx context.Context, specs []RootSpec) error {
 	return nil
 }
 
-// closeNew closes the slots that aren't in before.
+// closeNew closes the slots of next that aren't in before.
 func closeNew(next, before []*rootSlot) {
 	old := make(map[*rootSlot]bool, len(before))
 	for _, slot := range before {
@@ -50,7 +49,7 @@ func closeNew(next, before []*rootSlot) {
 	}
 }
 
-// forget lets go of slots and their watches. The caller has the turn.
+// forget closes slots and removes their watches. The caller holds h.turn.
 func (h *Host) forget(gone []*rootSlot) {
 	watcher, _ := h.watcher.get()
 	for _, slot := range gone {
@@ -61,15 +60,14 @@ func (h *Host) forget(gone []*rootSlot) {
 	}
 }
 
-// Reconfigure takes over what a configuration file can say: modules and what
-// narrows them, exclude patterns, limits, caps and the paces of watching. It
-// changes nothing on an error. Roots and the peer have methods of their own.
-// The next refresh looks at everything anew.
+// Reconfigure applies what a configuration file can say: modules and their restrictions,
+// exclude patterns, limits, caps and the intervals of watching. On an error it changes
+// nothing. Roots and the peer have methods of their own. The next refresh looks at everything
+// anew.
 //
-// It waits neither for modules that run, which are interrupted and run again
-// later, nor, for longer than Options.ReloadWithin, for modules that are
-// loaded: those are shown as being compiled, and come into use when they are
-// ready, if Run is there to do it.
+// It interrupts running modules, which run again later. It waits at most Options.ReloadWithin
+// for modules to load. Slower ones are shown as compiling and, if Run is active, come into
+// use when they are ready.
 func (h *Host) Reconfigure(ctx context.Context, opts Options) error {
 	if err := vfs.CheckExclude(opts.Exclude); err != nil {
 		return err
@@ -96,7 +94,7 @@ func (h *Host) Reconfigure(ctx context.Context, opts Options) error {
 	return nil
 }
 
-// setWatching begins to watch anew if the paces differ. The caller has the turn.
+// setWatching restarts watching if the intervals differ. The caller holds h.turn.
 func (h *Host) setWatching(next watch.Options) {
 	now, _ := h.watching.get()
 	if now.Quiet == next.Quiet && now.MaxWait == next.MaxWait && now.Recheck == next.Recheck {

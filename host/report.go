@@ -11,40 +11,39 @@ import (
 	"waymark/snapshot"
 )
 
-// Report is what one refresh did. Don't change it: others read it too.
+// Report says what one refresh did. Don't change it: others read it too.
 type Report struct {
 	Snapshot *snapshot.Snapshot
 	// Changed says that the snapshot is new.
 	Changed bool
-	// Reason is why there was a refresh: "resync", "start", ReasonPlugins, or
-	// what host/watch says.
+	// Reason is why the refresh ran: "resync", "start", ReasonPlugins, or a reason from
+	// host/watch.
 	Reason string
-	// Outcomes is what is known of every root, in order of roots, then
-	// resolvers.
+	// Outcomes is what is known of every root, ordered by root, then resolver.
 	Outcomes []resolve.Outcome
-	// Checked are those of them that this refresh looked at.
+	// Checked holds those outcomes that this refresh looked at.
 	Checked []resolve.Outcome
 	// Notes says what was left out of the snapshot, and why.
 	Notes    []snapshot.Note
 	Duration time.Duration
 
-	plugins *plugin.List // whose resolvers were run
+	plugins *plugin.List // the list whose resolvers ran
 }
 
 var (
-	// ErrClosed says that a Host has been closed.
+	// ErrClosed says that the Host is closed.
 	ErrClosed = errors.New("host closed")
 	// ErrHeld says that the first snapshot is held back; see Ready.
 	ErrHeld = errors.New("the first snapshot is held back until the workspace is ready")
 )
 
-// problems joins those that there are.
+// problems joins the non-empty texts.
 func problems(list ...string) string {
 	return strings.Join(slices.DeleteFunc(list, func(s string) bool { return s == "" }), "; ")
 }
 
-// RefusedRoot is a root that isn't looked at although it is there.
+// RefusedRoot is a root that exists but isn't looked at.
 type RefusedRoot struct {
-	Path string // absolute, as it was given
-	Err  error  // why: a *vfs.LinkError, what Check said, or the system's
+	Path string // absolute, as given
+	Err  error  // a *vfs.LinkError, an error from Check, or the system's
 }

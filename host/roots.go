@@ -15,14 +15,14 @@ import (
 	"waymark/internal/errtext"
 )
 
-// newSlot makes a slot with a name of its own.
+// newSlot makes a slot with a unique name.
 func (h *Host) newSlot(spec RootSpec) *rootSlot {
 	h.named++
 	return &rootSlot{spec: spec, owner: strconv.Itoa(h.named)}
 }
 
-// unknown is the scope of the roots that were never looked at. What wasn't there is known
-// not to be: its way is watched, and the watcher says when to look again.
+// unknown returns the scope of the roots that were never looked at. A missing root isn't one
+// of them: its path is watched, and the watcher says when to look again.
 func (h *Host) unknown() scope {
 	s := scope{owners: map[string]bool{}}
 	for _, slot := range h.slots {
@@ -33,14 +33,14 @@ func (h *Host) unknown() scope {
 	return s
 }
 
-// openRoots opens what isn't open and can be, and opens anew what has become
-// another file or directory since. The caller has the turn.
+// openRoots opens the roots that aren't open and can be, and reopens those whose path leads
+// to another file or directory by now. The caller holds h.turn.
 func (h *Host) openRoots(s scope) {
-	top, err := beneath.OpenTop() // most roots lie below the same few directories
+	top, err := beneath.OpenTop() // shared, because most roots lie below the same few directories
 	if err == nil {
 		defer top.Close()
 	} else {
-		top = nil // each fails, or doesn't, by itself
+		top = nil // each root then opens the path itself, and fails or not
 	}
 	for _, slot := range h.slots {
 		if s.covers(slot) {
@@ -52,13 +52,13 @@ func (h *Host) openRoots(s scope) {
 	}
 }
 
-// within is Within without the paths that mean nothing here.
+// within returns Within without the paths that mean nothing here.
 func (s *RootSpec) within() []string {
 	return slices.DeleteFunc(slices.Clone(s.Within), func(dir string) bool { return !filepath.IsAbs(dir) })
 }
 
-// logRefused logs that a root is refused, once for each reason. For one that must
-// be there and never was, whoever asked for it gets an error instead.
+// logRefused logs that a root is refused, once for each reason. A required root that never
+// opened is an error for the caller instead.
 func (h *Host) logRefused(slot *rootSlot) {
 	text := ""
 	if slot.refused() && (slot.spec.Optional || slot.opened) {
@@ -70,8 +70,8 @@ func (h *Host) logRefused(slot *rootSlot) {
 	slot.logged = text
 }
 
-// mcpFiles lists the files of roots of role mcp that lie below a directory,
-// relative to it: whichever root leads to one, it holds tokens.
+// mcpFiles lists the files of roots with role mcp that lie below a directory, relative to it.
+// They hold tokens, whichever root leads to them.
 func (h *Host) mcpFiles(dir string) []string {
 	var files []string
 	for _, slot := range h.slots {
@@ -93,8 +93,8 @@ func (h *Host) mcpFiles(dir string) []string {
 	return files
 }
 
-// used lists the open roots in order; a directory that comes up twice in the
-// same role counts once, where it comes first.
+// used lists the open roots in order. A directory that occurs twice in the same role counts
+// only where it occurs first.
 func (h *Host) used() []usedRoot {
 	type identity struct{ path, file, role, scope string }
 	seen := map[identity]bool{}
@@ -118,8 +118,8 @@ func (h *Host) used() []usedRoot {
 	return list
 }
 
-// checkRequired opens all roots for the first time and fails for one that
-// must exist.
+// checkRequired opens all roots for the first time, and fails if a required one can't be
+// opened.
 func (h *Host) checkRequired() error {
 	h.openRoots(everything(""))
 	for _, slot := range h.slots {
@@ -141,7 +141,8 @@ func (h *Host) missing() []string {
 	return paths
 }
 
-// rootsNow lists the roots that are looked at, and those that are refused. The caller has the turn.
+// rootsNow lists the roots that are looked at and those that are refused. The caller holds
+// h.turn.
 func (h *Host) rootsNow(used []usedRoot) *lookedAt {
 	l := &lookedAt{paths: make([]string, len(used))}
 	for i, u := range used {
@@ -158,9 +159,9 @@ func (h *Host) rootsNow(used []usedRoot) *lookedAt {
 	return l
 }
 
-// rootProblem is what a snapshot says of roots that couldn't be looked at although
-// they are there: what is missing from it, nobody knows. It is empty while there are
-// none. What Check refuses is missing on purpose.
+// rootProblem describes, for the snapshot, the roots that exist but can't be read; empty if
+// there are none. Their resources are missing from the snapshot. What Check refuses is
+// missing on purpose, and isn't mentioned.
 func rootProblem(refused []RefusedRoot) string {
 	refused = slices.DeleteFunc(slices.Clone(refused), func(r RefusedRoot) bool {
 		return !errors.As(r.Err, new(*vfs.Error)) && !errors.As(r.Err, new(*vfs.LinkError))
@@ -180,8 +181,8 @@ func (s *RootSpec) same(other *RootSpec) bool {
 		s.Scope == other.Scope && s.Children == other.Children
 }
 
-// replaceSlots makes a list of slots for specs, which takes over those that
-// stay. It returns the ones that are not needed any more.
+// replaceSlots makes the slots for specs and reuses existing ones. It also returns those that
+// are no longer needed.
 func (h *Host) replaceSlots(specs []RootSpec) (next, gone []*rootSlot) {
 	left := slices.Clone(h.slots)
 	for i := range specs {

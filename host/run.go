@@ -14,20 +14,20 @@ import (
 )
 
 const (
-	// holdAtMost is how long Options.Hold holds: after that something is
-	// better than nothing.
+	// holdAtMost is how long Options.Hold holds. After that, something is better than
+	// nothing.
 	holdAtMost = 10 * time.Minute
-	// saveAfter is how long memos wait to be saved, since the last of them. They are
-	// for the next start, and a burst of edits should cost one write.
+	// saveAfter is how long memos wait to be saved after the last new one. They are for the
+	// next start, and a burst of edits should cost one write.
 	saveAfter = 5 * time.Second
-	// saveWithin is how long they wait while there are ever more.
+	// saveWithin is how long memos wait at most while new ones keep arriving.
 	saveWithin = time.Minute
-	// settleAfter is how long a first push may hold up the loading of modules.
+	// settleAfter is how long a first push may delay the loading of modules.
 	settleAfter = 2 * time.Second
 )
 
-// Run resolves at once and then whenever something changes, and pushes, until
-// ctx ends or the Host is closed. It returns nil then.
+// Run resolves at once and then whenever something changes, and pushes, until ctx ends or the
+// Host is closed. It then returns nil.
 func (h *Host) Run(ctx context.Context) error {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
@@ -36,7 +36,7 @@ func (h *Host) Run(ctx context.Context) error {
 	for _, part := range []func(context.Context) error{h.endHold, h.push, h.watch, h.followHints, h.checkRest, h.runPostponed, h.save, h.catalog.Run, h.followPlugins, h.followProviders} {
 		g.Go(func() error {
 			if err := part(ctx); err != nil && ctx.Err() == nil && !errors.Is(err, ErrClosed) {
-				cancel() // one that ends ends all
+				cancel() // the first to end ends all
 				return err
 			}
 			return nil
@@ -45,7 +45,7 @@ func (h *Host) Run(ctx context.Context) error {
 	return g.Wait()
 }
 
-// endHold makes the first snapshot when it was held back long enough.
+// endHold makes the first snapshot once it was held back for holdAtMost.
 func (h *Host) endHold(ctx context.Context) error {
 	timer := time.NewTimer(holdAtMost)
 	defer timer.Stop()
@@ -59,9 +59,8 @@ func (h *Host) endHold(ctx context.Context) error {
 	return nil
 }
 
-// push runs one pusher until it is replaced by another. It doesn't connect while
-// the first snapshot is held back: a peer closes a connection on which nothing
-// comes.
+// push runs one pusher until it is replaced. It doesn't connect while the first snapshot is
+// held back, because a peer closes an idle connection.
 func (h *Host) push(ctx context.Context) error {
 	select {
 	case <-h.hold.opened:
@@ -76,8 +75,8 @@ func (h *Host) push(ctx context.Context) error {
 	return nil
 }
 
-// pushWith hands every new snapshot to one pusher, and skips those that were
-// replaced meanwhile.
+// pushWith hands every new snapshot to one pusher, and skips those that were superseded
+// meanwhile.
 func (h *Host) pushWith(ctx context.Context, pusher *push.Pusher, replaced <-chan struct{}) error {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
@@ -108,7 +107,7 @@ func (h *Host) pushWith(ctx context.Context, pusher *push.Pusher, replaced <-cha
 	return g.Wait()
 }
 
-// SetPush pushes to another peer from now on, or to none.
+// SetPush switches to another peer, or to none.
 func (h *Host) SetPush(opts *push.Options) error {
 	var next *push.Pusher
 	if opts != nil {
@@ -120,7 +119,7 @@ func (h *Host) SetPush(opts *push.Options) error {
 	return nil
 }
 
-// save keeps the memos, some time after there are new ones.
+// save saves the memos some time after there are new ones.
 func (h *Host) save(ctx context.Context) error {
 	for {
 		select {
@@ -146,19 +145,18 @@ func (h *Host) save(ctx context.Context) error {
 		engine := h.engine
 		leave()
 		h.saveMemos(engine)
-		// What a burst of edits has used is garbage by now, and an agent spends
-		// its life waiting for the next.
+		// The garbage of a burst of edits isn't needed while the agent waits for the next
+		// one.
 		debug.FreeOSMemory()
 	}
 }
 
-// watch follows the file system, with another watcher whenever the settings
-// change.
+// watch follows the file system, and replaces the watcher whenever the settings change.
 func (h *Host) watch(ctx context.Context) error {
 	for ctx.Err() == nil {
 		opts, changed := h.watching.get()
 		w := watch.New(opts)
-		h.watcher.set(w) // followPlugins has it watch the module files
+		h.watcher.set(w) // so that followPlugins watches the module files with it
 		err := h.follow(ctx, w, changed)
 		h.watcher.set(nil)
 		if err = errors.Join(err, w.Close()); err != nil {
@@ -168,8 +166,8 @@ func (h *Host) watch(ctx context.Context) error {
 	return nil
 }
 
-// follow refreshes everything once, and then what the watcher names, until the
-// settings change.
+// follow refreshes everything once, and then what the watcher names, until the settings
+// change.
 func (h *Host) follow(ctx context.Context, w *watch.Watcher, changed <-chan struct{}) error {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
@@ -188,8 +186,8 @@ func (h *Host) follow(ctx context.Context, w *watch.Watcher, changed <-chan stru
 	return g.Wait()
 }
 
-// refreshes is the loop that keeps the snapshot true. It calls started after
-// the first refresh.
+// refreshes is the loop that keeps the snapshot current. It calls started after the first
+// refresh.
 func (h *Host) refreshes(ctx context.Context, w *watch.Watcher, started func()) error {
 	if _, err := h.flights.join(ctx, everything("start")); err != nil {
 		return ended(ctx, err)
@@ -211,8 +209,8 @@ func (h *Host) refreshes(ctx context.Context, w *watch.Watcher, started func()) 
 	}
 }
 
-// settleDown loads what the first snapshot didn't need, so that the next edit
-// doesn't wait for it, and gives back the memory that only the start has used.
+// settleDown loads what the first snapshot didn't need, so that the next edit doesn't wait
+// for it, and frees the memory that only the start used.
 func (h *Host) settleDown(ctx context.Context) error {
 	h.firstPush(ctx)
 	h.Settle(ctx)
@@ -223,15 +221,15 @@ func (h *Host) settleDown(ctx context.Context) error {
 	return nil
 }
 
-// firstPush waits until the peer has the first snapshot, if it has it soon:
-// loading modules would take the processors from what somebody waits for.
+// firstPush waits for a short time until the peer has the first snapshot, because loading
+// modules would compete with it for the processors.
 func (h *Host) firstPush(ctx context.Context) {
 	ctx, cancel := context.WithTimeout(ctx, settleAfter)
 	defer cancel()
-	_ = h.Accepted(ctx, h.Current().Version) // without a peer at once
+	_ = h.Accepted(ctx, h.Current().Version) // returns at once without a peer
 }
 
-// reportWatching puts why files can't be watched into the snapshot and the log.
+// reportWatching publishes and logs why files can't be watched.
 func (h *Host) reportWatching(ctx context.Context, w *watch.Watcher) error {
 	logged := ""
 	for {

@@ -2,29 +2,28 @@ package host
 
 import "slices"
 
-// scope is which roots a refresh looks at.
+// scope says which roots a refresh looks at.
 type scope struct {
 	all    bool
 	owners map[string]bool // of rootSlots
-	// near are more owners, with absolute paths: what isn't at one of these needn't be
-	// checked. That of all others is, soon after; see unchecked.
+	// near maps further owners to absolute paths. Only what lies near these paths is checked
+	// now; the rest follows soon after, see unchecked.
 	near   map[string][]string
-	paths  []string // those in which these lie, near these
+	paths  []string // roots that contain these paths, near them
 	reason string
-	// whole waits for all resolvers, slow for those that were postponed before; see
-	// patience.
+	// whole waits for all resolvers, slow for those that were postponed before; see patience.
 	whole, slow bool
 }
 
-// everything is the scope of a full refresh.
+// everything returns the scope of a full refresh.
 func everything(reason string) scope { return scope{all: true, reason: reason} }
 
 func (s scope) covers(slot *rootSlot) bool {
 	return s.all || s.owners[slot.owner] || s.near[slot.owner] != nil || slot.touches(s.paths)
 }
 
-// nearIn lists the paths near which a slot is to be checked, relative to its root.
-// It is nil when everything is.
+// nearIn lists the paths near which a slot is to be checked, relative to its root. It is nil
+// if the whole root is.
 func (s scope) nearIn(slot *rootSlot) []string {
 	if s.all || s.owners[slot.owner] || slot.open == nil {
 		return nil
@@ -32,7 +31,7 @@ func (s scope) nearIn(slot *rootSlot) []string {
 	return slot.below(slices.Concat(s.near[slot.owner], s.paths))
 }
 
-// merge makes a scope that covers both.
+// merge returns a scope that covers both.
 func (s scope) merge(other scope) scope {
 	merged := scope{
 		all: s.all || other.all, owners: map[string]bool{}, near: map[string][]string{},

@@ -15,16 +15,17 @@ import (
 	"waymark/snapshot"
 )
 
-// The bounds of a skill's files. Those of number and of all bytes are what SEP-2640 lets a
-// server of MCP list.
+// The bounds of a skill's files. The limits on their number and total size are those that
+// SEP-2640 sets for what an MCP server lists.
 const (
 	maxSkillFiles = 512
 	maxSkillBytes = 16 << 20
-	// MaxSkillFile bounds one file, in bytes: what is larger is no text for a model.
+	// MaxSkillFile bounds one file, in bytes. A larger one is no text for a model.
 	MaxSkillFile = 4 << 20
-	// maxSkillDepth is how deep below a skill's directory files are looked for.
+	// maxSkillDepth bounds how deep below a skill's directory files are looked for.
 	maxSkillDepth = 8
-	// maxSkillEntries bounds what is looked at: node_modules in a skill, say.
+	// maxSkillEntries bounds the directory entries that are read, for example in a
+	// node_modules.
 	maxSkillEntries = 10_000
 )
 
@@ -40,11 +41,11 @@ type SkillFile struct {
 	Hash snapshot.Hash
 }
 
-// SkillFiles lists the files in the directory of a skill, by the id of its resource, in byte
-// order, as they are now: by the guards by which all else is read. What is on the secret
-// list, a settings file, no regular file, larger than 4 MiB or led out of the directory by a
-// link is left out, and what is beyond 512 files, 16 MiB of all and 8 directories deep;
-// omitted counts what was seen of it.
+// SkillFiles lists the files that are now in the directory of a skill, which is named by the
+// id of its resource. It sorts them in byte order and applies the usual checks. It omits
+// secret files, settings files, files that aren't regular or exceed 4 MiB, files that a link
+// leads out of the directory to, and anything beyond 512 files, 16 MiB in total or 8
+// directories deep. omitted counts the omitted entries that were seen.
 //
 // # Errors
 //
@@ -63,7 +64,7 @@ func (h *Host) SkillFiles(ctx context.Context, id string) (files []SkillFile, om
 	return w.files, w.omitted, nil
 }
 
-// SkillFile reads one of them, with the same guards.
+// SkillFile reads a file of a skill, with the same checks.
 //
 // # Errors
 //
@@ -85,7 +86,8 @@ func (h *Host) SkillFile(ctx context.Context, id, file string) ([]byte, error) {
 	return c.Data, nil
 }
 
-// skillRun begins a run in the root that has a skill, and says where its directory is there.
+// skillRun begins a run in the root that contains a skill, and returns the skill's directory
+// there.
 func (h *Host) skillRun(ctx context.Context, id string) (run *vfs.Run, dir string, err error) {
 	r := h.Current().Find(id)
 	if r == nil || r.Kind != abi.KindSkill {
@@ -95,7 +97,7 @@ func (h *Host) skillRun(ctx context.Context, id string) (run *vfs.Run, dir strin
 	if err != nil {
 		return nil, "", err
 	}
-	_, leave, err := h.turn.Take(ctx) // no root is closed before the run has begun
+	_, leave, err := h.turn.Take(ctx) // keeps roots open until the run has begun
 	if err != nil {
 		return nil, "", err
 	}
@@ -114,7 +116,7 @@ func (h *Host) skillRun(ctx context.Context, id string) (run *vfs.Run, dir strin
 	return nil, "", fmt.Errorf("%w: no directory that is looked at has it any more", ErrNoSkill)
 }
 
-// skillWalk looks at a skill's files.
+// skillWalk lists a skill's files.
 type skillWalk struct {
 	run     *vfs.Run
 	dir     string // the skill's
@@ -123,7 +125,7 @@ type skillWalk struct {
 	omitted int
 }
 
-// walk looks at a directory, and those below it.
+// walk reads a directory and those below it.
 func (w *skillWalk) walk(ctx context.Context, dir string, depth int) error {
 	if err := ctx.Err(); err != nil {
 		return context.Cause(ctx)
@@ -153,8 +155,8 @@ func (w *skillWalk) walk(ctx context.Context, dir string, depth int) error {
 	return nil
 }
 
-// unreadable is what becomes of a directory that can't be listed: the skill's own is an
-// error, and one below it something that is left out.
+// unreadable handles a directory that can't be listed: it is an error if it is the skill's
+// own, and counts as omitted otherwise.
 func (w *skillWalk) unreadable(depth int, err error) error {
 	if depth == 0 {
 		return fmt.Errorf("%w: its directory can't be listed: %w", ErrNoSkill, err)
@@ -163,7 +165,7 @@ func (w *skillWalk) unreadable(depth int, err error) error {
 	return nil
 }
 
-// file looks at a file.
+// file checks one file and adds it.
 func (w *skillWalk) file(name string) {
 	c, ok := w.content(name)
 	if !ok || len(w.files) == maxSkillFiles || w.bytes+c.Size > maxSkillBytes {

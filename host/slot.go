@@ -20,45 +20,44 @@ import (
 )
 
 const (
-	// maxChildren is how many projects in a root are looked into: each is as much to look
-	// at as a root is.
+	// maxChildren bounds how many projects in a root are searched. Each costs as much as a
+	// root.
 	maxChildren = 64
-	// maxMaybeChildren is how many directories are asked whether they are a project, which
-	// takes a watch for each.
+	// maxMaybeChildren bounds how many directories are checked for being projects. Each needs
+	// a watch.
 	maxMaybeChildren = 256
 )
 
-// rootSlot is one RootSpec with the root that is open for it now, and what the
-// resolvers found there last. Slots belong to whoever has the turn.
+// rootSlot is one RootSpec with its open root, and the resolvers' last outcomes in it. Slots
+// belong to the holder of Host.turn.
 type rootSlot struct {
 	spec   RootSpec
 	owner  string    // its name among the watches
 	way    []string  // the paths to watch for the root itself
-	open   *vfs.Root // nil while it doesn't exist, or is refused
-	opened bool      // it has been open
+	open   *vfs.Root // nil while it is missing or refused
+	opened bool      // whether it was ever open
 	err    error     // why it isn't open
-	logged string    // of err, last
+	logged string    // the text of err that was last logged
 
-	// outcomes are those of the last refresh that looked here, while known.
+	// outcomes are those of the last refresh that looked here; nil if unknown.
 	outcomes []resolve.Outcome
 	known    bool
-	watched  watchedRoot // what its watch set was made of, last
+	watched  watchedRoot // what the current watch set was made from
 
 	children children
-	adapted  *adapted // nil where the resolvers are those of all roots
+	adapted  *adapted // nil if the slot uses the resolvers of all roots
 	blank    blank
 	installs installs
 }
 
-// refused reports whether the root isn't looked at although it is there. A file
-// in the place of a directory on the way may still make room.
+// refused reports whether the root exists but isn't looked at. A file in the place of a
+// directory on the path counts as missing, because it may still make room.
 func (s *rootSlot) refused() bool {
 	return s.err != nil && !errors.Is(s.err, fs.ErrNotExist) && !errors.Is(s.err, syscall.ENOTDIR)
 }
 
-// refresh opens the root again and keeps the new one only where it differs:
-// a path may lead elsewhere, and to another type of file, without a trace in
-// what is open.
+// refresh opens the root again and keeps the new one only if it differs. A path can lead to
+// another place or another type of file without any change in the open root.
 func (s *rootSlot) refresh(opts vfs.RootOptions) {
 	next, err := vfs.OpenRoot(s.spec.Path, opts)
 	s.way = next.Way()
@@ -78,7 +77,7 @@ func (s *rootSlot) refresh(opts vfs.RootOptions) {
 	}
 }
 
-// close lets go of the root and of what was found in it.
+// close closes the root and forgets what was found in it.
 func (s *rootSlot) close() {
 	if s.open != nil {
 		_ = s.open.Close()
@@ -93,10 +92,10 @@ type usedRoot struct {
 	root resolve.Root
 }
 
-// ErrRoot says that a root that must be there can't be used.
+// ErrRoot says that a required root can't be used.
 var ErrRoot = errors.New("root")
 
-// required is why a root that must be there isn't.
+// required returns why a required root can't be used.
 func (s *rootSlot) required() error {
 	switch {
 	case s.open != nil || s.spec.Optional:
@@ -107,7 +106,7 @@ func (s *rootSlot) required() error {
 	return fmt.Errorf("%w %s can't be used: %w", ErrRoot, s.spec.Path, s.err)
 }
 
-// lookedAt is which roots a refresh looked at, as paths, and which it refused.
+// lookedAt lists the roots that a refresh looked at, as paths, and those that it refused.
 type lookedAt struct {
 	paths    []string
 	refused  []RefusedRoot
@@ -133,8 +132,8 @@ func (s *rootSlot) touches(paths []string) bool {
 	return false
 }
 
-// below lists the paths that are in the root, relative to it. It is nil when one
-// may say something of the root itself, or of the way to it, or none is in it.
+// below lists the paths in the root, relative to it. It is nil if none is in it, or if one
+// may concern the root itself or the path to it.
 func (s *rootSlot) below(paths []string) []string {
 	root := s.open.Path()
 	var list []string
@@ -152,24 +151,24 @@ func (s *rootSlot) below(paths []string) []string {
 
 // children are the projects in a root.
 type children struct {
-	known  bool     // they were looked for
-	names  []string // those that are looked into, in byte order
-	looked []string // the directories that are watched, since they may become one
-	// more is how many more there are, unasked how many directories weren't asked.
+	known  bool     // whether they were looked for
+	names  []string // the searched ones, in byte order
+	looked []string // directories that are watched because they may become projects
+	// more counts further projects, unasked the directories that weren't checked.
 	more, unasked int
-	logged        string // of problem, last
+	logged        string // the last logged problem
 }
 
-// Children are the projects in a root, which aren't the root's own finds.
+// Children are the projects in a root. Their finds are separate from the root's own.
 type Children struct {
 	Root  string   // its path
-	Names []string // the directories at its top that are looked into, in byte order
-	// More is how many more projects there are, Unasked how many directories weren't asked
-	// whether they are one.
+	Names []string // the searched directories at its top, in byte order
+	// More counts further projects, Unasked the directories that weren't checked for being
+	// projects.
 	More, Unasked int
 }
 
-// problem says for a person what isn't looked at; empty when all is.
+// problem describes what isn't searched; empty if everything is.
 func (c *children) problem(root string) string {
 	var unasked string
 	if c.unasked > 0 {
@@ -179,7 +178,7 @@ func (c *children) problem(root string) string {
 	return problems(c.lost(root), unasked)
 }
 
-// lost says which projects are known, and not looked into.
+// lost describes the projects that are known but not searched.
 func (c *children) lost(root string) string {
 	if c.more == 0 {
 		return ""
@@ -187,9 +186,8 @@ func (c *children) lost(root string) string {
 	return fmt.Sprintf("%s not looked into in %s: only the first %d are", text.Count(c.more, "project is", "projects are"), root, maxChildren)
 }
 
-// concerned reports whether what has happened near some paths of a root can make other
-// projects in it. Nil stands for all paths. A file at the top is edited more often than
-// anything else, and is none.
+// concerned reports whether events near some paths can change the projects in a root. Nil
+// stands for all paths. A file at the top can't, and is what people edit most.
 func (c *children) concerned(root string, near []string) bool {
 	return near == nil || slices.ContainsFunc(near, func(p string) bool {
 		_, below, deep := strings.Cut(p, "/")
@@ -200,27 +198,27 @@ func (c *children) concerned(root string, near []string) bool {
 	})
 }
 
-// adapted are the resolvers of all roots as one root needs them.
+// adapted holds the resolvers as one root needs them.
 type adapted struct {
 	plugins   *plugin.List
 	children  []string
 	installed []installed.Plugin
 	resolvers []resolve.Resolver
-	// Of a home directory: what they see in it, all together, and the same resolvers
-	// switched off, for as long as there is nothing of that.
+	// For a home directory: what the resolvers together see in it, and the same resolvers
+	// switched off, for use while none of that exists.
 	sees *vfs.Filter
 	off  []resolve.Resolver
 }
 
-// blank is what is known of a home directory in which there is nothing for any resolver.
+// blank is the state of a home directory that has nothing for any resolver.
 type blank struct {
-	filter *vfs.Filter // nil while that isn't so
+	filter *vfs.Filter // nil if the directory isn't blank
 	trace  []vfs.Dep
 }
 
-// resolversFor are those that a home directory is looked at with. To run three for each
-// home that has nothing of any agent would cost every start as much as a workspace does;
-// so as long as nothing was ever there, that is all that is asked.
+// resolversFor returns the resolvers for a home directory. Running three of them in each home
+// without agent files would make every start as expensive as a workspace, so they are
+// switched off while nothing that they see exists.
 func (a *adapted) resolversFor(slot *rootSlot) []resolve.Resolver {
 	if a.sees == nil || slot.known && slot.blank.filter == nil {
 		return a.resolvers
@@ -235,16 +233,16 @@ func (a *adapted) resolversFor(slot *rootSlot) []resolve.Resolver {
 
 // installs are the plugins that are installed for the user of a home directory.
 type installs struct {
-	known     bool // they were looked for
+	known     bool // whether they were looked for
 	workspace string
 	list      []installed.Plugin
-	// trace is what the list depends on; of a project, which has no list, what the lists of
-	// users do.
+	// trace is what the list depends on. A project has no list; its trace is what the users'
+	// lists depend on.
 	trace []vfs.Dep
 }
 
-// concerned reports whether what has happened near some paths can change the list. Nil
-// stands for all paths.
+// concerned reports whether events near some paths can change the list. Nil stands for all
+// paths.
 func (i *installs) concerned(near []string) bool {
 	return near == nil || slices.ContainsFunc(near, func(p string) bool {
 		return slices.ContainsFunc(i.trace, func(d vfs.Dep) bool {
@@ -253,15 +251,14 @@ func (i *installs) concerned(near []string) bool {
 	})
 }
 
-// watchedRoot is what the watch set of a slot depends on: as long as it is the same,
-// so is the set.
+// watchedRoot is what the watch set of a slot depends on: while it is equal, so is the set.
 type watchedRoot struct {
 	by        *watch.Watcher
 	open      *vfs.Root
 	way       []string
 	looked    []string         // directories that may be projects
 	blank     []vfs.Dep        // see rootSlot
-	installed []vfs.Dep        // what is installed depends on them
+	installed []vfs.Dep        // dependencies of what is installed
 	shapes    []*resolve.Shape // of the outcomes
 }
 
@@ -272,10 +269,10 @@ func (w *watchedRoot) same(other *watchedRoot) bool {
 		!slices.Contains(w.shapes, nil)
 }
 
-// samePlace reports whether two entries of traces are watched for alike.
+// samePlace reports whether two trace entries need the same watches.
 func samePlace(a, b vfs.Dep) bool { return a.Kind == b.Kind && a.Path == b.Path && a.As == b.As }
 
-// isWorking reports whether a root is the working directory.
+// isWorking reports whether the root is the working directory.
 func (u *usedRoot) isWorking() bool {
 	return !u.slot.spec.Source && !u.slot.spec.Optional && u.root.Role == abi.RoleNone && u.root.Scope != snapshot.ScopeUser && u.root.FS.File() == ""
 }

@@ -14,19 +14,19 @@ import (
 type Status struct {
 	Roots   []string
 	Refused []RefusedRoot
-	// Children are those of roots that have some.
+	// Children are the projects of the roots that have some.
 	Children []Children
 	Version  uint64
 	Push     *push.Status // nil when nothing is pushed
 	Watch    watch.State
-	// Plugins is how the modules are doing: other than in a snapshot, with the
-	// last try of those that fail, and when there will be another.
+	// Plugins are the states of the modules. Unlike those in a snapshot, they include the
+	// last try of those that fail, and the time of the next.
 	Plugins []snapshot.Plugin
 	// Held says that the first snapshot is held back; see Ready.
 	Held bool
 }
 
-// Status returns the state as it is now.
+// Status returns the current state.
 func (h *Host) Status() Status {
 	looked, current := h.looked.Load(), h.Current()
 	s := Status{
@@ -43,22 +43,20 @@ func (h *Host) Status() Status {
 	return s
 }
 
-// pluginsNow is how the modules are doing now, as far as that is told without the
-// turn.
+// pluginsNow returns the states of the modules, as far as they are known without h.turn.
 func (h *Host) pluginsNow() []snapshot.Plugin {
 	list, report := h.catalog.Current(), h.report.Load()
 	switch {
 	case report == nil:
 		return list.StatesNow(nil)
 	case !list.SameModules(report.plugins):
-		list = report.plugins // the refresh that follows uses the others
+		list = report.plugins // the next refresh applies the new list
 	}
 	return list.StatesNow(report.Outcomes)
 }
 
-// Why tells whether a file is in the context, and if not, why. The path is
-// absolute. It answers from what the last refresh has seen, and refreshes
-// first if there was none.
+// Why reports whether a file is in the context, and if not, why. The path is absolute. Why
+// answers from what the last refresh saw; if there was none, it refreshes first.
 func (h *Host) Why(ctx context.Context, path string) (why.Answer, error) {
 	if err := h.haveReport(ctx); err != nil {
 		return why.Answer{}, err
@@ -71,12 +69,12 @@ func (h *Host) Why(ctx context.Context, path string) (why.Answer, error) {
 }
 
 func (h *Host) explain(ctx context.Context, path string) (why.Answer, error) {
-	_, leave, err := h.turn.Take(ctx) // no root is closed meanwhile
+	_, leave, err := h.turn.Take(ctx) // keeps roots open meanwhile
 	if err != nil {
 		return why.Answer{}, err
 	}
 	defer leave()
-	report := h.report.Load() // of the refresh that has left the outcomes in the slots
+	report := h.report.Load() // of the refresh that left the outcomes in the slots
 	in := why.Input{Snapshot: report.Snapshot, Notes: report.Notes, Missing: h.missing(), Home: h.opts.Home, Once: h.opts.Once}
 	used := h.used()
 	for _, r := range h.rootsNow(used).refused {
@@ -86,7 +84,7 @@ func (h *Host) explain(ctx context.Context, path string) (why.Answer, error) {
 		in.Roots = append(in.Roots, why.Root{FS: u.root.FS, Role: u.root.Role, SourcePath: u.root.SourcePath, Scope: u.root.Scope})
 		for _, o := range u.slot.outcomes {
 			filter := o.Filter
-			if filter == nil { // of what is off; a view of built-in patterns has no error
+			if filter == nil { // only switched-off resolvers; a view of built-in patterns has no error
 				filter, _ = o.View.Compile()
 			}
 			in.Runs = append(in.Runs, why.Run{
@@ -98,8 +96,8 @@ func (h *Host) explain(ctx context.Context, path string) (why.Answer, error) {
 	return why.Explain(in, path), nil
 }
 
-// imported says of a file that nobody looks for which client has it all the same, since what
-// it looks for imports that: a table that has it found would give it to the model twice.
+// imported names a client that reads a file only because another file imports it. No row of
+// the table finds such a file, or the model would get it twice.
 func (h *Host) imported(ctx context.Context, a *why.Answer) error {
 	for i := range codingagents.Clients {
 		c := &codingagents.Clients[i]

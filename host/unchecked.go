@@ -8,15 +8,15 @@ import (
 )
 
 const (
-	// checkAfter is how long after the last refresh near events what lies elsewhere
-	// waits to be checked, for more events: a burst should cost one check.
+	// checkAfter is how long the rest of a root waits to be checked after the last refresh
+	// near events. A burst should cost one check.
 	checkAfter = 100 * time.Millisecond
-	// checkWithin is how long it waits while there are more events.
+	// checkWithin is how long it waits at most while events keep arriving.
 	checkWithin = time.Second
 )
 
-// checkRest checks the rest of what was checked near events, once these have ended,
-// until ctx ends.
+// checkRest checks the rest of roots that were checked near events, once events stop, until
+// ctx ends.
 func (h *Host) checkRest(ctx context.Context) error {
 	for {
 		select {

@@ -12,15 +12,15 @@ import (
 	"waymark/host/watch"
 )
 
-// watchSet gathers what must be watched so that no change of what was
-// observed goes unnoticed: for each path the directory that holds its name,
-// and all directories on the way to it, since each of them can be replaced.
+// watchSet is what must be watched so that no change of an observed path goes unnoticed. For
+// each path it holds the directory with its name, and all directories on the way to it,
+// because each of them can be replaced.
 type watchSet map[string]*watched // by absolute path
 
 type watched struct {
-	any   bool            // any name matters: the directory was listed
-	dirs  bool            // directories of any name matter, as far as they come and go
-	names map[string]bool // whether what is written at a name matters, too
+	any   bool            // any name matters, because the directory was listed
+	dirs  bool            // directories of any name matter when they are created or removed
+	names map[string]bool // the value says whether writes to the name matter, too
 	globs map[string]bool // patterns of names
 }
 
@@ -33,8 +33,7 @@ func (s watchSet) dir(path string) *watched {
 	return w
 }
 
-// name watches one name in its directory: also for what is written there, or only
-// for where it leads.
+// name watches one name in its directory, including writes to it if writes is set.
 func (s watchSet) name(absolute string, writes bool) {
 	if absolute == "/" {
 		return
@@ -43,8 +42,8 @@ func (s watchSet) name(absolute string, writes bool) {
 	names[name] = names[name] || writes
 }
 
-// listed watches the names that a resolver could see in a directory. Files
-// that it can't see come and go without a notice.
+// listed watches the names that a resolver could see in a directory. Changes to other files
+// cause no event.
 func (s watchSet) listed(root *vfs.Root, f *vfs.Filter, d *vfs.Dep) {
 	w := s.dir(filepath.Join(root.Path(), d.Path))
 	names, globs, all := root.Names(f, cmp.Or(d.As, d.Path))
@@ -75,8 +74,8 @@ func (s watchSet) trace(root *vfs.Root, o *resolve.Outcome) {
 	}
 }
 
-// projects watches which directories there are in a root, and whether those that were
-// looked into have a .git.
+// projects watches which directories there are in a root, and whether the given ones have a
+// .git.
 func (s watchSet) projects(root string, looked []string) {
 	s.dir(root).dirs = true
 	for _, name := range looked {
@@ -85,7 +84,7 @@ func (s watchSet) projects(root string, looked []string) {
 	}
 }
 
-// dirs is the set as host/watch takes it, in order.
+// dirs returns the set in the form of host/watch, in order.
 func (s watchSet) dirs() []watch.Dir {
 	list := make([]watch.Dir, 0, len(s))
 	for _, path := range slices.Sorted(maps.Keys(s)) {
@@ -99,7 +98,7 @@ func (w *watched) dir(path string) watch.Dir {
 	if w.any {
 		return d
 	}
-	d.Names = []string{} // which isn't nil: that means any
+	d.Names = []string{} // not nil, which would mean any name
 	for _, name := range slices.Sorted(maps.Keys(w.names)) {
 		if w.names[name] {
 			d.Names = append(d.Names, name)
@@ -111,7 +110,7 @@ func (w *watched) dir(path string) watch.Dir {
 	return d
 }
 
-// watch has a slot watched by what its resolvers observed last.
+// watch makes the watcher follow a slot by what its resolvers observed last.
 func (s *rootSlot) watch(by *watch.Watcher) {
 	now := watchedRoot{by: by, open: s.open, way: s.way, looked: s.children.looked, blank: s.blank.trace, installed: s.installs.trace, shapes: make([]*resolve.Shape, len(s.outcomes))}
 	for i := range s.outcomes {
@@ -124,7 +123,7 @@ func (s *rootSlot) watch(by *watch.Watcher) {
 	s.watched = now
 }
 
-// watchOf is the watch set of a slot, given what its resolvers observed.
+// watchOf returns the watch set of a slot, given what its resolvers observed.
 func watchOf(slot *rootSlot, outcomes []resolve.Outcome) []watch.Dir {
 	set := watchSet{}
 	for _, path := range slot.way {

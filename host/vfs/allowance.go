@@ -5,37 +5,33 @@ import (
 	"fmt"
 )
 
-// What patterns may cost together: those of all resolvers of a module, those
-// that one resolver sees a root by, the operator's that narrow it, or those
-// that exclude. The largest real module has a few hundred states.
+// Bounds on what patterns may cost together. Each applies to one group of patterns: those of
+// all resolvers of a module, those by which one resolver sees a root, the operator's
+// restrictions, or the excludes. The largest real module needs a few hundred states.
 const (
-	// maxAlternatives bounds what braces can multiply to.
+	// maxAlternatives bounds the patterns that braces expand to.
 	maxAlternatives = 2048
-	// maxStates bounds the nodes of the patterns' trie: one for each different
-	// beginning of a pattern that ends at a slash. A step visits each of them at
-	// most once, which takes 0.1 ms.
+	// maxStates bounds the nodes of the patterns' trie: one for each distinct prefix that
+	// ends at a slash. A step visits each node at most once, which takes 0.1 ms.
 	maxStates = 4096
-	// maxSegmentBytes bounds the names in patterns, each counted once where
-	// several patterns begin with the same. Together with maxStates it keeps
-	// the patterns of a module below 1 MiB of memory.
+	// maxSegmentBytes bounds the bytes of the names in patterns; shared prefixes count once.
+	// Together with maxStates it keeps the patterns of a module below 1 MiB of memory.
 	maxSegmentBytes = 64 << 10
-	// maxExpanded bounds the bytes that expanding braces goes over, since
-	// braces of one alternative multiply nothing, and yet take time.
+	// maxExpanded bounds the bytes scanned while expanding braces. Braces with one
+	// alternative multiply nothing, but still take time.
 	maxExpanded = 1 << 20
 )
 
-// Allowance counts what patterns cost that are used together, and bounds it:
-// matching takes time and memory by what patterns expand to, which has little
-// to do with their length. The zero value has used nothing. It isn't safe for
-// concurrent use.
+// Allowance counts and bounds the cost of patterns that are used together. Matching takes
+// time and memory by what patterns expand to, not by their length. The zero value has used
+// nothing. It isn't safe for concurrent use.
 type Allowance struct {
-	// patterns are counted after braces are expanded, bytes are those of segments.
+	// patterns counts them after brace expansion, bytes the bytes of their segments.
 	patterns, states, bytes, expanded int
 }
 
-// Take counts a list of patterns, which are matched together. The error, a
-// *PatternError, names the one that is too much. What else may be wrong with a
-// pattern is for View.Compile to say.
+// Take counts a list of patterns that are matched together. The error, a *PatternError, names
+// the pattern that exceeds the allowance. View.Compile reports other faults.
 func (a *Allowance) Take(field string, patterns []string) error {
 	b := newTrieBuilder()
 	err := a.insertAll(b, field, patterns, 0)
@@ -45,8 +41,8 @@ func (a *Allowance) Take(field string, patterns []string) error {
 	return nil
 }
 
-// insertAll parses patterns and adds them to a trie, each followed by suffix.
-// It passes over patterns that are wrong, and returns the first error.
+// insertAll parses patterns and adds them to a trie, each followed by suffix. It skips
+// invalid patterns, and returns the first error.
 func (a *Allowance) insertAll(b *trieBuilder, field string, patterns []string, g group, suffix ...string) (first error) {
 	for _, p := range patterns {
 		err := a.insert(b, field, p, g, suffix)
@@ -80,7 +76,7 @@ func (a *Allowance) over() bool {
 	return a.patterns > maxAlternatives || a.expanded > maxExpanded || a.states > maxStates || a.bytes > maxSegmentBytes
 }
 
-// exceeded says which pattern was too much.
+// exceeded returns the error for a pattern that exceeds the allowance.
 func (a *Allowance) exceeded(field, pattern string) error {
 	e := &PatternError{Field: field, Pattern: pattern, TooMuch: true}
 	switch {

@@ -1,9 +1,8 @@
 package vfs
 
-// Anything reports whether a view could show a file of the root. It lists the directories
-// that are spelled out in the patterns, and nothing else: where a pattern leaves a name
-// open, that the directory is there is enough. Its trace is what the answer depends on; an
-// answer that isn't sure is yes.
+// Anything reports whether a view could show a file of the root. It lists only directories
+// that the patterns spell out. Where a pattern has a wildcard, an existing directory is
+// enough. If in doubt, it returns true. The trace is what the answer depends on.
 func (r *Root) Anything(f *Filter) (there bool, trace []Dep) {
 	run := r.Begin(f, Limits{})
 	defer func() { _ = run.Close() }()

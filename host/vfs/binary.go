@@ -7,10 +7,10 @@ import (
 	"syscall"
 )
 
-// Dep and Error have a binary form, for whoever keeps traces between processes.
-// An errno is a uintptr, which encoders refuse, since it could be an address.
+// Dep and Error have a binary form, for storing traces between processes. Encoders refuse an
+// errno because it is a uintptr, which could be an address.
 
-// errForm says that data isn't what MarshalBinary gave.
+// errForm says that data isn't output of MarshalBinary.
 var errForm = errors.New("not the binary form of this type")
 
 // MarshalBinary returns a compact form. It never fails.
@@ -27,7 +27,7 @@ func (d Dep) MarshalBinary() ([]byte, error) {
 	return f, nil
 }
 
-// UnmarshalBinary reads what MarshalBinary gave.
+// UnmarshalBinary reads the output of MarshalBinary.
 func (d *Dep) UnmarshalBinary(data []byte) error {
 	r := formReader{rest: data}
 	*d = Dep{
@@ -56,15 +56,14 @@ func (e *Error) MarshalBinary() ([]byte, error) {
 	return f, nil
 }
 
-// UnmarshalBinary reads what MarshalBinary gave.
+// UnmarshalBinary reads the output of MarshalBinary.
 func (e *Error) UnmarshalBinary(data []byte) error {
 	r := formReader{rest: data}
 	*e = Error{Op: r.text(), Path: r.text(), Detail: r.text(), Reason: Reason(r.text()), Errno: syscall.Errno(r.number())}
 	return r.end()
 }
 
-// form is a binary form: texts with their lengths, numbers as varints, flags as
-// bytes.
+// form is a binary form: texts with their lengths, numbers as varints, flags as bytes.
 type form []byte
 
 func (f *form) text(s string) {
@@ -88,7 +87,7 @@ func (f *form) flags(list ...bool) {
 	}
 }
 
-// formReader reads a form; after an error everything is empty.
+// formReader reads a form. After an error it returns only zero values.
 type formReader struct {
 	rest []byte
 	bad  bool

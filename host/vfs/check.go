@@ -15,39 +15,36 @@ import (
 
 // Freshness is the outcome of a check.
 type Freshness struct {
-	// Fresh says that a new run would get the answers that the trace was
-	// taken from.
+	// Fresh says that a new run would get the answers recorded in the trace.
 	Fresh bool
-	// Changed is the first path that differs, when not Fresh.
+	// Changed is the first path that differs, if not Fresh.
 	Changed string
-	// Deps is, when Fresh, the trace to keep from now on: files and
-	// directories that had to be compared are known by their new identity. It is the
-	// slice that was given when nothing is to be renewed. Check sets it.
+	// Deps, if Fresh, is the trace to keep from now on: files and directories that had to be
+	// compared have their new identity. It is the given slice if nothing needs to be renewed.
+	// Check sets it.
 	Deps []Dep
-	// Units is what to keep from now on when Fresh, else what still holds
-	// and may be given to Run.Recall. CheckUnits sets it.
+	// Units are the units to keep from now on if Fresh; otherwise those that still hold and
+	// may be given to Run.Recall. CheckUnits sets it.
 	Units *Units
-	// Rewritten are files whose content is another, but not where a guest has looked:
-	// a new run would be asked the same and answer the same, and what the host makes
-	// of the files is another. Units has their new content. CheckUnits sets it, when
-	// Fresh.
+	// Rewritten, if Fresh, lists files whose content changed only where no guest has looked.
+	// A new run would get the same requests and answers, but what the host makes of the files
+	// differs. Units has their new content. CheckUnits sets it.
 	Rewritten []Rewritten
 }
 
-// Rewritten is a file whose content is another; see Freshness.
+// Rewritten is a file whose content has changed; see Freshness.
 type Rewritten struct {
 	Path   string // relative to the root and free of links
-	Before []byte // the SHA-256 of what it was
+	Before []byte // the SHA-256 of the previous content
 }
 
-// maxCheckEntries bounds what a check lists, in case a directory has grown
-// beyond what any run would list.
+// maxCheckEntries bounds what a check lists, in case a directory has grown beyond what any
+// run would list.
 const maxCheckEntries = 1_000_000
 
-// Check reports whether a trace still holds. f must be the filter that the run
-// had. A file or a directory costs a stat, as long as its identity is as it was
-// and it was older than 2 s when it was read or listed; else it is compared by
-// content.
+// Check reports whether a trace still holds. f must be the filter of the run. A file or
+// directory costs one stat if its identity is unchanged and it was older than 2 s when it was
+// read or listed. Otherwise its content is compared.
 func (r *Root) Check(f *Filter, deps []Dep) Freshness {
 	run := r.Begin(f, Limits{Entries: maxCheckEntries})
 	defer run.Close()
@@ -70,10 +67,9 @@ func (r *Root) Check(f *Filter, deps []Dep) Freshness {
 	return Freshness{Fresh: true, Deps: renewed}
 }
 
-// keepSteady remembers a directory that is by its identity what it was when it
-// was listed. Since then no entry of it has been replaced: what was a directory
-// in it, at an observation that is known to be no older than the listing, still
-// is that directory.
+// keepSteady records a directory whose identity is unchanged since it was listed. No entry of
+// it has been replaced since then. So an entry that was a directory, by an observation no
+// older than the listing, still is that directory.
 func (r *Run) keepSteady(path string) {
 	if r.steady == nil {
 		r.steady = make(map[string]bool)
@@ -81,9 +77,9 @@ func (r *Run) keepSteady(path string) {
 	r.steady[path] = true
 }
 
-// statAgain is Stat for a path whose identity is known: it saves opening the
-// last directory. Were that one replaced by a link between the two calls, the
-// second would describe another file, which has another identity.
+// statAgain is Stat for a path whose identity is known. It saves opening the last directory.
+// If a link replaced that directory between the two calls, the second would describe another
+// file, which has another identity.
 func (r *Run) statAgain(path string, st *unix.Stat_t) syscall.Errno {
 	dir, _ := beneath.Split(path)
 	if dir == "." || r.walker.Keeps(dir) {
@@ -110,8 +106,8 @@ func (r *Run) statAgain(path string, st *unix.Stat_t) syscall.Errno {
 	return beneath.StatAt(fd, path[start:], st)
 }
 
-// recheck reports whether one observation would be made again. renewed is set
-// when d is to be replaced.
+// recheck reports whether an observation would be made again. If renewed isn't nil, it
+// replaces d.
 func (r *Run) recheck(d Dep) (fresh bool, renewed *Dep) {
 	if d.Unstable {
 		return false, nil
@@ -133,11 +129,11 @@ func (r *Run) recheck(d Dep) (fresh bool, renewed *Dep) {
 	case DepRead:
 		return r.reread(d, nil)
 	}
-	return false, nil // of a version that knows more
+	return false, nil // written by a newer version
 }
 
-// relist reports whether a directory would be listed as before. One whose times
-// are as they were has the names and types that it had.
+// relist reports whether a directory would be listed as before. If its times are unchanged,
+// so are the names and types in it.
 func (r *Run) relist(d Dep) (fresh bool, renewed *Dep) {
 	if d.Errno == 0 && !d.Young && d.ID != (Identity{}) {
 		var st unix.Stat_t
@@ -160,10 +156,9 @@ func (r *Run) relist(d Dep) (fresh bool, renewed *Dep) {
 	return true, renewed
 }
 
-// reread reports whether a file would be read as before. data is its content
-// where that is at hand.
+// reread reports whether a file would be read as before. data is its content, if available.
 func (r *Run) reread(d Dep, data []byte) (fresh bool, renewed *Dep) {
-	if d.Errno != 0 { // a regular file, which couldn't be opened
+	if d.Errno != 0 { // a regular file that couldn't be opened
 		o := opened{}
 		_, errno := o.open(&r.walker, d.Path)
 		if errno == 0 && o.fd >= 0 {
@@ -176,8 +171,8 @@ func (r *Run) reread(d Dep, data []byte) (fresh bool, renewed *Dep) {
 		return false, nil
 	}
 	id := identityOf(&st)
-	// A file with several names may have become one that is protected, without
-	// having changed itself: the directory of another name may have moved.
+	// A file with several names may have become protected without changing itself, because
+	// the directory of another name moved.
 	if st.Nlink > 1 && r.hardLinked(d.Path, &st).errno != 0 {
 		return false, nil
 	}
@@ -190,7 +185,7 @@ func (r *Run) reread(d Dep, data []byte) (fresh bool, renewed *Dep) {
 	return r.recompare(d, data)
 }
 
-// recompare compares the content, with data where that is the whole of it.
+// recompare compares the content, using data if that is the whole of it.
 func (r *Run) recompare(d Dep, data []byte) (fresh bool, renewed *Dep) {
 	fd, _, errno := r.walker.Open(d.Path)
 	if errno != 0 {
@@ -213,7 +208,7 @@ func (r *Run) recompare(d Dep, data []byte) (fresh bool, renewed *Dep) {
 	return true, &d
 }
 
-// sameContent compares the content of an open file of the size it had.
+// sameContent compares the content of an open file that has its previous size.
 func sameContent(fd int, d *Dep, data []byte) bool {
 	if int64(len(data)) == d.ID.Size && len(data) > 0 {
 		buf := make([]byte, len(data))
@@ -224,24 +219,24 @@ func sameContent(fd int, d *Dep, data []byte) bool {
 	return errno == 0 && bytes.Equal(sum[:], d.Hash)
 }
 
-// CheckUnits is Check for what a run left by Run.Units. It goes on after the
-// first change, to tell which units still hold.
+// CheckUnits is Check for the result of Run.Units. It continues after the first change, to
+// find all units that still hold.
 func (r *Root) CheckUnits(f *Filter, units *Units) Freshness {
 	return r.checkUnits(f, units, nil)
 }
 
-// CheckUnitsNear is CheckUnits for what an event at one of the paths can have
-// changed; they are link-free and relative to the root. The rest it takes as it
-// was: whoever asks for this checks everything soon after.
+// CheckUnitsNear is CheckUnits for what an event at one of the paths can have changed. Paths
+// are link-free and relative to the root. Everything else is taken as unchanged: the caller
+// must check all of it soon after.
 func (r *Root) CheckUnitsNear(f *Filter, units *Units, paths []string) Freshness {
 	return r.checkUnits(f, units, func(d *Dep) bool {
 		return slices.ContainsFunc(paths, func(path string) bool { return near(d.Path, path) })
 	})
 }
 
-// near reports whether an event at a path can say that something else is to be
-// observed at another: at the path itself, of the directory that it is an entry of, or
-// below it, where it is a directory that came, went or was moved.
+// near reports whether an event at one path can change what is observed at another: at the
+// same path, at its directory, or below it if it is a directory that was created, removed or
+// moved.
 func near(observed, event string) bool {
 	if below, ok := strings.CutPrefix(observed, event); ok {
 		return below == "" || below[0] == '/'
@@ -251,7 +246,7 @@ func near(observed, event string) bool {
 }
 
 func (r *Root) checkUnits(f *Filter, units *Units, wanted func(*Dep) bool) Freshness {
-	// What is read again was read by another run, within its limits; see unitChecker.rewritten.
+	// What is reread was read by another run, within its limits; see unitChecker.rewritten.
 	run := r.Begin(f, Limits{Entries: maxCheckEntries, KeepBytes: units.keep, ReadBytes: math.MaxInt64})
 	defer run.Close()
 	if run.closed {
@@ -265,13 +260,13 @@ func (r *Root) checkUnits(f *Filter, units *Units, wanted func(*Dep) bool) Fresh
 		c.files = make(map[*unitFile]*unitFile, len(units.list))
 	}
 	holds := &Units{list: make([]*unit, 0, len(units.list)), keep: units.keep}
-	rest := c.rest(units.rest) // first: it tells which directories are steady
+	rest := c.rest(units.rest) // first, because it finds the steady directories
 	for _, u := range units.list {
 		if now := c.unit(u); now != nil {
 			holds.list = append(holds.list, now)
 		}
 	}
-	if c.room < 0 && len(c.rewritten) > 0 { // a run would exceed its limit, and has to say so
+	if c.room < 0 && len(c.rewritten) > 0 { // a run would exceed its limit and must report it
 		c.differs(c.rewritten[0].Path)
 	}
 	if c.stale {
@@ -281,18 +276,17 @@ func (r *Root) checkUnits(f *Filter, units *Units, wanted func(*Dep) bool) Fresh
 	return Freshness{Fresh: true, Units: holds, Rewritten: c.rewritten}
 }
 
-// unitChecker re-checks each dep once, however many units have it.
+// unitChecker rechecks each dep once, however many units have it.
 type unitChecker struct {
 	run    *Run
-	wanted func(*Dep) bool // nil: all are checked
+	wanted func(*Dep) bool // nil checks all
 	deps   map[depKey]verdict
-	files  map[*unitFile]*unitFile // as it is now; nil when it has changed
-	// stale says that something has changed; changed is the first path, in order,
-	// that has.
+	files  map[*unitFile]*unitFile // the current form; nil if it has changed
+	// stale says that something has changed; changed is the first such path, in order.
 	stale   bool
 	changed string
-	// rewritten are the files of which something has changed that the guest hadn't
-	// seen; now has them, by path.
+	// rewritten lists files that changed only where the guest hadn't looked; now maps their
+	// paths to the current files.
 	rewritten []Rewritten
 	now       map[string]*unitFile
 	keep      int64 // as in Units
@@ -302,7 +296,7 @@ type unitChecker struct {
 // wants reports whether a dep is to be checked.
 func (c *unitChecker) wants(d *Dep) bool { return c.wanted == nil || c.wanted(d) }
 
-// renewed is a trace with the files that were rewritten.
+// renewed returns a trace with the rewritten files replaced.
 func (c *unitChecker) renewed(trace []Dep) []Dep {
 	if len(c.rewritten) == 0 {
 		return trace
@@ -331,7 +325,7 @@ func (c *unitChecker) differs(path string) {
 	}
 }
 
-// unit returns the unit to keep from now on, or nil when it doesn't hold.
+// unit returns the unit to keep from now on, or nil if it doesn't hold.
 func (c *unitChecker) unit(u *unit) *unit {
 	deps, files := u.deps, u.files
 	for i := range u.deps {
@@ -369,7 +363,7 @@ func (c *unitChecker) unit(u *unit) *unit {
 	return u.with(deps, files)
 }
 
-// dep re-checks what isn't a file that was read.
+// dep rechecks anything but a file that was read.
 func (c *unitChecker) dep(d *Dep) (fresh bool, renewed *Dep) {
 	key := keyOf(d)
 	v, ok := c.deps[key]
@@ -395,9 +389,9 @@ func (c *unitChecker) file(f *unitFile) *unitFile {
 	return now
 }
 
-// rewrite returns a file as it is now, if the guest would get the same answers from
-// it, else nil. The content is read as a run would do it, so that what the guest has
-// seen is the beginning of what the host keeps.
+// rewrite returns the current form of a file if it would give the guest the same answers,
+// else nil. It reads the content as a run would, so that what the guest has seen is the
+// beginning of what the host keeps.
 func (c *unitChecker) rewrite(f *unitFile) *unitFile {
 	r, path := c.run, f.dep.Path
 	whole := f.kept && f.dep.Hash != nil && int64(len(f.data)) == f.dep.ID.Size
@@ -438,8 +432,8 @@ func (c *unitChecker) rewrite(f *unitFile) *unitFile {
 	return &its
 }
 
-// rest re-checks what belongs to no unit. It ends at the first change, since all
-// of it is computed anew then.
+// rest rechecks what belongs to no unit. It stops at the first change, because all of the
+// rest is then computed anew.
 func (c *unitChecker) rest(deps []Dep) []Dep {
 	kept := deps
 	for i, d := range deps {

@@ -11,7 +11,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Class says what became of a file that was named as a content.
+// Class says what was found at a path that was named as content.
 type Class int
 
 // The classes.
@@ -21,7 +21,7 @@ const (
 	ContentOversize  // larger than KeepBytes: hash and size only
 	ContentEscapes   // a link out of the root
 	ContentDirectory // a directory, or a link to one
-	ContentMissing   // there is nothing of this name
+	ContentMissing   // nothing has this name
 	ContentHidden    // the resolver may not read it
 )
 
@@ -36,37 +36,37 @@ func (c Class) String() string {
 
 // Content is a file as a resource's content.
 type Content struct {
-	// Path is free of links and relative to the root. Where the file can't
-	// be reached, or is a directory, it is the link-free path of the name itself, as
-	// far as known: what a link at that name leads to isn't what was meant.
+	// Path is free of links and relative to the root. If the file can't be reached, or is a
+	// directory, it is the link-free path of the name itself, as far as known, and not the
+	// target of a link at that name.
 	Path  string
 	Class Class
-	// Size is the whole file's, in bytes, when OK or Oversize.
+	// Size is the size of the whole file, in bytes, if OK or Oversize.
 	Size int64
-	// Hash is the SHA-256 of the whole file up to 16 MiB, beyond that of
-	// "large:size:mtime-ns"; nil unless OK or Oversize.
+	// Hash is the SHA-256 of the whole file up to 16 MiB, and of "large:size:mtime-ns" for
+	// larger files; nil unless OK or Oversize.
 	Hash []byte
-	// Settings says that it is a settings file, by the name asked for or by the one
-	// it leads to.
+	// Settings says that the name asked for, or the one it leads to, is that of a settings
+	// file.
 	Settings bool
-	// Data is the whole file, the same bytes that the guest saw; nil unless
-	// OK. It is shared: don't modify it.
+	// Data is the whole file, the same bytes that the guest saw; nil unless OK. It is shared:
+	// don't modify it.
 	Data []byte
 }
 
 // maxHashed is the size up to which a file is hashed whole.
 const maxHashed = 16 << 20
 
-// Content returns the content of a file that the resolver named. It sees what
-// the resolver could see, and no more. The error, an *Error, says why the
-// Class isn't ContentOK or ContentOversize; the Class is set in any case.
+// Content returns the content of a file that the resolver named. It sees no more than the
+// resolver. The error, an *Error, says why the Class isn't ContentOK or ContentOversize. The
+// Class is set in any case.
 func (r *Run) Content(name string) (Content, error) {
 	a := r.ask(verbOpen, name)
 	if a.err != nil {
 		return Content{Path: r.reached(name), Class: r.classOf(name, a.err)}, a.err
 	}
 	c := Content{Path: a.path, Settings: r.isSettings(a)}
-	if c.Settings && !r.filter.mcpOnly { // a manifest, which says where content is and isn't any
+	if c.Settings && !r.filter.mcpOnly { // a manifest, which says where content is and isn't content itself
 		c.Class = ContentHidden
 		return c, failure{errno: syscall.ENOENT, reason: ReasonMCP}.error(verbOpen, a.asked)
 	}
@@ -92,7 +92,7 @@ func (r *Run) Content(name string) (Content, error) {
 	return c, nil
 }
 
-// isSettings reports whether what was opened is a settings file. Most views see none.
+// isSettings reports whether the opened file is a settings file. Most views see none.
 func (r *Run) isSettings(a *answer) bool {
 	if !r.filter.mcpOnly && (!r.filter.manifests || !isManifest(a.asked)) {
 		return false
@@ -100,8 +100,8 @@ func (r *Run) isSettings(a *answer) bool {
 	return r.scopeOf(a.asked).settings() || r.scopeOf(a.path).settings()
 }
 
-// classOf returns the class of a file that can't be had. A missing file is another
-// class than a link that leads to one.
+// classOf returns the class of a file that can't be read. A missing file and a link to one
+// have different classes.
 func (r *Run) classOf(name string, err *Error) Class {
 	switch {
 	case errors.Is(err, ErrHidden):
@@ -116,8 +116,8 @@ func (r *Run) classOf(name string, err *Error) Class {
 	return ContentUnreadable
 }
 
-// reached is the link-free path of the last link that name leads through, or
-// name itself.
+// reached returns the link-free path of the last link that name leads through, or name
+// itself.
 func (r *Run) reached(name string) string {
 	if a := r.ask(verbLstat, name); a.err == nil {
 		return a.path
@@ -128,9 +128,8 @@ func (r *Run) reached(name string) string {
 	return name
 }
 
-// Resolve returns where a path leads: the link-free path, relative to the root,
-// and the type of the file there. It is recorded like a Stat. When it fails,
-// path is as in Content.
+// Resolve returns where a path leads: the link-free path, relative to the root, and the type
+// of the file there. It is recorded like a Stat. On failure, path is as in Content.
 func (r *Run) Resolve(name string) (path string, typ fs.FileMode, err error) {
 	a := r.ask(verbStat, name)
 	if a.err != nil {
@@ -145,8 +144,8 @@ func (r *Run) sum(n *node) ([]byte, failure) {
 		return nil, changed(n)
 	}
 	if !n.hashed {
-		// What an adopted unit knows of a file counts as well, so that the
-		// same files get their hashes as if all were new.
+		// Files of adopted units count as well, so that the same files are hashed as if all
+		// were read anew.
 		n.hashed, n.large = true, n.id.Size > min(maxHashed, r.hashLeft)
 		if !n.large {
 			r.hashLeft -= n.id.Size
@@ -184,7 +183,7 @@ func (r *Run) hashAll(n *node) failure {
 	return failure{}
 }
 
-// hashFile hashes the first size bytes of a file; EIO if there are fewer.
+// hashFile hashes the first size bytes of a file; it returns EIO if there are fewer.
 func hashFile(fd int, size int64) (sum [sha256.Size]byte, errno syscall.Errno) {
 	h := sha256.New()
 	buf := make([]byte, min(size, 64<<10))

@@ -8,7 +8,7 @@ import (
 // Denial is a path that a guest asked for and was refused.
 type Denial struct {
 	Path string
-	// Target is the link-free path it leads to, when that is why.
+	// Target is the link-free path that it leads to, if that is the cause.
 	Target string
 	Reason Reason
 }
@@ -16,8 +16,7 @@ type Denial struct {
 // maxDenials is enough to explain a run to a person.
 const maxDenials = 100
 
-// Denied returns what was refused, in order, without repetitions; at most 100
-// entries.
+// Denied returns the refusals in order, without repetitions; at most 100 entries.
 func (r *Run) Denied() []Denial {
 	if r.units.open == nil {
 		return slices.Clone(r.denied)
@@ -29,8 +28,8 @@ func (r *Run) Denied() []Denial {
 	return list
 }
 
-// HiddenNames counts the names in listed directories that aren't UTF-8 and
-// were therefore not shown.
+// HiddenNames counts the names in listed directories that weren't shown because they aren't
+// UTF-8.
 func (r *Run) HiddenNames() int {
 	type listed struct{ path, as string }
 	seen := make(map[listed]bool)
@@ -44,7 +43,7 @@ func (r *Run) HiddenNames() int {
 	return n
 }
 
-// deny makes the error for a failure, and remembers it if it is a refusal.
+// deny returns the error for a failure, and records it if it is a refusal.
 func (r *Run) deny(v verb, path string, f failure) *Error {
 	s := f.reason.sentinel()
 	if errors.Is(s, ErrHidden) || errors.Is(s, ErrEscape) || errors.Is(s, ErrManyNames) {

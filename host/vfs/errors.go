@@ -8,25 +8,25 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// The sentinels that an Error answers to in errors.Is, besides its Errno.
+// Sentinels that an Error matches in errors.Is, besides its Errno.
 var (
-	// ErrEscape: a link leads out of the root.
+	// ErrEscape says that a link leads out of the root.
 	ErrEscape = errors.New("leads out of the root")
-	// ErrHidden: the path isn't visible to this view. Guests see ENOENT.
+	// ErrHidden says that the path isn't visible to this view. Guests see ENOENT.
 	ErrHidden = errors.New("not visible")
-	// ErrLimit: a limit of the run is used up; the run must end.
+	// ErrLimit says that a limit of the run is exceeded; the run must end.
 	ErrLimit = errors.New("over the limit")
-	// ErrNotRegular: neither a regular file nor a directory.
+	// ErrNotRegular says that the file is neither regular nor a directory.
 	ErrNotRegular = errors.New("not a regular file")
-	// ErrManyNames: the file has several names, and there is too much in the
-	// root to tell whether one of them is protected.
+	// ErrManyNames says that the file has several names, and that the root is too large to
+	// find out whether one of them is protected.
 	ErrManyNames = errors.New("has several names, of which one may be protected: there is too much to search")
-	// ErrChanged: the file changed each time it was read.
+	// ErrChanged says that the file changed each time it was read.
 	ErrChanged = errors.New("changed while it was read")
 )
 
-// Reason says why an operation was refused. It is for the host: a guest sees
-// only the errno, since the reason would give away what exists.
+// Reason says why an operation was refused. Only the host sees it: a guest sees the errno,
+// because the reason would reveal what exists.
 type Reason string
 
 // The reasons.
@@ -34,12 +34,12 @@ const (
 	ReasonNone       Reason = ""
 	ReasonSecret     Reason = "secret"       // on the secret list
 	ReasonMCP        Reason = "mcp"          // MCP configuration
-	ReasonExcluded   Reason = "excluded"     // by the operator's configuration, or the agent's own
+	ReasonExcluded   Reason = "excluded"     // by the operator's configuration, or one of the agent's own places
 	ReasonNotInReads Reason = "not in reads" // not among the view's patterns
 	ReasonEscape     Reason = "escape"       // a link out of the root
 	ReasonLimit      Reason = "limit"
 	ReasonNotRegular Reason = "not regular"
-	ReasonManyNames  Reason = "many names" // a hard link, perhaps to what is protected
+	ReasonManyNames  Reason = "many names" // a hard link, perhaps to a protected file
 	ReasonChanged    Reason = "changed"
 )
 
@@ -62,15 +62,15 @@ func (r Reason) sentinel() error {
 	return nil
 }
 
-// Error is every error of this package but those of View.Compile.
+// Error is the type of all errors of this package except those of View.Compile.
 type Error struct {
-	// Op is what was tried: "open", "stat", "read", …
+	// Op is the operation: "open", "stat", "read", …
 	Op string
 	// Path is the path asked for.
 	Path string
 	// Errno is what a guest sees; never 0.
 	Errno syscall.Errno
-	// Reason says more to the host.
+	// Reason tells the host more.
 	Reason Reason
 	// Detail is for a person: the limit, the target, what to do.
 	Detail string
@@ -91,8 +91,7 @@ func (e *Error) Error() string {
 	return msg
 }
 
-// Guest is the message that a guest may see: the errno's text and the path it
-// asked for.
+// Guest returns the message that a guest may see: the errno's text and the path it asked for.
 func (e *Error) Guest() string {
 	return fmt.Sprintf("%s %s: %v", e.Op, e.Path, e.Errno)
 }
@@ -100,7 +99,7 @@ func (e *Error) Guest() string {
 // ErrnoName returns the errno's name, for example "ENOENT".
 func (e *Error) ErrnoName() string { return unix.ErrnoName(e.Errno) }
 
-// Unwrap gives the Errno, so that errors.Is finds it and fs.ErrNotExist.
+// Unwrap returns the Errno, so that errors.Is matches it and fs.ErrNotExist.
 func (e *Error) Unwrap() error { return e.Errno }
 
 // Is reports whether target is the sentinel of the reason.
@@ -117,13 +116,13 @@ type failure struct {
 	detail string
 }
 
-// error makes the error that a caller sees.
+// error returns the error that a caller sees.
 func (f failure) error(v verb, path string) *Error {
 	e := &Error{Op: string(v), Path: path, Errno: f.errno, Reason: f.reason, Detail: f.detail}
 	switch f.errno {
 	case syscall.EACCES, syscall.EINVAL, syscall.EIO, syscall.EISDIR, syscall.ELOOP,
 		syscall.ENAMETOOLONG, syscall.ENOENT, syscall.ENOTDIR, syscall.EPERM, syscall.EBADF:
-	default: // what a guest's WASI doesn't know, and what is the host's own trouble
+	default: // errnos that a guest's WASI doesn't know, and the host's own trouble
 		e.Errno, e.Detail = syscall.EIO, f.errno.Error()
 	}
 	return e

@@ -10,22 +10,23 @@ import (
 	"waymark/internal/beneath"
 )
 
-// maxExists bounds what Exists looks at in one run, in names: a tenth of what a run may
-// look at, so that no text in a workspace uses up what its resolver needs.
+// maxExists bounds the names that Exists looks at in one run. It is a tenth of a run's limit,
+// so that no text in a workspace uses up what its resolver needs.
 const maxExists = 10_000
 
-// Exists asks on the host's own behalf whether a path leads to something, and returns nil
-// if it does. The path may be one that the resolver doesn't see: what it is, how large and
-// what it holds isn't asked. Like every answer this one is part of the trace, and a change
-// of what is there, as long as it is there, leaves it as it was.
+// Exists asks on the host's own behalf whether a path leads to something, and returns nil if
+// it does. The resolver need not see the path. Type, size and content aren't looked at. Like
+// every answer this one is part of the trace; a change of the file doesn't affect it while
+// the file exists.
 //
-// It charges nothing to the run's limits, has a bound of its own, and never ends a run.
+// Exists has a bound of its own. It charges nothing to the run's limits, and never ends a
+// run.
 //
 // # Errors
 //
-// An *Error: ErrHidden for what no view of this root shows without a grant, such as
-// secrets and what is excluded, which isn't looked at; ErrEscape for a link out of the
-// root; ErrLimit beyond 10,000 names in one run; else what the file system says.
+// An *Error: ErrHidden for what no view of this root shows without a grant, such as secrets
+// and excluded files, which aren't looked at; ErrEscape for a link out of the root; ErrLimit
+// beyond 10,000 names in one run; else what the file system says.
 func (r *Run) Exists(name string) error {
 	const v = verbStat
 	if err := r.usable(v, name); err != nil {
@@ -41,7 +42,7 @@ func (r *Run) Exists(name string) error {
 	if r.root.file != "" && path != r.root.file {
 		return failure{errno: syscall.ENOENT, reason: ReasonNotInReads}.error(v, name)
 	}
-	// The links on the way are charged, and must not be.
+	// Following links charges the run, which Exists must not do.
 	used, limits, saw := r.used, r.limits, r.sawSettings
 	r.limits.Entries = used.Entries + maxExists - r.existing
 	f := r.exists(path, dirOnly)

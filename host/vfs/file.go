@@ -7,12 +7,12 @@ import (
 	"syscall"
 )
 
-// File is an open file or directory of a Run. It holds no descriptor: any
-// number may be open. It belongs to the Run's goroutine.
+// File is an open file or directory of a Run. It holds no descriptor, so any number may be
+// open. It belongs to the Run's goroutine.
 type File struct {
 	run    *Run
 	answer *answer
-	unit   *newUnit // in which it was opened, nil outside of units
+	unit   *newUnit // in which it was opened; nil outside units
 	offset int64
 	closed bool
 }
@@ -22,11 +22,11 @@ type Entry struct {
 	Name string
 	// Type holds the type bits; a link is a link.
 	Type fs.FileMode
-	// Ino is made from the path without following the entry.
+	// Ino is derived from the path without following the entry.
 	Ino uint64
 }
 
-// Name returns the path the file was opened by, cleaned.
+// Name returns the cleaned path by which the file was opened.
 func (f *File) Name() string { return f.answer.asked }
 
 // IsDir reports whether this is a directory.
@@ -53,9 +53,8 @@ func (f *File) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// ReadAt implements io.ReaderAt. What is kept of the file is answered from
-// memory; what comes after it is read from the same unchanged file, or fails
-// with ErrChanged.
+// ReadAt implements io.ReaderAt. It serves the kept part of the file from memory. Later bytes
+// are read from the same unchanged file, or fail with ErrChanged.
 func (f *File) ReadAt(p []byte, off int64) (int, error) {
 	if err := f.usable("read"); err != nil {
 		return 0, err
@@ -69,14 +68,14 @@ func (f *File) ReadAt(p []byte, off int64) (int, error) {
 	n, err := f.readAt(p, off)
 	node := f.answer.node
 	if err != nil {
-		node.seen = wholly // where it ends is known, too
+		node.seen = wholly // the guest knows where it ends, too
 	} else {
-		node.seen = seenBoth(node.seen, off+max(int64(n), 1)) // that nothing was asked for says that it goes on
+		node.seen = seenBoth(node.seen, off+max(int64(n), 1)) // an empty read reveals that the file goes on
 	}
 	return n, err
 }
 
-// readAt is ReadAt of a regular file at an offset that isn't negative.
+// readAt is ReadAt of a regular file at a non-negative offset.
 func (f *File) readAt(p []byte, off int64) (int, error) {
 	node := f.answer.node
 	if off >= node.id.Size {
@@ -103,8 +102,8 @@ func (f *File) readAt(p []byte, off int64) (int, error) {
 	return n, nil
 }
 
-// ReadDir returns all visible entries in byte order, without "." and "..".
-// The slice is shared; don't modify it.
+// ReadDir returns all visible entries in byte order, without "." and "..". The slice is
+// shared; don't modify it.
 func (f *File) ReadDir() ([]Entry, error) {
 	if err := f.usable("readdir"); err != nil {
 		return nil, err
@@ -125,7 +124,7 @@ func (f *File) ReadDir() ([]Entry, error) {
 	}
 }
 
-// Close makes everything after it answer EBADF.
+// Close makes all later calls return EBADF.
 func (f *File) Close() error {
 	f.closed = true
 	return nil

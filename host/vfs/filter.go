@@ -12,25 +12,24 @@ import (
 
 // View says what one resolver may see of a root. The zero value sees nothing.
 type View struct {
-	// Reads are doublestar patterns relative to the root. A path is visible
-	// when it matches one of them; a directory also when something below it
-	// could.
+	// Reads are doublestar patterns relative to the root. A path is visible if it matches one
+	// of them; a directory also if something below it could.
 	Reads []string
-	// Narrow are the operator's own patterns: when there are any, a path
-	// must match one of these too.
+	// Narrow are the operator's own patterns. If there are any, a path must match one of
+	// these, too.
 	Narrow []string
-	// GrantSecrets are the entries of SecretPatterns, by their Pattern, that
-	// this view may see.
+	// GrantSecrets names the entries of SecretPatterns, by their Pattern, that this view may
+	// see.
 	GrantSecrets []string
-	// MCPOnly says that the resolver lists nothing but what settings files hold, MCP
-	// servers among it (see SeesSettings): it sees those files.
+	// MCPOnly shows settings files. It is for a resolver that lists only what settings files
+	// hold, such as MCP servers; see SeesSettings.
 	MCPOnly bool
-	// Manifests lets a view without MCPOnly see the manifests of bundles that are
-	// settings files as well, by their own names only and not through links. They are
-	// no content of anything.
+	// Manifests lets a view without MCPOnly also see manifests of bundles that are settings
+	// files, by their own names only and not through links. They are the content of no
+	// resource.
 	Manifests bool
-	// Below are names of directories at the top of the root in which Reads and Narrow
-	// begin anew: what they show of the root they show of each of these, too.
+	// Below names directories at the top of the root in which Reads and Narrow apply again,
+	// as they do to the root.
 	Below []string
 }
 
@@ -40,13 +39,13 @@ type Filter struct {
 	guard   *trie // groups secret and mcp; folded names, at any depth
 	narrow  bool
 	mcpOnly bool
-	// manifests: see View.
+	// manifests is View.Manifests.
 	manifests bool
-	below     map[string]bool // see View.Below; nil where there are none
+	below     map[string]bool // see View.Below; nil if empty
 }
 
-// Compile checks the patterns and prepares them. Its error is a
-// *PatternError. Reads and Narrow have an Allowance each.
+// Compile checks the patterns and prepares them. Its error is a *PatternError. Reads and
+// Narrow have an Allowance each.
 func (v View) Compile() (*Filter, error) {
 	f := &Filter{narrow: len(v.Narrow) > 0, mcpOnly: v.MCPOnly, manifests: v.Manifests}
 	b := newTrieBuilder()
@@ -68,21 +67,20 @@ func (v View) Compile() (*Filter, error) {
 	return f, err
 }
 
-// CheckExclude checks patterns to exclude as OpenRoot does. Its error is a
-// *PatternError.
+// CheckExclude checks exclude patterns as OpenRoot does. Its error is a *PatternError.
 func CheckExclude(patterns []string) error {
 	_, err := newExclude(patterns)
 	return err
 }
 
-// newExclude builds the trie of what is excluded, together with all below it.
+// newExclude builds the trie of excluded paths and everything below them.
 func newExclude(patterns []string) (*trie, error) {
 	b := newTrieBuilder()
 	err := new(Allowance).insertAll(b, "exclude", patterns, groupExclude, "**")
 	return b.build(), err
 }
 
-// guardFor is the trie of what is protected, less what is granted.
+// guardFor returns the trie of protected paths, without those that are granted.
 func guardFor(granted []string) (*trie, error) {
 	if len(granted) == 0 {
 		return wholeGuard(), nil
@@ -112,13 +110,13 @@ func newGuard(granted []string) *trie {
 	return b.build()
 }
 
-// protect adds an entry of a list, at any depth and with all that lies below.
+// protect adds an entry of a list, at any depth and with everything below it.
 func (b *trieBuilder) protect(pattern string, g group) {
 	at := b.secondNames(b.child(0, "**", g), strings.TrimSuffix(pattern, "/**"), g)
 	b.end(b.child(at, "**", g), g)
 }
 
-// protectAll adds patterns of settings files that an operator has given.
+// protectAll adds an operator's patterns of settings files.
 func (b *trieBuilder) protectAll(patterns []string) error {
 	var a Allowance
 	for _, p := range patterns {
@@ -143,8 +141,8 @@ func (b *trieBuilder) protectFile(path string, g group) {
 	b.end(b.secondNames(0, plain.Replace(path), g), g)
 }
 
-// secondNames adds names below a node, in all the spellings that file systems
-// find them by, and returns the node behind them.
+// secondNames adds names below a node, in all the spellings by which file systems find them,
+// and returns the node behind them.
 func (b *trieBuilder) secondNames(at nodeID, path string, g group) nodeID {
 	for name := range strings.SplitSeq(path, "/") {
 		name = fold(name)
@@ -157,20 +155,19 @@ func (b *trieBuilder) secondNames(at nodeID, path string, g group) nodeID {
 	return at
 }
 
-// scope is where all patterns stand at one path.
+// scope holds the states of all patterns at one path.
 type scope struct {
 	reads, guard, exclude, mcp state
-	top                        bool // it is the root's directory
+	top                        bool // whether this is the root's directory
 }
 
-// size is how many nodes are kept.
+// size returns how many nodes the scope keeps.
 func (s scope) size() int {
 	return len(s.reads.nodes) + len(s.guard.nodes) + len(s.exclude.nodes) + len(s.mcp.nodes)
 }
 
-// scopeAt is the scope of a root's directory. The guard runs over the names
-// above the root too, but keeps of them only the entries that have begun and
-// not ended there; see SecretPatterns.
+// scopeAt returns the scope of a root's directory. The guard also runs over the names above
+// the root, but keeps only entries that have begun and not ended there; see SecretPatterns.
 func (f *Filter) scopeAt(r *Root, p *matcher) scope {
 	guard := p.start(f.guard)
 	for _, name := range r.base.Names() {
@@ -179,7 +176,7 @@ func (f *Filter) scopeAt(r *Root, p *matcher) scope {
 	return scope{reads: p.start(f.reads), guard: p.begun(f.guard, guard), exclude: p.start(r.exclude), mcp: p.start(r.mcp), top: true}
 }
 
-// step is the scope of an entry of the directory at s; dst lends its slices.
+// step returns the scope of an entry in the directory of s. It reuses dst's slices.
 func (f *Filter) step(r *Root, p *matcher, s, dst scope, name string) scope {
 	dst = f.stepGuard(r, p, s, dst, name)
 	dst.reads = p.step(f.reads, s.reads, dst.reads, name)
@@ -200,8 +197,7 @@ func (f *Filter) stepGuard(r *Root, p *matcher, s, dst scope, name string) scope
 	}
 }
 
-// protected says why nothing may be read at s, by whatever path it is
-// reached.
+// protected says why nothing may be read at s, by whatever path it is reached.
 func (f *Filter) protected(s scope) Reason {
 	if s.exclude.ends != 0 {
 		return ReasonExcluded
@@ -218,7 +214,7 @@ func (f *Filter) protected(s scope) Reason {
 // visibility says whether a path may be seen as a file, and as a directory.
 type visibility struct {
 	file, dir bool
-	reason    Reason // when neither
+	reason    Reason // if neither
 }
 
 // visible judges the path asked for.
@@ -229,7 +225,7 @@ func (f *Filter) visible(s scope) visibility {
 	return f.inReads(s)
 }
 
-// inReads is visible as far as the view's own patterns say.
+// inReads judges by the view's own patterns alone.
 func (f *Filter) inReads(s scope) visibility {
 	ends, way := s.reads.ends, s.reads.viable
 	v := visibility{file: ends&groupReads != 0, dir: way&groupReads != 0}
@@ -243,8 +239,8 @@ func (f *Filter) inReads(s scope) visibility {
 	return v
 }
 
-// scopeOf is where the patterns stand at a path. The result is valid until
-// the next call, and means nothing once the run is over its limits.
+// scopeOf returns the scope of a path. It is valid until the next call, and meaningless once
+// the run exceeds its limits.
 func (r *Run) scopeOf(path string) scope {
 	if s, ok := r.scopes[path]; ok {
 		return s
@@ -255,8 +251,8 @@ func (r *Run) scopeOf(path string) scope {
 	return r.leaf
 }
 
-// maxScopes bounds what is remembered, in nodes of states: 1 MiB with all that
-// belongs to them. Beyond it a run starts over.
+// maxScopes bounds the cached scopes, in nodes of states: 1 MiB with everything that belongs
+// to them. When it is exceeded, the cache is emptied.
 const maxScopes = 1 << 16
 
 func (r *Run) dirScope(dir string) scope {
@@ -279,7 +275,7 @@ func (r *Run) dirScope(dir string) scope {
 	return s
 }
 
-// keepScope remembers a scope. The text of a path is counted with it.
+// keepScope caches a scope. The length of its path counts, too.
 func (r *Run) keepScope(dir string, s scope) {
 	size := s.size() + 16 + len(dir)/8
 	if r.scopesSize += size; r.scopesSize > maxScopes {
@@ -288,20 +284,19 @@ func (r *Run) keepScope(dir string, s scope) {
 	r.scopes[dir] = s
 }
 
-// maxWork bounds the work of matching names against patterns, in units: about
-// half a second. A run that matches 100,000 names with the patterns of the
-// built-in resolvers takes a twentieth of it.
+// maxWork bounds the work of matching names against patterns, in units: about half a second.
+// A run that matches 100,000 names with the patterns of the built-in resolvers takes a
+// twentieth of it.
 const maxWork = 64 << 20
 
-// OnWork has charge called, until the next call of OnWork, with what matching
-// names against patterns costs: at the end of a question, and every 0.1 ms of a
-// long one. A unit is 5 to 10 ns of work. charge may panic to end the run: the
-// run may then be asked for its trace and what it used, and be closed. nil stops
-// the calls.
+// OnWork sets a callback that is charged for matching names against patterns: at the end of a
+// question, and every 0.1 ms of a long one. A unit is 5 to 10 ns of work. charge may panic to
+// end the run; the run may then be asked for its trace and usage, and be closed. Nil removes
+// the callback.
 func (r *Run) OnWork(charge func(units int64)) { r.matcher.charge = charge }
 
-// chargeMatching charges for what the patterns have cost since, and ends the run when
-// that has become too much.
+// chargeMatching charges for matching since the last call, and ends the run if it exceeds the
+// limit.
 func (r *Run) chargeMatching() {
 	r.matcher.settle()
 	if r.matcher.spent && r.over == nil {
@@ -313,7 +308,7 @@ func (r *Run) chargeMatching() {
 // protected says why nothing may be read at a link-free path.
 func (r *Run) protected(s scope) Reason {
 	if r.over != nil {
-		return ReasonLimit // the scope may mean nothing
+		return ReasonLimit // the scope may be meaningless
 	}
 	return r.filter.protected(s)
 }

@@ -8,12 +8,12 @@ import (
 	"golang.org/x/text/unicode/norm"
 )
 
-// fold brings names to one spelling that some file system holds for the same:
-// those that fold case (HFS+, APFS, NTFS, FAT, ext4 and f2fs with casefold,
-// ZFS), that compare decomposed (HFS+, APFS, ext4) or compatible characters
-// (ZFS), that drop ignorable ones (HFS+, ext4), or dots and blanks at the end
-// (FAT, NTFS), or that take what follows a colon for a part of a file (NTFS).
-// It folds more than any of them, and so on every file system.
+// fold maps names that some file system treats as equal to one spelling. It covers file
+// systems that fold case (HFS+, APFS, NTFS, FAT, ext4 and f2fs with casefold, ZFS), that
+// compare decomposed (HFS+, APFS, ext4) or compatible characters (ZFS), that drop ignorable
+// ones (HFS+, ext4), or dots and blanks at the end (FAT, NTFS), or that take what follows a
+// colon for a part of a file (NTFS). It folds more than any single one of them, on every file
+// system.
 func fold(name string) string {
 	plain := true
 	for i := 0; i < len(name) && plain; i++ {
@@ -32,8 +32,8 @@ func foldLetters(name string) string {
 	}
 	for i := 0; i < len(name); i++ {
 		if name[i] >= utf8.RuneSelf {
-			// Twice, since a letter of the other case may decompose, and what
-			// it is composed of may have a case.
+			// Twice, because a letter of the other case may decompose, and the parts may have
+			// a case.
 			return foldOnce(foldOnce(name))
 		}
 	}
@@ -45,15 +45,14 @@ func foldOnce(name string) string {
 		if unicode.Is(ignorable, r) {
 			return -1
 		}
-		// Through upper case, so that the long s and the like fold too.
+		// Through upper case, so that letters such as the long s fold too.
 		return unicode.ToLower(unicode.ToUpper(r))
 	}, norm.NFKD.String(name))
-	// The one letter that folds to letters which no decomposition makes of it.
+	// The only letter that folds to letters which no decomposition yields.
 	return strings.ReplaceAll(name, "ß", "ss")
 }
 
-// ignorable is Default_Ignorable_Code_Point of Unicode, which includes what
-// HFS+ ignores.
+// ignorable is Default_Ignorable_Code_Point of Unicode, which includes what HFS+ ignores.
 var ignorable = &unicode.RangeTable{
 	R16: []unicode.Range16{
 		{Lo: 0x00AD, Hi: 0x00AD, Stride: 1}, {Lo: 0x034F, Hi: 0x034F, Stride: 1}, {Lo: 0x061C, Hi: 0x061C, Stride: 1},
@@ -68,10 +67,9 @@ var ignorable = &unicode.RangeTable{
 	LatinOffset: 1,
 }
 
-// shortNames returns patterns for the second names, of eight and three
-// letters, by which FAT and NTFS find a file with a longer one: GIT~1 for .git.
-// pattern is folded, and may have stars. There are none where the second name
-// would be the first, or matches the pattern as well.
+// shortNames returns patterns for the 8.3 names by which FAT and NTFS find a file with a
+// longer name: GIT~1 for .git. pattern is folded, and may contain stars. There are none if
+// the short name equals the long one, or if the pattern matches it as well.
 func shortNames(pattern string) []string {
 	if pattern == "" || strings.ContainsFunc(pattern, func(c rune) bool { return c >= utf8.RuneSelf || c == '\\' }) {
 		return nil
@@ -94,7 +92,7 @@ func shortNames(pattern string) []string {
 	if len(stem) > 5 { // a longer number leaves less of the name
 		list = append(list, stem[:5]+"~[0-9][0-9]*"+ext)
 	}
-	if begin := stem[:min(len(stem), 2)]; !strings.Contains(begin, "*") { // after many like it, with a hash
+	if begin := stem[:min(len(stem), 2)]; !strings.Contains(begin, "*") { // after many similar names, with a hash
 		list = append(list, begin+"[0-9a-f][0-9a-f][0-9a-f][0-9a-f]~[0-9]*"+ext)
 	}
 	return list

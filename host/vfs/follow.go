@@ -14,10 +14,10 @@ import (
 // attempt does one operation on a link-free path.
 type attempt func(path string) (at string, errno syscall.Errno)
 
-// follow calls try with the path that name leads to. It calls it with name
-// itself, and resolves links only when try meets one. A failure is recorded in
-// the trace, with kind where it is try's own; to record a success is left to the
-// caller. With last set, the last name is followed too.
+// follow calls try with the path that name leads to. It first calls it with name itself, and
+// resolves links only if try meets one. It records a failure in the trace, with kind if the
+// failure is try's own. Recording a success is left to the caller. If last is set, the last
+// name is followed, too.
 func (r *Run) follow(name string, last bool, kind DepKind, try attempt) (path string, f failure) {
 	dir, base := ".", "."
 	if name != "." {
@@ -25,7 +25,7 @@ func (r *Run) follow(name string, last bool, kind DepKind, try attempt) (path st
 	}
 	for range beneath.MaxSwaps {
 		path = beneath.Join(dir, base)
-		// What is asked for by its own name was judged by it.
+		// A path that leads through no link was judged by its own name.
 		if through, ok := r.via[dir]; ok && through != dir {
 			path = beneath.Join(through, base)
 			if f = r.guarded(path); f.errno != 0 {
@@ -52,8 +52,7 @@ func (r *Run) follow(name string, last bool, kind DepKind, try attempt) (path st
 	return path, failure{errno: syscall.ELOOP, detail: "the links kept changing"}
 }
 
-// resolve makes the link-free path that base in dir leads to, and remembers
-// where dir leads.
+// resolve returns the link-free path that base in dir leads to, and caches where dir leads.
 func (r *Run) resolve(dir, base string, last bool) (path string, f failure) {
 	through, _, f := r.canonical(".", dir, true)
 	if f.errno != 0 {
@@ -70,7 +69,7 @@ func (r *Run) resolve(dir, base string, last bool) (path string, f failure) {
 	return path, f
 }
 
-// guarded refuses a resolved path that mustn't be read by any name.
+// guarded refuses a resolved path that must not be read under any name.
 func (r *Run) guarded(path string) failure {
 	if !utf8.ValidString(path) {
 		return failure{errno: syscall.ENOENT, reason: ReasonNotInReads, detail: "leads to a name that isn't UTF-8"}
@@ -86,14 +85,13 @@ func (r *Run) guarded(path string) failure {
 	return failure{}
 }
 
-// canonical follows the links in rest, which begins in the link-free
-// directory cur, by reading them. It never looks at anything outside the
-// root: there it only compares names with those of the root's own path, which
-// has no links. Nor does it look at anything protected, so that no errno tells
-// what is there. Each link is recorded, and so is what else the answer depends
-// on. With last unset the last name of rest isn't followed.
+// canonical follows the links in rest, which begins in the link-free directory cur, by
+// reading them. It never looks at anything outside the root: there it only compares names
+// with those of the root's own path, which has no links. Nor does it look at anything
+// protected, so that no errno reveals what is there. It records each link, and everything
+// else that the answer depends on. If last is unset, the last name of rest isn't followed.
 func (r *Run) canonical(cur, rest string, last bool) (path string, dirOnly bool, f failure) {
-	var up, links int // up counts how many names above the root we are
+	var up, links int // up counts the names above the root
 	for rest != "" {
 		r.matcher.use(workPerEntry + int64(len(cur))) // a link can hold thousands of names
 		if !r.chargeEntries(1) {
@@ -160,8 +158,8 @@ func escape(at string) failure {
 	return failure{errno: syscall.EACCES, reason: ReasonEscape, at: at}
 }
 
-// stopped records why the way down ended at a link-free path. ENOTDIR means a
-// file in the way of a directory, or a link that has just been put there.
+// stopped records why the walk ended at a link-free path. ENOTDIR means a file in the place
+// of a directory, or a link that has just been put there.
 func (r *Run) stopped(at string, errno syscall.Errno) failure {
 	if beneath.MaybeLink(errno) {
 		if f := r.mustBeDir(at); f.errno != 0 {
@@ -174,8 +172,8 @@ func (r *Run) stopped(at string, errno syscall.Errno) failure {
 	return failure{errno: errno, at: at}
 }
 
-// mustBeDir fails with ENOTDIR unless the link-free path is a directory, and
-// records what it is.
+// mustBeDir fails with ENOTDIR unless the link-free path is a directory, and records its
+// type.
 func (r *Run) mustBeDir(path string) failure {
 	if path == "." {
 		return failure{}

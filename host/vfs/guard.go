@@ -13,18 +13,18 @@ import (
 	"waymark/internal/beneath"
 )
 
-// AllSecrets stands for every entry of the secret list where one is granted.
+// AllSecrets grants every entry of the secret list.
 const AllSecrets = "*"
 
-// SecretGuard judges paths by the secret list alone. It is for what opens files
-// by other rules than a Root's, and still must not show secrets. It is immutable.
+// SecretGuard judges paths by the secret list alone. It is for code that opens files by other
+// rules than a Root's, and still must not show secrets. It is immutable.
 type SecretGuard struct {
-	filter  *Filter // nil when everything is granted
+	filter  *Filter // nil if everything is granted
 	granted []string
 }
 
-// NewSecretGuard returns a guard of all entries that aren't granted by their
-// Pattern. Its error is a *PatternError.
+// NewSecretGuard returns a guard of all entries whose Pattern isn't granted. Its error is a
+// *PatternError.
 func NewSecretGuard(granted []string) (*SecretGuard, error) {
 	if slices.Contains(granted, AllSecrets) {
 		return &SecretGuard{}, nil
@@ -36,10 +36,10 @@ func NewSecretGuard(granted []string) (*SecretGuard, error) {
 	return &SecretGuard{filter: &Filter{reads: noPatterns, guard: guard, mcpOnly: true}, granted: granted}, nil
 }
 
-// Entry returns the entry of the list that a clean path below a directory
-// matches, in whatever spelling; ok is false when there is none. As in a Root,
-// names of the directory's own path count for entries of several names only. A
-// path for which matching takes too long counts as secret.
+// Entry returns the entry of the list that a clean path below a directory matches, in any
+// spelling; ok is false if there is none. As in a Root, the names of the directory's own path
+// count only for entries of several names. A path that takes too long to match counts as
+// secret.
 func (g *SecretGuard) Entry(below beneath.Base, path string) (entry Secret, ok bool) {
 	if g.filter == nil || path == "." {
 		return Secret{}, false
@@ -61,8 +61,8 @@ func (g *SecretGuard) Entry(below beneath.Base, path string) (entry Secret, ok b
 	return Secret{Pattern: "?", What: "too long to compare"}, true
 }
 
-// PlacesIn lists what there is in a directory that entries of the list name which aren't
-// granted, by absolute paths; names are compared in any case.
+// PlacesIn lists the existing paths in a directory that ungranted entries of the list name,
+// as absolute paths. Case is ignored.
 func (g *SecretGuard) PlacesIn(dir string) (list []string) {
 	if g.filter == nil || dir == "" {
 		return nil
@@ -75,10 +75,10 @@ func (g *SecretGuard) PlacesIn(dir string) (list []string) {
 	return list
 }
 
-// expand returns what there is below a directory that a pattern names.
+// expand returns the existing paths below a directory that match a pattern.
 func expand(dir, pattern string) (list []string) {
 	first, rest, more := strings.Cut(strings.ToLower(pattern), "/")
-	entries, _ := os.ReadDir(dir) // what can't be listed holds nothing that is known here
+	entries, _ := os.ReadDir(dir) // a directory that can't be listed yields nothing
 	for _, entry := range entries {
 		if ok, err := path.Match(first, strings.ToLower(entry.Name())); err != nil || !ok {
 			continue
@@ -93,16 +93,16 @@ func expand(dir, pattern string) (list []string) {
 	return list
 }
 
-// ErrSecretLink says that a file is on the secret list by another of its names.
+// ErrSecretLink says that another name of the file is on the secret list.
 var ErrSecretLink = errors.New("is a hard link to what is on the secret list")
 
-// SecretLink finds out whether a file with several names is on the secret list
-// by one of those that lie in this root. st is its description. It searches the
-// root, as a run does that meets such a file: up to 50 ms.
+// SecretLink finds out whether a file with several names is on the secret list by a name in
+// this root. st is its description. It searches the root, as a run does for such a file, for
+// up to 50 ms.
 //
 // # Errors
 //
-// ErrSecretLink, or ErrManyNames where there is too much to search.
+// ErrSecretLink, or ErrManyNames if there is too much to search.
 func (r *Root) SecretLink(g *SecretGuard, st *unix.Stat_t) error {
 	if g.filter == nil {
 		return nil

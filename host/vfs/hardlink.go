@@ -11,29 +11,27 @@ import (
 	"waymark/internal/beneath"
 )
 
-// hardLinks knows the protected files that a hard link may stand for. A hard
-// link has no target: all names of a file are equal, and nothing says where
-// the others are. So before a file with several names is read, the root is
-// searched for protected files, and the file is refused when it is one of them,
-// or when there is too much to search. Whoever can make a hard link can also make a
-// copy, which nobody can recognize; this is for the archive that brings a link
-// with it.
+// hardLinks finds the protected files that a hard link may stand for. A hard link has no
+// target: all names of a file are equal, and nothing says where the others are. So before a
+// file with several names is read, the root is searched for protected files. The file is
+// refused if it is one of them, or if there is too much to search. Somebody who can make a
+// hard link can also make a copy, which can't be recognized; this check is for archives that
+// contain a link.
 type hardLinks struct {
-	// searched holds a search for every device that a file with several names
-	// was on: there is no hard link from one to another.
+	// searched holds a search for every device with a file that has several names, because
+	// hard links don't cross devices.
 	searched map[uint64]*linkSearch
 }
 
 const (
-	// maxSearched bounds a search for protected files, in entries of
-	// directories: it takes 50 ms, once for a run or a check that meets a file
-	// with several names.
+	// maxSearched bounds a search for protected files, in directory entries. It takes 50 ms,
+	// once for a run or check that meets a file with several names.
 	maxSearched = 100_000
-	// maxBulk bounds it in directories that hold, in great numbers, what
-	// comes from elsewhere: see isBulk. Beyond it nothing is refused.
+	// maxBulk bounds it in directories that hold many published files; see isBulk. Beyond it
+	// nothing is refused.
 	maxBulk = 20_000
 
-	// What searching costs, in units of work.
+	// The cost of searching, in units of work.
 	workPerEntry = 50
 	workPerStat  = 150
 )
@@ -46,16 +44,16 @@ type linkSearch struct {
 	todo    []*searchedDir      // the last is next
 	bulk    []*searchedDir
 	left    int
-	partial bool // it ended before everything was looked at
+	partial bool // it ended before everything was searched
 }
 
-// searchedDir is a directory that is to be searched. It doesn't hold its path:
-// that of a hundred thousand could be long.
+// searchedDir is a directory to be searched. It doesn't hold its path, because a hundred
+// thousand paths could take much memory.
 type searchedDir struct {
 	name  string
 	up    *searchedDir
-	at    scope // where the guard stands, once it is listed
-	names int   // on the way from the root
+	at    scope // the guard's scope, once listed
+	names int   // number of names from the root
 }
 
 func (d *searchedDir) path() string {
@@ -69,9 +67,8 @@ func (d *searchedDir) path() string {
 	return strings.Join(names, "/")
 }
 
-// isBulk reports whether what is in a directory of this name came from
-// elsewhere: packages that were published, and git's objects, which are
-// compressed.
+// isBulk reports whether a directory of this name holds files from elsewhere: published
+// packages, or git's objects, which are compressed.
 func (d *searchedDir) isBulk(name string) bool {
 	if name == "node_modules" {
 		return true
@@ -120,8 +117,7 @@ func (s *linkSearch) do() {
 	s.todo, s.bulk = nil, nil
 }
 
-// drain searches directories until none is left to do, or nothing of the
-// bound.
+// drain searches directories until none is left or the bound is reached.
 func (s *linkSearch) drain(todo *[]*searchedDir) {
 	for len(*todo) > 0 && s.left >= 0 && s.run.over == nil {
 		last := len(*todo) - 1
@@ -132,8 +128,8 @@ func (s *linkSearch) drain(todo *[]*searchedDir) {
 	}
 }
 
-// list searches one directory. One that can't be listed is passed over: no link can have been made to what is in it, except by somebody
-// who may.
+// list searches one directory. It skips a directory that can't be listed: only somebody with
+// access to it can have made a link to a file in it.
 func (s *linkSearch) list(d *searchedDir) {
 	r, path := s.run, d.path()
 	if d.up != nil {
@@ -177,7 +173,7 @@ func (s *linkSearch) protects(d *searchedDir, name string) bool {
 	return r.filter.protected(r.leaf) != ReasonNone
 }
 
-// add remembers a protected file.
+// add records a protected file.
 func (s *linkSearch) add(path string, d *searchedDir, name string) {
 	r := s.run
 	r.matcher.use(workPerStat)
@@ -193,8 +189,8 @@ func (s *linkSearch) add(path string, d *searchedDir, name string) {
 	}
 }
 
-// temporary reports whether an errno says that something may be there, which
-// couldn't be looked at.
+// temporary reports whether an errno means that something may be there but couldn't be looked
+// at.
 func temporary(errno syscall.Errno) bool {
 	switch {
 	case errno == 0, errno == syscall.ENOENT, beneath.MaybeLink(errno), errors.Is(errno, fs.ErrPermission):

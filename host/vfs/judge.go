@@ -7,8 +7,8 @@ import (
 	"sync"
 )
 
-// Judgement is what a filter makes of a path by its name alone, without looking
-// at files or following links.
+// Judgement is what a filter says of a path by its name alone, without looking at files or
+// following links.
 type Judgement struct {
 	// File and Dir say that a file, or a directory, of this name is visible.
 	File, Dir bool
@@ -17,17 +17,16 @@ type Judgement struct {
 	Reason Reason
 }
 
-// Judge decides about a path as a run with this filter would before it looks at
-// any file. It opens nothing and charges nothing, and works on a closed root,
-// too. A path that no run may ask for (see the package comment on paths) is
-// ReasonNotInReads, and so is one for which matching takes too long. A nil filter
-// sees nothing.
+// Judge decides about a path as a run with this filter would before it looks at any file. It
+// opens nothing, charges nothing, and works on a closed root, too. A path that no run may ask
+// for (see the package comment on paths), or that takes too long to match, is
+// ReasonNotInReads. A nil filter sees nothing.
 func (r *Root) Judge(f *Filter, name string) Judgement {
 	path, _, problem := cleanPath(name)
 	if problem.errno != 0 {
 		return Judgement{Reason: ReasonNotInReads}
 	}
-	if f == nil || f.guard == nil { // none, or what Compile gave with an error
+	if f == nil || f.guard == nil { // none, or the result of a failed Compile
 		f, _ = View{}.Compile() // can't fail without patterns
 	}
 	at, ok := r.scopeTo(f, path)
@@ -38,9 +37,9 @@ func (r *Root) Judge(f *Filter, name string) Judgement {
 	return Judgement{File: s.file, Dir: s.dir, Reason: s.reason}
 }
 
-// Matching lists the paths, clean and relative to a root, that one of the
-// patterns matches. Patterns that are wrong match nothing; where they are too
-// many, or take too long, what is left isn't listed.
+// Matching lists the paths, clean and relative to a root, that match one of the patterns.
+// Invalid patterns match nothing. If there are too many, or matching takes too long, the rest
+// isn't listed.
 func Matching(patterns, paths []string) (list []string) {
 	b, p := newTrieBuilder(), matcher{most: maxWork}
 	_ = new(Allowance).insertAll(b, "patterns", patterns, groupReads)
@@ -60,8 +59,8 @@ func Matching(patterns, paths []string) (list []string) {
 	return list
 }
 
-// SecretEntry returns the first entry of SecretPatterns that a path matches,
-// as it is spelled below this root. ok is false when there is none.
+// SecretEntry returns the first entry of SecretPatterns that a path matches, as spelled below
+// this root. ok is false if there is none.
 func (r *Root) SecretEntry(name string) (entry Secret, ok bool) {
 	path, _, problem := cleanPath(name)
 	if problem.errno != 0 {
@@ -79,7 +78,7 @@ func (r *Root) SecretEntry(name string) (entry Secret, ok bool) {
 // noPatterns is a trie that matches nothing.
 var noPatterns = newTrieBuilder().build()
 
-// secretGuards are guards of one entry each, in the order of the list.
+// secretGuards holds one guard per entry, in the order of the list.
 var secretGuards = sync.OnceValue(func() []*trie {
 	var guards []*trie
 	for _, s := range SecretPatterns() {
@@ -90,13 +89,12 @@ var secretGuards = sync.OnceValue(func() []*trie {
 	return guards
 })
 
-// maxJudged bounds the work of one judgement, of which a question may need
-// hundreds: 40 ms. One with the patterns of the built-in resolvers takes a
-// hundred units.
+// maxJudged bounds the work of one judgement: 40 ms. A question may need hundreds of them.
+// One with the patterns of the built-in resolvers takes a hundred units.
 const maxJudged = 4 << 20
 
-// scopeTo is where the patterns stand at a clean path. ok is false when
-// following them takes too long.
+// scopeTo returns the scope of a clean path. ok is false if following the patterns takes too
+// long.
 func (r *Root) scopeTo(f *Filter, path string) (s scope, ok bool) {
 	p := matcher{most: maxJudged}
 	s = f.scopeAt(r, &p)
@@ -110,9 +108,9 @@ func (r *Root) scopeTo(f *Filter, path string) (s scope, ok bool) {
 	return s, !p.spent
 }
 
-// Names returns the names that a view could show in a directory, by the path
-// it is asked for, and patterns of such names. When all is set, any name could be
-// one. Whoever watches the directory needs no others.
+// Names returns the names that a view could show in a directory, given by the path that is
+// asked for, and patterns of such names. If all is set, any name is possible. A watch on the
+// directory needs no other names.
 func (r *Root) Names(f *Filter, dir string) (names, globs []string, all bool) {
 	s, ok := r.scopeTo(f, dir)
 	if !ok {

@@ -9,26 +9,23 @@ import (
 
 // Limits bound one run. A field that is 0 means the default.
 type Limits struct {
-	// Opens is how many times Open may succeed or fail; defaults.RunOpens.
+	// Opens bounds calls of Open, successful or not; defaults.RunOpens.
 	Opens int
-	// ReadBytes is how many bytes may be taken from files;
-	// defaults.RunReadBytes. What is kept of a file counts once, however often it is read
-	// again.
+	// ReadBytes bounds the bytes taken from files; defaults.RunReadBytes. What is kept of a
+	// file counts once, however often it is reread.
 	ReadBytes int64
-	// Entries is how many names may be looked at: every entry of a listed
-	// directory, visible or not, every path asked for, a long one more than
-	// once, and every name on the way where links are followed;
-	// defaults.RunEntries.
+	// Entries bounds the names looked at: every entry of a listed directory, visible or not,
+	// every path asked for (a long one more than once), and every name on the way where links
+	// are followed; defaults.RunEntries.
 	Entries int
-	// KeepBytes is how much of a file is kept and may be a resource's
-	// payload; 64 KiB.
+	// KeepBytes is how much of a file is kept and may be a resource's payload; 64 KiB.
 	KeepBytes int64
 }
 
-// Or returns the limits with those of other where a field isn't positive.
+// Or returns the limits, with non-positive fields taken from other.
 func (l Limits) Or(other Limits) Limits { return defaults.Or(l, other) }
 
-// WithDefaults returns the limits with the defaults where a field isn't positive.
+// WithDefaults returns the limits, with defaults for non-positive fields.
 func (l Limits) WithDefaults() Limits {
 	return l.Or(Limits{Opens: defaults.RunOpens, ReadBytes: defaults.RunReadBytes, Entries: defaults.RunEntries, KeepBytes: 64 << 10})
 }
@@ -40,16 +37,15 @@ type Usage struct {
 	Entries   int
 }
 
-// hashBudget bounds the bytes that the host reads only to hash them, per
-// run: 16 files of the largest size that is hashed whole. Files beyond it are
-// hashed like larger ones.
+// hashBudget bounds the bytes that the host reads only to hash them, per run: 16 files of the
+// largest size that is hashed whole. Files beyond it are hashed like larger ones.
 const hashBudget = 256 << 20
 
 // Usage returns what has been used so far.
 func (r *Run) Usage() Usage { return r.used }
 
-// Err returns the error of the limit that was exceeded, or nil. Once there is
-// one, everything answers it: the run must end.
+// Err returns the error of the limit that was exceeded, or nil. Once there is one, every call
+// returns it: the run must end.
 func (r *Run) Err() error {
 	if r.over == nil {
 		return nil
@@ -67,8 +63,8 @@ func (r *Run) chargeBytes(n int64) bool {
 	return r.within(r.used.ReadBytes <= r.limits.ReadBytes, "read_bytes", r.limits.ReadBytes)
 }
 
-// chargeLoad charges what is read of a file to be kept, unless that of an
-// adopted unit stood for it.
+// chargeLoad charges for bytes of a file that are kept, unless an adopted unit already paid
+// for them.
 func (r *Run) chargeLoad(path string, n int64) bool {
 	if r.units.charged[path] {
 		delete(r.units.charged, path)

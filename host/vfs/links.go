@@ -13,14 +13,14 @@ import (
 	"waymark/internal/beneath"
 )
 
-// LinkError says that a root wasn't opened for where a link leads that lies in
-// a directory of RootOptions.Within. It doesn't say where that is: the caller may
-// not be allowed to know. errors.Is knows ErrEscape and ErrHidden.
+// LinkError says that a root wasn't opened because of the target of a link in a directory of
+// RootOptions.Within. It doesn't name the target, because the caller may not be allowed to
+// know it. errors.Is matches ErrEscape and ErrHidden.
 type LinkError struct {
-	// Link is the link's absolute path, Within the directory that it lies in.
+	// Link is the link's absolute path, Within the directory that contains it.
 	Link, Within string
-	// Reason is ReasonEscape, ReasonSecret, ReasonExcluded, or
-	// ReasonNotInReads for a name that isn't UTF-8.
+	// Reason is ReasonEscape, ReasonSecret, ReasonExcluded, or ReasonNotInReads for a name
+	// that isn't UTF-8.
 	Reason Reason
 	// Secret is the entry of the secret list, for ReasonSecret.
 	Secret Secret
@@ -63,10 +63,9 @@ type protectedName struct {
 
 func (e *protectedName) Error() string { return string(e.reason) }
 
-// linkJudge returns the policy about names on the way to a root. It refuses what
-// a link brought and is protected: by a pattern that ends at a name that a link
-// brought, or that wouldn't match without one. What users wrote themselves they
-// meant.
+// linkJudge returns the policy about names on the way to a root. It refuses a protected name
+// that a link introduced: a pattern that ends at such a name, or that wouldn't match without
+// one. Names that users wrote themselves are intended.
 func linkJudge(exclude *trie, own []string) func(within beneath.Base, names []beneath.Name) error {
 	return func(within beneath.Base, names []beneath.Name) error {
 		all, users := make([]string, len(names)), make([]string, len(names))
@@ -103,8 +102,8 @@ func isOwn(path string, own []string) bool {
 	})
 }
 
-// anyName stands for a name that a link brought where only the user's count. No
-// pattern of the secret list matches it, nor does a file have such a name.
+// anyName replaces names from links when only the user's names count. No pattern of the
+// secret list matches it, and no file has such a name.
 const anyName = "\x01"
 
 // everything is a view that sees all that any view may see.
@@ -121,9 +120,8 @@ func (r *Root) protectedFromAll(path string) Reason {
 	return ReasonNone
 }
 
-// findRoot says what a root at the end of a path is: a directory, or one file in
-// a directory. A file that is a link lies where the link lies, and where that
-// leads is for runs to judge.
+// findRoot says what a root at the end of a path is: a directory, or one file in a directory.
+// A file that is a link lies where the link lies; runs judge its target.
 func findRoot(found *beneath.Resolution) (dir, file string, err error) {
 	var st unix.Stat_t
 	if errno := found.Stat(found.Path(), &st); errno != 0 {

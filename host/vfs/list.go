@@ -16,9 +16,9 @@ import (
 // listing is a directory as a view sees it.
 type listing struct {
 	entries []Entry
-	unshown int // names not UTF-8
+	unshown int // number of names that aren't UTF-8
 	id      Identity
-	young   bool // also when it changed while it was listed
+	young   bool // also set if it changed while it was listed
 	failed  failure
 }
 
@@ -86,8 +86,8 @@ func (r *Run) admit(list *listing, a *answer, name []byte, typ fs.FileMode) {
 	list.entries = append(list.entries, Entry{Name: n, Type: typ, Ino: inoOf(path)})
 }
 
-// hash covers everything that a guest can see of a listing, and how many names
-// were not shown, since that is reported.
+// hash covers everything that a guest can see of a listing, and how many names weren't shown,
+// because that number is reported.
 func (l *listing) hash() []byte {
 	h := sha256.New()
 	var buf []byte

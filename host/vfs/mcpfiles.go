@@ -2,19 +2,19 @@ package vfs
 
 // MCPFile is a file in which an MCP client keeps its configuration.
 type MCPFile struct {
-	// Pattern matches at any depth and in any case, since a root may be a
-	// project, a home directory, or a directory of either.
+	// Pattern matches at any depth and in any case, because a root may be a project, a home
+	// directory, or a directory of either.
 	Pattern string
 	// Client is the program that reads it.
 	Client string
 }
 
-// MCPFiles returns the MCP configuration files of every known client. They
-// hold tokens and are settings files: only a view with MCPOnly sees them, and they
-// are never the content of another kind, whatever link leads there.
+// MCPFiles returns the MCP configuration files of every known client. They hold tokens and
+// are settings files: only a view with MCPOnly sees them, and they are never the content of
+// another kind, whatever link leads there.
 //
-// A row whose Pattern is one name covers that name in every directory:
-// "mcp.json" is also .cursor/mcp.json. Such rows are kept, for the reader.
+// A row whose Pattern is one name covers that name in every directory: "mcp.json" also covers
+// .cursor/mcp.json. Rows that this makes redundant are kept for the reader.
 func MCPFiles() []MCPFile {
 	return []MCPFile{
 		{".mcp.json", "Claude Code, project and plugin; Goose plugins"},

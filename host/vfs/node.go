@@ -10,37 +10,35 @@ import (
 	"waymark/internal/beneath"
 )
 
-// maxReads is how often a file is read before it counts as unreadable: once,
-// and three times again when it changed meanwhile.
+// maxReads is how often a file is read before it counts as unreadable: once, and three more
+// times if it keeps changing.
 const maxReads = 4
 
-// node is a file that was read: what the guest sees, what is hashed and what
-// is pushed.
+// node is a file that was read: what the guest sees, what is hashed and what is pushed.
 type node struct {
 	path string // link-free
 	id   Identity
-	// data is the beginning of the file, up to what is kept.
+	// data is the beginning of the file, as far as it is kept.
 	data []byte
-	// sum is the hash of the whole file, valid when whole is set; guarded by
-	// Run.waitHashes until then.
+	// sum is the hash of the whole file, valid if whole is set. Call Run.waitHashes before
+	// reading it.
 	sum   [sha256.Size]byte
 	whole bool
 	young bool
 	// failed says why the file couldn't be read.
 	failed failure
-	// unstable: the file isn't any more what a guest has seen of it.
+	// unstable says that the file has changed since a guest saw it.
 	unstable bool
 
-	// used: it is the content of a resource.
+	// used says that it is the content of a resource.
 	used bool
-	// seen is how many bytes from its beginning a guest can have learned of; see
-	// unitFile.
+	// seen is how many bytes from its beginning a guest can have seen; see unitFile.
 	seen int64
-	// hashed: sum has been asked for; large is what was decided then.
+	// hashed says that sum was requested; large is what was decided then.
 	hashed, large bool
-	// file is the form in which units share it, nil until one needs it.
+	// file is the form that units share; nil until one needs it.
 	file *unitFile
-	// slot is scratch: its index among the files of unit slotOf.
+	// slot is scratch: the node's index among the files of unit slotOf.
 	slot, slotOf int
 }
 
@@ -56,8 +54,8 @@ func (n *node) toDep() Dep {
 	return d
 }
 
-// open opens a path that a guest or the host asked for. A file is read at
-// once, unless the path may only be a directory.
+// open opens a path that a guest or the host asked for. It reads a file at once, unless the
+// path may only be a directory.
 func (r *Run) open(a *answer, file bool) (f failure) {
 	o := opened{fd: -1}
 	a.path, f = r.follow(a.asked, true, DepStat, func(path string) (at string, errno syscall.Errno) {
@@ -91,7 +89,7 @@ func (r *Run) open(a *answer, file bool) (f failure) {
 		}
 		r.nodes[a.path] = r.load(a.path, o.fd, &o.st)
 	}
-	if !file { // it was read by another name, and isn't visible by this one
+	if !file { // read by another name, and not visible by this one
 		r.record(Dep{Kind: DepStat, Path: a.path, Size: -1})
 		a.info = Info{Ino: inoOf(a.path)}
 		return failure{}
@@ -104,17 +102,16 @@ func (r *Run) open(a *answer, file bool) (f failure) {
 	return a.node.failed
 }
 
-// opened is what is at a link-free path, open where it can be opened.
+// opened is what is at a link-free path, opened if possible.
 type opened struct {
-	fd     int // -1 where it can't
+	fd     int // -1 if it can't be opened
 	st     unix.Stat_t
 	closed syscall.Errno // why not
 }
 
-// open tries to open a path. What can't be opened is described: of all but regular
-// files the type says everything, so that nobody learns of the permissions of a
-// directory before it is listed, or of those of a FIFO at all, and a trace needs to
-// hold nothing of them.
+// open tries to open a path, and describes what it can't open. For anything but a regular
+// file the type is the whole answer: permissions of a directory don't show before it is
+// listed, and those of a FIFO never do, so a trace need not hold them.
 func (o *opened) open(w *beneath.Walker, path string) (at string, errno syscall.Errno) {
 	o.fd, at, o.closed = w.Open(path)
 	switch {
@@ -134,11 +131,11 @@ func (o *opened) open(w *beneath.Walker, path string) (at string, errno syscall.
 	return at, errno
 }
 
-// load reads a regular file as far as it is kept, and lets it be hashed.
+// load reads a regular file as far as it is kept, and has it hashed.
 func (r *Run) load(path string, fd int, st *unix.Stat_t) *node {
 	n := &node{path: path}
 	if st.Nlink > 1 {
-		r.sawSettings = r.sawSettings || r.filter.mcpOnly // by which name isn't told
+		r.sawSettings = r.sawSettings || r.filter.mcpOnly // it isn't known by which name
 		if n.failed = r.hardLinked(path, st); n.failed.errno != 0 {
 			return n
 		}
@@ -151,8 +148,7 @@ func (r *Run) load(path string, fd int, st *unix.Stat_t) *node {
 			n.failed = failure{errno: syscall.EIO, reason: ReasonLimit}
 			return n
 		}
-		// One byte for an empty file too: those under /proc only say they
-		// are empty.
+		// Read a byte of an empty file, too: files under /proc only claim to be empty.
 		buf := make([]byte, max(size, 1))
 		got, errno := preadFull(fd, buf, 0)
 		if errno == 0 {
@@ -175,13 +171,12 @@ func (r *Run) load(path string, fd int, st *unix.Stat_t) *node {
 	return n
 }
 
-// batchBytes is how much is hashed at once: some 100 µs, ten times as long as waking
-// the goroutine that does it takes.
+// batchBytes is how much is hashed at once: some 100 µs of work, ten times what waking the
+// hashing goroutine takes.
 const batchBytes = 128 << 10
 
-// hash lets the file's hash be computed in the background, since sending a
-// resolver on its way again is what everyone waits for. When the hasher has
-// much to do, it is computed here.
+// hash computes the file's hash in the background, because everybody waits for the resolver
+// to continue. If the hasher is busy, it is computed here.
 func (r *Run) hash(n *node) {
 	n.whole = true
 	r.batch = append(r.batch, n)
@@ -213,7 +208,7 @@ func hashBatch(batch []*node) {
 	}
 }
 
-// waitHashes returns when all hashes are there.
+// waitHashes waits for all hashes.
 func (r *Run) waitHashes() {
 	hashBatch(r.batch)
 	r.batch, r.batched = nil, 0
@@ -235,8 +230,7 @@ func preadFull(fd int, buf []byte, off int64) (n int, errno syscall.Errno) {
 	return n, 0
 }
 
-// tailReader is the one descriptor of a run for reading past what is kept of
-// a file.
+// tailReader is a run's single descriptor for reading past the kept part of a file.
 type tailReader struct {
 	node *node
 	fd   int
@@ -249,8 +243,7 @@ func (t *tailReader) close() {
 	}
 }
 
-// readTail reads from the file that n was read from, if it is still exactly
-// that.
+// readTail reads from the file that n was read from, if it is unchanged.
 func (r *Run) readTail(n *node, p []byte, off int64) (int, failure) {
 	if n.unstable {
 		return 0, changed(n)
@@ -272,8 +265,7 @@ func (r *Run) readTail(n *node, p []byte, off int64) (int, failure) {
 		n.unstable = true
 		return 0, failure{errno: errno, at: n.path}
 	}
-	// The identity was the same before the first byte was read, so it was so
-	// for all of them.
+	// The identity was also the same before the first read, so all bytes are of this version.
 	if f := r.same(n, r.tail.fd); f.errno != 0 || got < len(p) {
 		n.unstable = true
 		return 0, changed(n)
@@ -281,7 +273,7 @@ func (r *Run) readTail(n *node, p []byte, off int64) (int, failure) {
 	return got, failure{}
 }
 
-// reopen opens the file of n again, if it is still what it was.
+// reopen opens the file of n again, if it is unchanged.
 func (r *Run) reopen(n *node) (int, failure) {
 	fd, _, errno := r.walker.Open(n.path)
 	if errno != 0 {

@@ -6,17 +6,15 @@ import (
 	"io/fs"
 )
 
-// PackedUnits is Units as plain data, to be stored by any encoder, without
-// the contents of files.
+// PackedUnits is Units as plain data for any encoder, without the contents of files.
 type PackedUnits struct {
 	Rest  []Dep
 	Files []Dep // each once, however many units have read it
-	// Seen says for each file how many bytes of its beginning a guest has learned
-	// of; -1 for all and its size.
+	// Seen says for each file how many bytes of its beginning a guest has seen; -1 for all of
+	// it and its size.
 	Seen  []int64
 	Units []PackedUnit
-	// Keep and Room are Limits.KeepBytes of the run, and what it left of
-	// Limits.ReadBytes.
+	// Keep is Limits.KeepBytes of the run, and Room what it left of Limits.ReadBytes.
 	Keep, Room int64
 }
 
@@ -41,8 +39,7 @@ type PackedLook struct {
 	Err               *Error
 }
 
-// Pack returns the units as plain data. It shares memory with u: don't modify
-// it.
+// Pack returns the units as plain data. It shares memory with u: don't modify it.
 func (u *Units) Pack() PackedUnits {
 	p := PackedUnits{Rest: u.rest, Units: make([]PackedUnit, len(u.list)), Keep: u.keep, Room: u.room}
 	index := make(map[*unitFile]int)
@@ -69,10 +66,10 @@ func (u *Units) Pack() PackedUnits {
 	return p
 }
 
-// Unpack makes Units of what Pack gave. contents returns the whole of a file
-// by its SHA-256, and nil for what isn't at hand: such a file is read again
-// when a run needs it, and only then. It fails when the data can't have come
-// from Pack; whether it did, and wasn't changed since, is the caller's to know.
+// Unpack restores Units from the result of Pack. contents returns the whole of a file by its
+// SHA-256, or nil if it isn't available; such a file is reread only when a run needs it.
+// Unpack fails if the data can't be a result of Pack. The caller must make sure that it is
+// one, and unmodified.
 func (p PackedUnits) Unpack(contents func(hash []byte) []byte) (*Units, error) {
 	if len(p.Seen) != len(p.Files) {
 		return nil, fmt.Errorf("packed units say of %d files how much of them was seen, and have %d", len(p.Seen), len(p.Files))

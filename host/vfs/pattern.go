@@ -8,22 +8,20 @@ import (
 	"github.com/bmatcuk/doublestar/v4"
 )
 
-// maxPatternLen keeps a pattern to what a person would write.
+// maxPatternLen limits a pattern to what a person would write.
 const maxPatternLen = 1024
 
 // maxShown is how much of a pattern an error shows, in bytes.
 const maxShown = 120
 
-// PatternError says which pattern is wrong, and how to mend it.
+// PatternError says which pattern is wrong, and how to fix it.
 type PatternError struct {
-	// Field is where the pattern stood: "reads", "narrow", "exclude" or
-	// "grant_secrets".
+	// Field is where the pattern comes from: "reads", "narrow", "exclude" or "grant_secrets".
 	Field   string
 	Pattern string
 	// Problem is for a person.
 	Problem string
-	// TooMuch says that the pattern is sound, but more than its Allowance has
-	// left.
+	// TooMuch says that the pattern is valid, but exceeds what its Allowance has left.
 	TooMuch bool
 }
 
@@ -36,11 +34,11 @@ func (e *PatternError) Error() string {
 	return fmt.Sprintf("%s: pattern %q %s", e.Field, pattern, e.Problem)
 }
 
-// alternatives checks a doublestar pattern and expands its braces, so that
-// matching goes name by name and knows which directories lie on the way.
+// alternatives checks a doublestar pattern and expands its braces, so that matching goes name
+// by name and knows which directories lie on the way.
 //
-// The language is doublestar's, less what can't match a clean relative path
-// or would let one segment match a slash; see splitSegments.
+// The language is doublestar's without two things: what can't match a clean relative path,
+// and what would let one segment match a slash; see splitSegments.
 func (a *Allowance) alternatives(field, pattern string) ([]string, error) {
 	bad := func(problem string) error {
 		return &PatternError{Field: field, Pattern: pattern, Problem: problem}
@@ -84,8 +82,8 @@ func splitSegments(pattern string) (segments []string, problem string) {
 	return segments, ""
 }
 
-// expandBraces appends every pattern without braces that p stands for. It
-// reports whether the allowance was enough.
+// expandBraces appends every brace-free pattern that p stands for. It reports whether the
+// allowance was sufficient.
 func (a *Allowance) expandBraces(p string, out *[]string) bool {
 	if a.expanded += len(p); a.expanded > maxExpanded {
 		return false
@@ -133,8 +131,8 @@ func (a *Allowance) expandBraces(p string, out *[]string) bool {
 	return true
 }
 
-// scanPattern calls visit for every byte of p that is neither escaped nor in
-// a character class, until visit returns false. The pattern is valid.
+// scanPattern calls visit for every byte of p that is neither escaped nor in a character
+// class, until visit returns false. The pattern is valid.
 func scanPattern(p string, visit func(i int) bool) {
 	for i := 0; i < len(p); i++ {
 		switch p[i] {
@@ -165,7 +163,7 @@ func classEnd(p string, i int) int {
 	return i
 }
 
-// LiteralPattern escapes what doublestar would take for a pattern.
+// LiteralPattern escapes the characters that are special to doublestar.
 func LiteralPattern(p string) string {
 	var b strings.Builder
 	for _, r := range p {

@@ -10,31 +10,31 @@ import (
 	"waymark/internal/beneath"
 )
 
-// Projects are the directories at the top of a root, as far as Root.Projects looks.
+// Projects are the directories at the top of a root, as found by Root.Projects.
 type Projects struct {
-	// Names are those with a .git, be it a directory or a file, in byte order: each is
-	// the top of a repository of its own.
+	// Names lists those with a .git file or directory, in byte order. Each is the top of a
+	// repository of its own.
 	Names []string
-	// Looked are all directories that were looked into for one, in byte order.
+	// Looked lists all directories that were checked for a .git, in byte order.
 	Looked []string
-	// More is how many more directories there are than were looked into.
+	// More is how many directories were not checked.
 	More int
 }
 
-// topNames sees what there is at the top.
+// topNames sees the names at the top.
 var topNames = sync.OnceValues(func() (*Filter, error) { return View{Reads: []string{"*"}}.Compile() })
 
-// Projects finds out which of at most so many directories at the top of the root are
-// repositories of their own. Of .git, which is on the secret list, it asks whether it is
-// there, and nothing else.
+// Projects finds which of the directories at the top of the root, at most the given number,
+// are repositories of their own. Since .git is on the secret list, only its existence is
+// checked.
 //
-// What begins with a dot isn't looked into, nor node_modules, nor what is excluded or on
-// the secret list, nor a link: nobody keeps projects there. Nor is a name with a backslash,
-// since no resolver may say it.
+// It skips names that begin with a dot, node_modules, excluded and secret directories, and
+// links, because nobody keeps projects there. It also skips names with a backslash, which
+// resolvers may not report.
 //
 // # Errors
 //
-// An *Error, where the root can't be listed; what was found until then is returned, too.
+// An *Error if the root can't be listed; what was found until then is returned, too.
 func (r *Root) Projects(most int) (found Projects, err error) {
 	filter, err := topNames()
 	if err != nil {

@@ -15,32 +15,32 @@ import (
 	"waymark/internal/beneath"
 )
 
-// RootOptions are the operator's wishes for one root. The zero value works.
+// RootOptions are the operator's settings for one root. The zero value works.
 type RootOptions struct {
-	// Exclude are doublestar patterns relative to the root. What matches
-	// one, and everything below it, doesn't exist for anyone.
+	// Exclude are doublestar patterns relative to the root. What matches one, and everything
+	// below it, doesn't exist for any view.
 	Exclude []string
-	// Own are the agent's own places, by absolute paths without links: like what
-	// Exclude matches, they don't exist for anyone.
+	// Own lists the agent's own places as absolute paths without links. Like excluded files,
+	// they don't exist for any view.
 	Own []string
-	// MCPFiles are relative paths that hold MCP configuration besides those
-	// of the table MCPFiles, for example the file of a root of role mcp.
+	// MCPFiles are relative paths of MCP configuration besides those of the function
+	// MCPFiles, for example the file of a root of role mcp.
 	MCPFiles []string
-	// Settings are patterns of settings files besides those of SettingsPatterns,
-	// which match as they do.
+	// Settings are patterns of settings files besides those of SettingsPatterns, and match
+	// alike.
 	Settings []string
-	// Within are directories, by absolute paths, whose content others write: the
-	// working directory, for one. Links that lie in one of them don't lead the
-	// root out of it, nor over protected names; see LinkError.
+	// Within lists directories, by absolute paths, whose content others write, such as the
+	// working directory. A link in one of them leads the root neither out of it nor to
+	// protected names; see LinkError.
 	Within []string
 	// Top, unless nil, is used to find the root; see beneath.Options.
 	Top *beneath.Walker
-	// Now returns the time, to know how young a file is; nil means time.Now.
+	// Now returns the time, for judging how young a file is; nil means time.Now.
 	Now func() time.Time
 }
 
-// Root is one scan root: a directory, or one file in a directory. It may be
-// used by many goroutines.
+// Root is one scan root: a directory, or one file in a directory. It may be used by many
+// goroutines.
 type Root struct {
 	base      beneath.Base
 	way       []string // see Way
@@ -49,19 +49,19 @@ type Root struct {
 	now       func() time.Time
 	exclude   *trie
 	mcp       *trie    // folded names
-	mcpFiles  []string // the same, as they were given
+	mcpFiles  []string // the same, as given
 	signature string
 
 	mu     sync.Mutex // guards what follows; never held during file I/O
 	fd     int
-	users  int // runs and checks that are going on, and 1 until Close
+	users  int // active runs and checks, plus 1 until Close
 	closed bool
 }
 
-// OpenRoot opens a directory that this user can list, or the directory of a file
-// that this user can read. Errors are *Error (errors.Is knows fs.ErrNotExist,
-// fs.ErrPermission and ErrNotRegular), *LinkError or *PatternError. The Root is
-// never nil; after an error it only has a Way.
+// OpenRoot opens a directory that this user can list, or the directory of a file that this
+// user can read. Errors are *Error (errors.Is matches fs.ErrNotExist, fs.ErrPermission and
+// ErrNotRegular), *LinkError or *PatternError. The Root is never nil; after an error it only
+// has a Way.
 func OpenRoot(path string, opts RootOptions) (*Root, error) {
 	r := &Root{now: opts.Now, fd: -1, users: 1}
 	if r.now == nil {
@@ -148,7 +148,7 @@ func (r *Root) open(path string, opts *RootOptions) error {
 	return nil
 }
 
-// ownBelow are patterns of the agent's own places that lie below the root.
+// ownBelow returns patterns of the agent's own places that lie below the root.
 func (r *Root) ownBelow(own []string) (patterns []string) {
 	for _, path := range own {
 		if rel, ok := strings.CutPrefix(path, strings.TrimSuffix(r.base.Path(), "/")+"/"); ok {
@@ -158,7 +158,7 @@ func (r *Root) ownBelow(own []string) (patterns []string) {
 	return patterns
 }
 
-// closedWay says why no way leads to a root that may be there.
+// closedWay says why a root that may exist can't be reached.
 func closedWay(found *beneath.Resolution) string {
 	if dir := found.Closed(); dir != "" {
 		return fmt.Sprintf("this user may not look into %q, which takes the x permission", dir)
@@ -166,9 +166,8 @@ func closedWay(found *beneath.Resolution) string {
 	return "a link on the way is somebody else's, in a directory in which everybody may create files"
 }
 
-// readable finds out whether there is permission to list the directory, or to read
-// the one file: without it there would be nothing to find, which isn't the same as
-// that nothing is there.
+// readable checks the permission to list the directory, or to read the one file. Without it
+// nothing would be found, which differs from an empty root.
 func (r *Root) readable(path string, found *beneath.Resolution) error {
 	detail := "this user may not list it, which takes the r and x permissions"
 	open := func() (int, error) {
@@ -199,34 +198,32 @@ func (r *Root) readable(path string, found *beneath.Resolution) error {
 // Path returns the link-resolved absolute path of the directory.
 func (r *Root) Path() string { return r.base.Path() }
 
-// File returns the base name of the file when the root is one file, else "".
-// The file itself may be a link; where it leads counts as for any link.
+// File returns the base name of the file if the root is one file, else "". The file itself
+// may be a link; its target is judged as for any link.
 func (r *Root) File() string { return r.file }
 
 // Name returns the base name of the directory.
 func (r *Root) Name() string { return filepath.Base(r.base.Path()) }
 
-// Way returns the absolute paths that decided where the root is, or that it
-// isn't there: of each link that was followed, and of the name at which the way
-// ended. Only their own last names may be links. Whoever watches them notices when
-// the root comes to be, or is elsewhere.
+// Way returns the absolute paths that decided where the root is, or that it doesn't exist:
+// each link that was followed, and the name at which the walk ended. Only their last names
+// may be links. A watch on them notices when the root appears or moves.
 func (r *Root) Way() []string { return r.way }
 
-// ID identifies the directory itself, so that another one that has replaced it at
-// the same path has another ID. Only Dev and Ino are set.
+// ID identifies the directory itself: one that replaces it at the same path has another ID.
+// Only Dev and Ino are set.
 func (r *Root) ID() Identity { return Identity{Dev: r.id.Dev, Ino: r.id.Ino} }
 
-// Replaced reports whether the path that the root was opened by no longer
-// leads to its directory. The root goes on showing the old one: open it
-// again.
+// Replaced reports whether the path by which the root was opened no longer leads to its
+// directory. The root then still shows the old directory: open it again.
 func (r *Root) Replaced() bool {
 	var st unix.Stat_t
 	err := unix.Stat(r.base.Given(), &st)
 	return err != nil || !identityOf(&st).sameFile(r.id)
 }
 
-// Close lets go of the directory as soon as the runs that are going on have
-// been closed. Later runs get EBADF for everything.
+// Close releases the directory once all active runs are closed. Later runs get EBADF for
+// everything.
 func (r *Root) Close() error {
 	r.mu.Lock()
 	closed := r.closed
@@ -274,15 +271,15 @@ func (r *Root) visible(f *Filter, path string, s scope) visibility {
 	return v
 }
 
-// sign makes the signature; what goes into it is all that an open root brings
-// to a run besides its files.
+// sign sets the signature, which covers everything that an open root brings to a run besides
+// its files.
 func (r *Root) sign(opts RootOptions) {
 	r.signature = fmt.Sprintf("%q %q %q %d %d %q %q %q", r.base.Path(), r.base.Given(), r.file, r.id.Dev, r.id.Ino,
 		slices.Sorted(slices.Values(append(r.ownBelow(opts.Own), opts.Exclude...))), slices.Sorted(slices.Values(r.mcpFiles)),
 		slices.Sorted(slices.Values(opts.Settings)))
 }
 
-// Signature is equal for roots that show the same: the same directory, under
-// the same paths, with the same options. A trace taken at one may be checked
-// at the other, in another process too.
+// Signature is equal for roots that show the same: the same directory, under the same paths,
+// with the same options. A trace taken at one may be checked at the other, even in another
+// process.
 func (r *Root) Signature() string { return r.signature }

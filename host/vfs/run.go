@@ -15,8 +15,8 @@ import (
 
 // Run is what one resolver run sees of a root. It belongs to one goroutine.
 //
-// Every question is answered once: the same question gets the same answer
-// until Close, whatever happens to the files. Units ask anew; see BeginUnit.
+// The same question gets the same answer until Close, whatever happens to the files. Units
+// ask anew; see BeginUnit.
 type Run struct {
 	root   *Root
 	filter *Filter
@@ -26,59 +26,59 @@ type Run struct {
 	// walker is the run's and not the root's: a directory that is kept open for longer may
 	// have been replaced.
 	walker     beneath.Walker
-	memory                         // of what was asked outside of units, or in the open one
+	memory                         // of what was asked outside units, or in the open one
 	nodes      map[string]*node    // files read, by link-free path
-	dirs       map[string]struct{} // directories that led to one of them, or were listed
-	sized      map[string]struct{} // files whose size was told without opening them
+	dirs       map[string]struct{} // directories on the way to a node, or listed
+	sized      map[string]struct{} // files whose size was reported without opening them
 	scopes     map[string]scope    // of directories, to judge the names in them
 	leaf       scope               // scratch
 	matcher    matcher
-	steady     map[string]bool // directories known not to have changed; see keepSteady
+	steady     map[string]bool // directories known to be unchanged; see keepSteady
 	scopesSize int
 	tail       tailReader
 	links      hardLinks
 	units      unitKeeper
 
 	used     Usage
-	loaded   int64 // of used.ReadBytes, what was read into nodes
+	loaded   int64 // the part of used.ReadBytes that was read into nodes
 	hashLeft int64
 	over     *Error
 	existing int // names that Exists has looked at
 
 	sawSettings bool
 
-	hasher  sync.WaitGroup // the goroutine
-	hashing sync.WaitGroup // the batches handed to it
+	hasher  sync.WaitGroup // the hashing goroutine
+	hashing sync.WaitGroup // batches handed to it
 	hashes  chan []*node   // nil until it runs
-	batch   []*node        // to be handed to it
-	batched int            // bytes of batch
+	batch   []*node        // next batch for it
+	batched int            // bytes in batch
 }
 
-// memory is what was asked, and what came out. A unit has one of its own, so
-// that its deps are complete by themselves.
+// memory holds questions and their answers. A unit has its own, so that its deps are
+// complete.
 type memory struct {
 	answers map[question]*answer
 	via     map[string]string // directories reached through links: asked → link-free
 	deps    []Dep             // without those of nodes
 	denied  []Denial
-	opened  []*node // nodes of files opened; the same may stand there twice
+	opened  []*node // nodes of opened files, perhaps repeated
 }
 
-// Info is what a guest learns of a path: what a trace can hold, and no more.
-// Times, owners, permissions and link counts are the same for everything.
+// Info is what a guest learns of a path: no more than a trace can hold. Times, owners,
+// permissions and link counts are the same for everything.
 type Info struct {
 	// Type holds the type bits: 0 for a regular file.
 	Type fs.FileMode
-	// Size is that of a file or of a link's text, in bytes; 0 for the rest.
+	// Size is that of a file or of a link's text, in bytes; 0 for anything else.
 	Size int64
-	// Ino is made from the link-free path.
+	// Ino is derived from the link-free path.
 	Ino uint64
 }
 
 // IsDir reports whether the path is a directory.
 func (i Info) IsDir() bool { return i.Type.IsDir() }
 
-// Begin starts a run. A nil filter sees nothing. Close it.
+// Begin starts a run, which must be closed. A nil filter sees nothing.
 func (r *Root) Begin(f *Filter, limits Limits) *Run {
 	if f == nil {
 		f, _ = View{}.Compile() // can't fail without patterns
@@ -101,8 +101,8 @@ func (r *Root) Begin(f *Filter, limits Limits) *Run {
 // Root returns the root that the run reads.
 func (r *Run) Root() *Root { return r.root }
 
-// Close ends the run: it waits for its goroutine and lets go of all
-// descriptors. What Content gave stays valid.
+// Close ends the run: it waits for its goroutine and closes all descriptors. Results of
+// Content stay valid.
 func (r *Run) Close() error {
 	if r.closed {
 		return nil
@@ -118,26 +118,26 @@ func (r *Run) Close() error {
 	return nil
 }
 
-// Stat describes a path, through links.
+// Stat describes a path, following links.
 func (r *Run) Stat(name string) (Info, error) {
 	a := r.ask(verbStat, name)
 	return a.info, a.error()
 }
 
-// Lstat describes a path; a link is described as a link.
+// Lstat describes a path without following a link at its end.
 func (r *Run) Lstat(name string) (Info, error) {
 	a := r.ask(verbLstat, name)
 	return a.info, a.error()
 }
 
-// Readlink returns a link's text as it is. EINVAL: not a link.
+// Readlink returns a link's text unchanged. It fails with EINVAL if the path isn't a link.
 func (r *Run) Readlink(name string) (string, error) {
 	a := r.ask(verbReadlink, name)
 	return a.target, a.error()
 }
 
-// Open opens a file or a directory, through links. A file is read right away,
-// as much of it as is kept; it doesn't hold a descriptor.
+// Open opens a file or a directory, following links. The part of a file that is kept is read
+// at once; the File holds no descriptor.
 func (r *Run) Open(name string) (*File, error) {
 	if !r.closed && r.over == nil && !r.chargeOpen() {
 		return nil, r.over
@@ -168,17 +168,17 @@ type question struct {
 // usualNames is how many names a path may have at no extra charge.
 const usualNames = 16
 
-// answer is what came out of a question. It is remembered.
+// answer is the remembered result of a question.
 type answer struct {
 	asked  string
-	path   string // link-free; "" when it wasn't reached
+	path   string // link-free; "" if it wasn't reached
 	info   Info
 	node   *node  // of an opened file
 	target string // of a link
 	list   *listing
 	err    *Error
-	// unread: the answer of an adopted unit, whose file isn't kept. It is paid
-	// for, but has to be opened again.
+	// unread marks an answer of an adopted unit whose file isn't kept. It is paid for, but
+	// the file has to be opened again.
 	unread bool
 }
 
@@ -216,8 +216,8 @@ func (r *Run) ask(v verb, name string) *answer {
 		return &answer{err: r.over}
 	}
 	if !s.dir {
-		// Nothing is remembered of what isn't visible, and nothing charged:
-		// a guest may guess as long as it likes.
+		// An invisible path is neither remembered nor charged: a guest may guess as long as
+		// it likes.
 		return &answer{err: r.deny(v, path, failure{errno: syscall.ENOENT, reason: s.reason})}
 	}
 	r.sawSettings = r.sawSettings || at.settings()
@@ -243,7 +243,7 @@ func (r *Run) remember(key question, a *answer) {
 	r.answers[key] = a
 }
 
-// fill completes an answer with what the file system says.
+// fill completes an answer from the file system.
 func (r *Run) fill(a *answer, v verb, s visibility, dirOnly bool) (f failure) {
 	follows := dirOnly || v == verbStat || v == verbOpen
 	switch {
@@ -260,7 +260,7 @@ func (r *Run) fill(a *answer, v verb, s visibility, dirOnly bool) (f failure) {
 	case !a.info.IsDir() && dirOnly:
 		return failure{errno: syscall.ENOTDIR}
 	case !a.info.IsDir() && !s.file && (a.info.Type != fs.ModeSymlink || follows):
-		// Only a directory on the way is visible by this name.
+		// By this name only a directory on the way is visible.
 		return failure{errno: syscall.ENOENT, reason: ReasonNotInReads}
 	case v == verbReadlink:
 		return r.readlink(a)
@@ -285,7 +285,7 @@ func (r *Run) stat(a *answer, follows bool) (f failure) {
 		return f
 	}
 	if n := r.nodes[a.path]; n != nil && n.failed.errno == 0 && beneath.TypeOf(&st) == 0 {
-		st.Size = n.id.Size // the size of what was read, whatever it is now
+		st.Size = n.id.Size // the size that was read, whatever it is now
 	}
 	a.info = infoOf(a.path, &st)
 	size := int64(-1)
@@ -328,8 +328,8 @@ func (r *Run) usable(v verb, name string) *Error {
 	return r.over
 }
 
-// cleanPath checks and cleans every path that comes from outside; the package
-// comment has the rules. dirOnly says that the path had a trailing slash.
+// cleanPath checks and cleans every path from outside; the package comment has the rules.
+// dirOnly says that the path had a trailing slash.
 func cleanPath(name string) (clean string, dirOnly bool, problem failure) {
 	switch {
 	case name == "":

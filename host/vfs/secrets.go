@@ -2,22 +2,20 @@ package vfs
 
 // Secret is an entry of the secret list.
 type Secret struct {
-	// Pattern is the entry's name, as `grant_secrets` spells it. It matches
-	// at any depth, in any case, together with everything below what it
-	// matches.
+	// Pattern is the entry's name, as `grant_secrets` spells it. It matches at any depth, in
+	// any case, together with everything below what it matches.
 	Pattern string
 	// What describes what is kept secret.
 	What string
 }
 
-// SecretPatterns returns the secret list: what no resolver sees unless the
-// operator grants the entry by its Pattern. It is matched on the path asked
-// for and on the path that leads to. A file that several entries match is
-// visible only when all of them are granted.
+// SecretPatterns returns the secret list: what no resolver sees unless the operator grants
+// the entry by its Pattern. It is matched on the path asked for and on its target. A file
+// that several entries match is visible only if all of them are granted.
 //
-// Names count below the root only: a root that lies inside of ~/.ssh was
-// chosen by its owner. Entries of several names may begin above the root, so
-// that a root ~/.docker doesn't show its config.json.
+// Single names count only below the root: a root inside ~/.ssh was chosen by its owner.
+// Entries of several names may begin above the root, so that a root ~/.docker doesn't show
+// its config.json.
 func SecretPatterns() []Secret {
 	return []Secret{
 		{".env*", "environment files of dotenv and direnv"},

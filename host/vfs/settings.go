@@ -9,30 +9,29 @@ import (
 	"waymark/plugins/conventions"
 )
 
-// Files that configure clients hold tokens, in the environment and the headers of MCP
-// servers and in the commands of hooks. They are the settings files: those of MCPFiles,
-// the places of the conventions of such a kind, and what an operator adds.
+// Files that configure clients hold tokens: in the environment and headers of MCP servers,
+// and in the commands of hooks. These are the settings files: those of MCPFiles, the places
+// of conventions of such a kind, and those that an operator adds.
 
-// SettingsKinds are the kinds of what is listed of settings files.
+// SettingsKinds returns the kinds of resources that settings files yield.
 func SettingsKinds() []abi.Kind {
 	return []abi.Kind{abi.KindMCPConfig, abi.KindHook, abi.KindPlugin}
 }
 
-// SeesSettings reports whether a resolver of these kinds may be shown settings files:
-// one that lists nothing else.
+// SeesSettings reports whether a resolver of these kinds may see settings files: whether it
+// lists nothing else.
 func SeesSettings(kinds []abi.Kind) bool {
 	settings := SettingsKinds()
 	return len(kinds) > 0 && !slices.ContainsFunc(kinds, func(k abi.Kind) bool { return !slices.Contains(settings, k) })
 }
 
-// HoldsSettings reports whether what lies at the places of a convention is a settings
-// file. Of what is a plugin only manifests in JSON are, which may hold servers and hooks.
+// HoldsSettings reports whether the files at the places of a convention are settings files.
+// For plugins these are only JSON manifests, which may hold servers and hooks.
 func HoldsSettings(c *conventions.Convention) bool {
 	return c.Kind == abi.KindMCPConfig || c.Kind == abi.KindHook || c.Kind == abi.KindPlugin && c.Format == conventions.JSON
 }
 
-// settingsPatterns are those of the lists, each once, which match at any depth and in
-// any case.
+// settingsPatterns are those of the lists, without duplicates.
 var settingsPatterns = sync.OnceValue(func() (patterns []string) {
 	seen := map[string]bool{}
 	add := func(pattern string) {
@@ -54,8 +53,8 @@ var settingsPatterns = sync.OnceValue(func() (patterns []string) {
 	return patterns
 })
 
-// SettingsPatterns returns the patterns of settings files, which match at any depth and
-// in any case.
+// SettingsPatterns returns the patterns of settings files, which match at any depth and in
+// any case.
 func SettingsPatterns() []string { return slices.Clone(settingsPatterns()) }
 
 // manifests are the names of files that say where the parts of a bundle are.
@@ -70,6 +69,6 @@ func isManifest(path string) bool {
 // settings reports whether a path is that of a settings file.
 func (s scope) settings() bool { return (s.guard.ends|s.mcp.ends)&groupMCP != 0 }
 
-// SawSettings reports whether a settings file was asked for that is visible, or what may
-// be one by another of its names.
+// SawSettings reports whether the run was asked for a visible settings file, or for a file
+// that may be one by another of its names.
 func (r *Run) SawSettings() bool { return r.sawSettings }

@@ -19,52 +19,49 @@ type DepKind string
 
 // The kinds of deps.
 const (
-	// DepRead: the file was read: content and size. With an Errno it is a
-	// regular file that can't be opened.
+	// DepRead records that a file was read: content and size. With an Errno it is a regular
+	// file that can't be opened.
 	DepRead DepKind = "read"
-	// DepListed: the directory was listed: the visible names, their types,
-	// and how many names aren't UTF-8.
+	// DepListed records that a directory was listed: the visible names, their types, and how
+	// many names aren't UTF-8.
 	DepListed DepKind = "listed"
-	// DepStat: the path was looked at: type and size.
+	// DepStat records type and size of a path.
 	DepStat DepKind = "stat"
-	// DepLink: the link was followed or read: its target.
+	// DepLink records the target of a link that was followed or read.
 	DepLink DepKind = "link"
-	// DepMissing: the path doesn't exist, but its directory does.
+	// DepMissing records that the path doesn't exist, but its directory does.
 	DepMissing DepKind = "missing"
 )
 
-// Dep is one entry of a trace: one thing that a run observed, with what is
-// needed to see whether it is still so. It is plain data, to be kept; only
-// Root.Check gives it a meaning.
+// Dep is one entry of a trace: one thing that a run observed, with what is needed to check
+// whether it still holds. It is plain data for storage; only Root.Check interprets it.
 type Dep struct {
 	Kind DepKind `json:"kind"`
-	// Path is relative to the root and free of links: what leads there
-	// through links has a dep for each of them.
+	// Path is relative to the root and free of links. Each link on the way has a dep of its
+	// own.
 	Path string `json:"path"`
-	// As is the path a listed directory was asked for by, which decides what
-	// is visible in it.
+	// As is the path by which a listed directory was asked for, which decides what is visible
+	// in it.
 	As string `json:"as,omitempty"`
-	// Errno, when not 0, is the failure that was observed instead.
+	// Errno, if not 0, is the failure that was observed instead.
 	Errno syscall.Errno `json:"errno,omitempty"`
 	// Type holds the type bits of a stat.
 	Type fs.FileMode `json:"type,omitempty"`
-	// Size is that of a file or a link looked at; -1 when it doesn't matter.
+	// Size is that of the file or link; -1 if it doesn't matter.
 	Size int64 `json:"size,omitempty"`
 	// Target is a link's text.
 	Target string `json:"target,omitempty"`
-	// Hash is the SHA-256 of a whole file or of a listing. A file without
-	// one can be re-checked by its identity only.
+	// Hash is the SHA-256 of a whole file or of a listing. A file without one can be
+	// rechecked by its identity only.
 	Hash []byte `json:"hash,omitempty"`
-	// Unshown counts the names in a listing that aren't UTF-8. Its Hash
-	// covers the number.
+	// Unshown counts the names in a listing that aren't UTF-8. Hash covers the number.
 	Unshown int `json:"unshown,omitempty"`
 	// ID identifies the file read, or the directory listed.
 	ID Identity `json:"id,omitzero"`
-	// Young says that the file or directory was so young that its identity
-	// proves nothing.
+	// Young says that the file or directory was so young that its identity proves nothing.
 	Young bool `json:"young,omitempty"`
-	// Unstable says that what was observed can't be observed again, for
-	// example a file that kept changing: never fresh.
+	// Unstable says that the observation can't be repeated, for example of a file that kept
+	// changing. It is never fresh.
 	Unstable bool `json:"unstable,omitempty"`
 }
 
@@ -86,8 +83,8 @@ func (r *Run) recordFailure(kind DepKind, path string, errno syscall.Errno) {
 // recordUnstable records that nothing is certain about a path.
 func (r *Run) recordUnstable(path string) { r.record(Dep{Kind: DepStat, Path: path, Unstable: true}) }
 
-// lasting reports whether an errno says something about the file rather than
-// about the moment, such as EMFILE does.
+// lasting reports whether an errno says something about the file and not only about the
+// moment, as EMFILE does.
 func lasting(errno syscall.Errno) bool {
 	switch errno {
 	case syscall.EACCES, syscall.EPERM, syscall.ENAMETOOLONG, syscall.ELOOP, syscall.ENOTDIR:
@@ -96,8 +93,8 @@ func lasting(errno syscall.Errno) bool {
 	return false
 }
 
-// Trace returns everything that the answers of this run depend on, units
-// included, sorted by path and without duplicates. It waits for the hashes.
+// Trace returns everything that the answers of this run depend on, units included, sorted by
+// path and without duplicates. It waits for the hashes.
 func (r *Run) Trace() []Dep {
 	r.waitHashes()
 	deps := make([]Dep, 0, len(r.deps)+len(r.nodes)+len(r.units.done))
@@ -110,8 +107,8 @@ func (r *Run) Trace() []Dep {
 	return simplify(deps, r.dirs)
 }
 
-// simplify sorts deps and drops those that others imply. dirs
-// are directories that others among deps have gone through.
+// simplify sorts deps and drops those that others imply. dirs are directories that others
+// among deps have traversed.
 func simplify(deps []Dep, dirs map[string]struct{}) []Dep {
 	var read map[string]int64
 	for _, d := range deps {
@@ -143,11 +140,10 @@ func (d *Dep) isRead() bool { return d.Kind == DepRead && d.Errno == 0 && !d.Uns
 // isListing reports whether a dep is a directory that was listed.
 func (d *Dep) isListing() bool { return d.Kind == DepListed && d.Errno == 0 && !d.Unstable }
 
-// addParents remembers the directories on the way to a link-free path that was
-// opened.
+// addParents adds the directories on the way to a link-free path that was opened.
 func (r *Run) addParents(path string) { addDirs(r.dirs, path) }
 
-// addDir remembers a directory that was listed, and those on the way to it.
+// addDir adds a directory that was listed, and those on the way to it.
 func (r *Run) addDir(path string) {
 	r.addParents(path)
 	r.dirs[path] = struct{}{}
@@ -196,9 +192,9 @@ func compareBools(a, b bool) int {
 	return 1
 }
 
-// Identity is what the file system says of a file: when all of it is as it
-// was, and the file wasn't young, the content is as it was. Ctime is part of it because
-// any program can set Mtime back.
+// Identity is what the file system says of a file. If none of it has changed, and the file
+// wasn't young, the content is unchanged, too. Ctime is part of it because any program can set
+// Mtime back.
 type Identity struct {
 	Dev, Ino     uint64
 	Size         int64
@@ -217,17 +213,17 @@ func (id Identity) sameFile(other Identity) bool {
 	return id.Dev == other.Dev && id.Ino == other.Ino
 }
 
-// youngAge is how old a file's times must be to be trusted: on coarse clocks
-// (2 s on FAT, 1 s on older NFS) a second edit leaves them as they were.
+// youngAge is how old a file's times must be to be trusted. On coarse clocks (2 s on FAT, 1 s
+// on older NFS) a second edit doesn't change them.
 const youngAge = 2 * time.Second
 
-// young reports whether an edit after now could leave the identity as it is.
+// young reports whether an edit after now could leave the identity unchanged.
 func (id Identity) young(now time.Time) bool {
 	return now.UnixNano()-max(id.Mtime, id.Ctime) < int64(youngAge)
 }
 
-// inoOf makes a number of a link-free path (FNV-1a), so that a guest can
-// distinguish files without learning the real numbers, which no trace holds.
+// inoOf hashes a link-free path (FNV-1a), so that a guest can distinguish files without
+// learning the real inode numbers, which no trace holds.
 func inoOf(path string) uint64 {
 	h := uint64(14695981039346656037)
 	for i := range len(path) {

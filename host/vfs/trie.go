@@ -18,15 +18,14 @@ const (
 	groupMCP
 )
 
-// trie holds patterns by their segments. Matching goes down name by name with
-// a state, so that the cost of a name doesn't grow with its depth, and hardly
-// with the number of patterns. It is immutable once built.
+// trie holds patterns by their segments. Matching goes down name by name with a state, so the
+// cost of a name doesn't grow with its depth, and hardly with the number of patterns. A trie
+// is immutable once built.
 type trie struct {
 	nodes []trieNode // the first is the top
 }
 
-// nodeID is the index of a node in its trie. The top is nobody's child: 0 stands
-// for none.
+// nodeID is the index of a node in its trie. The top is nobody's child, so 0 means none.
 type nodeID int32
 
 type trieNode struct {
@@ -34,12 +33,11 @@ type trieNode struct {
 	globs []globEdge
 	// shorts are globs that only names with a tilde can match.
 	shorts []globEdge
-	// deep is the node behind a "**"; it stays in the state for good, since
-	// "**" takes any number of names. It has no deep itself.
+	// deep is the node behind a "**". It stays in the state for good, because "**" takes any
+	// number of names. It has no deep itself.
 	deep   nodeID
 	isDeep bool
-	// ends are the groups with a pattern that ends here, below those with a
-	// pattern that goes on.
+	// ends are the groups with a pattern that ends here, below those with a longer pattern.
 	ends, below group
 }
 
@@ -70,8 +68,7 @@ func (n *trieNode) named(name string) (next nodeID) {
 	return 0
 }
 
-// trieBuilder makes a trie. It finds a segment below a node without looking at
-// the others there.
+// trieBuilder builds a trie. It finds a segment below a node without looking at its siblings.
 type trieBuilder struct {
 	nodes []trieNode
 	edges map[edgeKey]nodeID
@@ -80,9 +77,9 @@ type trieBuilder struct {
 
 type edgeKey struct {
 	from    nodeID
-	segment string // for a literal, the name that it matches, however it is spelled
+	segment string // for a literal: the name that it matches, however spelled
 	literal bool
-	to      nodeID // set for short: a segment may lead to several nodes then
+	to      nodeID // set for short, where a segment may lead to several nodes
 }
 
 func newTrieBuilder() *trieBuilder {
@@ -106,8 +103,8 @@ func (b *trieBuilder) end(at nodeID, g group) {
 	}
 }
 
-// child returns the node behind a segment below another, and makes it if need
-// be, for a pattern of a group.
+// child returns the node behind a segment below another, and creates it if needed, for a
+// pattern of a group.
 func (b *trieBuilder) child(from nodeID, segment string, g group) nodeID {
 	b.nodes[from].below |= g
 	if segment == "**" {
@@ -127,7 +124,7 @@ func (b *trieBuilder) child(from nodeID, segment string, g group) nodeID {
 	next := b.edges[key]
 	if next == 0 {
 		next = b.node(segment)
-		key.segment = strings.Clone(key.segment) // of a text that isn't kept otherwise
+		key.segment = strings.Clone(key.segment) // don't retain the whole pattern
 		b.edges[key] = next
 		n := &b.nodes[from]
 		if key.literal {
@@ -139,8 +136,7 @@ func (b *trieBuilder) child(from nodeID, segment string, g group) nodeID {
 	return next
 }
 
-// short adds another way from a node to one of its children, for names with a
-// tilde only.
+// short adds another edge from a node to one of its children, for names with a tilde only.
 func (b *trieBuilder) short(from, to nodeID, segment string) {
 	key := edgeKey{from: from, segment: segment, to: to}
 	if b.edges[key] == 0 {
@@ -155,7 +151,7 @@ func (b *trieBuilder) node(segment string) nodeID {
 	return nodeID(len(b.nodes) - 1) //nolint:gosec // an allowance bounds it
 }
 
-// build returns the trie. The builder is of no use any more.
+// build returns the trie. The builder can't be used afterwards.
 func (b *trieBuilder) build() *trie {
 	t := &trie{nodes: slices.Clip(slices.Clone(b.nodes))}
 	for i := range t.nodes {
@@ -168,21 +164,21 @@ func (b *trieBuilder) build() *trie {
 
 // state is where the patterns of a trie stand after the names so far.
 type state struct {
-	nodes []nodeID // each once
-	// ends are the groups that match the names so far; viable those, and those
-	// that can match something below.
+	nodes []nodeID // without duplicates
+	// ends are the groups that match the names so far; viable adds those that can match
+	// something below.
 	ends, viable group
 }
 
-// matcher moves states on from name to name, and counts what that costs. The
-// cost of a step is linear in the nodes of the state and their edges, since it
-// marks the nodes that it has reached. It belongs to one goroutine.
+// matcher advances states name by name, and counts the cost. The cost of a step is linear in
+// the nodes of the state and their edges, because it marks the nodes that it has reached. It
+// belongs to one goroutine.
 type matcher struct {
-	marks []uint32 // by node: the round that reached it last
+	marks []uint32 // by node: the last round that reached it
 	round uint32
 
-	// work is the number of units so far; beyond most, unless that is 0,
-	// spent is set and every step ends in an empty state, which means nothing.
+	// work is the number of units used so far. If it exceeds most, unless that is 0, spent is
+	// set and every step returns an empty, meaningless state.
 	work, most int64
 	spent      bool
 	// charge, unless nil, is called with units as they are used.
@@ -190,12 +186,12 @@ type matcher struct {
 	charged int64
 }
 
-// A unit of work is one node of a state, or one edge with a wildcard, or the
-// comparison of so many pairs of bytes of a wildcard and a name.
+// A unit of work is one node of a state, one edge with a wildcard, or the comparison of this
+// many pairs of bytes of a wildcard and a name.
 const pairsPerUnit = 16
 
-// chargeEvery is how many units may be used before they are charged: well
-// below a millisecond.
+// chargeEvery is how many units may be used before they are charged: well below a
+// millisecond.
 const chargeEvery = 1 << 13
 
 // begin begins a round, in which no node of t is marked.
@@ -223,18 +219,18 @@ func (p *matcher) add(t *trie, s *state, at nodeID) {
 	}
 }
 
-// start is the state at the root directory.
+// start returns the state at the root directory.
 func (p *matcher) start(t *trie) (s state) {
-	if len(t.nodes) > 1 { // else there are no patterns
+	if len(t.nodes) > 1 { // otherwise there are no patterns
 		p.begin(t)
 		p.add(t, &s, 0)
 	}
 	return s
 }
 
-// restart adds to a state that all patterns begin there, too.
+// restart adds to a state the beginnings of all patterns.
 func (p *matcher) restart(t *trie, s state) state {
-	if len(t.nodes) > 1 { // else there are no patterns
+	if len(t.nodes) > 1 { // otherwise there are no patterns
 		p.begin(t)
 		for _, at := range s.nodes {
 			p.marks[at] = p.round
@@ -244,9 +240,8 @@ func (p *matcher) restart(t *trie, s state) state {
 	return s
 }
 
-// begun is the state at a root directory of patterns that may begin above it:
-// s is where they stand after the names there. What has ended by then counts
-// for nothing.
+// begun returns the state, at a root directory, of patterns that began above it; s is their
+// state after the names there. Patterns that have ended by then don't count.
 func (p *matcher) begun(t *trie, s state) (begun state) {
 	p.begin(t)
 	for _, at := range s.nodes {
@@ -260,7 +255,7 @@ func (p *matcher) begun(t *trie, s state) (begun state) {
 	return begun
 }
 
-// step is the state after one more name. dst lends its memory.
+// step returns the state after one more name. It reuses dst's memory.
 func (p *matcher) step(t *trie, s, dst state, name string) state {
 	dst = state{nodes: dst.nodes[:0]}
 	if len(s.nodes) == 0 || p.spent {
@@ -308,7 +303,7 @@ func (p *matcher) use(units int64) {
 	}
 }
 
-// settle charges what has been used since it was last charged.
+// settle charges for the units used since the last charge.
 func (p *matcher) settle() {
 	units := p.work - p.charged
 	p.charged = p.work
@@ -321,7 +316,7 @@ func (p *matcher) settle() {
 // glob matches one name.
 type glob struct {
 	segment string
-	// star is the index of the only star when nothing else is special, else -1.
+	// star is the index of the only star if nothing else is special, else -1.
 	star int
 }
 
@@ -332,9 +327,8 @@ func newGlob(segment string) glob {
 	return glob{segment, -1}
 }
 
-// match takes at most as many comparisons as the product of the lengths: a
-// segment has no braces, and of its stars only the last may have to be tried
-// again.
+// match takes at most as many comparisons as the product of the lengths: a segment has no
+// braces, and only its last star may have to be retried.
 func (g *glob) match(name string) bool {
 	if g.star >= 0 {
 		return len(name) >= len(g.segment)-1 &&
@@ -343,7 +337,7 @@ func (g *glob) match(name string) bool {
 	return doublestar.MatchUnvalidated(g.segment, name)
 }
 
-// cost is what match takes at most, in units of work.
+// cost returns the most that match takes, in units of work.
 func (g *glob) cost(name string) int64 {
 	if g.star >= 0 {
 		return 1
@@ -369,8 +363,7 @@ func literal(segment string) (name string, ok bool) {
 	return b.String(), true
 }
 
-// oneStar makes one star of several inside of a name, where they mean the
-// same.
+// oneStar merges adjacent stars inside a name, where they mean the same.
 func oneStar(segment string) string {
 	if segment == "**" || !strings.Contains(segment, "**") {
 		return segment

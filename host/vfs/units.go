@@ -11,66 +11,62 @@ import (
 	"syscall"
 )
 
-// Misuse of units.
+// Errors for misuse of units.
 var (
-	// ErrUnitOpen: a unit begins inside of another. Neither is remembered.
+	// ErrUnitOpen says that a unit begins inside another. Neither is remembered.
 	ErrUnitOpen = errors.New("a unit is open already: units don't nest")
-	// ErrNoUnit: a unit ends that hasn't begun, or was remembered.
+	// ErrNoUnit says that a unit ends that hasn't begun, or was already remembered.
 	ErrNoUnit = errors.New("no unit is open")
 )
 
 // unitKeeper holds the units of a run.
 type unitKeeper struct {
-	known *Units   // of an earlier run, re-checked; nil for none
-	open  *newUnit // nil outside of units
+	known *Units   // of an earlier run, rechecked; nil for none
+	open  *newUnit // nil outside units
 	done  []doneUnit
-	// charged are the files of adopted units that aren't nodes, since their
-	// bytes are charged once.
+	// charged holds the files of adopted units that aren't nodes, because their bytes are
+	// charged once.
 	charged map[string]bool
 }
 
-// newUnit is a unit that is computed by this run.
+// newUnit is a unit that this run computes.
 type newUnit struct {
 	key   string
-	outer memory // the run's own, put aside while the unit is open
-	// used and loaded are what the run had used when the unit began, and after
-	// its end what the unit has used.
+	outer memory // the run's own, set aside while the unit is open
+	// used and loaded are the run's totals when the unit began and, after its end, the unit's
+	// own.
 	used   Usage
 	loaded int64
-	// foreign says that a file was used which had been opened before the unit
-	// began. What the unit depends on isn't known then.
+	// foreign says that the unit used a file that had been opened before it. Its dependencies
+	// are then unknown.
 	foreign bool
 
 	value []byte // nil: not to be remembered
 	memory
 }
 
-// doneUnit is a unit of this run; one field is set.
+// doneUnit is a unit of this run; exactly one field is set.
 type doneUnit struct {
 	computed *newUnit
 	adopted  *unit
 }
 
-// Recall gives a run the units of an earlier run of the same resolver, with the
-// same request and filter, as CheckUnits returned them. Call it before anything
-// is asked.
+// Recall gives a run the units of an earlier run of the same resolver, with the same request
+// and filter, as CheckUnits returned them. Call it before any question.
 func (r *Run) Recall(known *Units) { r.units.known = known }
 
-// BeginUnit begins a unit: a part of the run whose result, its value, depends
-// on nothing but its key and what is asked of the run until EndUnit. When an
-// earlier run left a value for this key that holds and has at most room bytes,
-// BeginUnit returns it, and the unit is over: what it depended on counts as
-// observed by this run, and files as read. Else it returns nil.
+// BeginUnit begins a unit: a part of the run whose result, its value, depends only on its key
+// and on what is asked of the run until EndUnit. If an earlier run left a valid value of at
+// most room bytes for this key, BeginUnit returns it and the unit is over. What it depended
+// on then counts as observed by this run, and its files as read. Otherwise it returns nil.
 //
-// In a unit everything but the content of files is looked at anew, so that
-// what it depends on is known apart from the rest; one that uses a File opened
-// before it isn't remembered. After it, all that it saw is remembered for the
-// rest of the run.
+// In a unit everything but the content of files is looked at anew, so that its dependencies
+// are known apart from the rest. A unit that uses a File opened before it isn't remembered.
+// After the unit, everything that it saw is remembered for the rest of the run.
 //
 // # Errors
 //
-// ErrUnitOpen, which also drops the unit that is open; that of a limit or of a
-// closed run.
+// ErrUnitOpen, which also drops the open unit; the error of a limit or of a closed run.
 func (r *Run) BeginUnit(key string, room int) (value []byte, err error) {
 	if err := r.usable("begin unit", "."); err != nil {
 		return nil, err
@@ -93,8 +89,8 @@ func (r *Run) BeginUnit(key string, room int) (value []byte, err error) {
 	return nil, nil
 }
 
-// EndUnit ends a unit and remembers its value; of an empty one nothing is
-// remembered. The value is kept: don't change it.
+// EndUnit ends a unit and remembers its value, unless that is empty. The value is kept: don't
+// change it.
 //
 // # Errors
 //
@@ -124,10 +120,10 @@ func (r *Run) EndUnit(value []byte) error {
 	return nil
 }
 
-// DropUnit ends a unit of which nothing is to be remembered, if one is open.
+// DropUnit ends the open unit, if any, and remembers nothing of it.
 func (r *Run) DropUnit() {
 	if r.units.open != nil {
-		_ = r.EndUnit(nil) // one is open
+		_ = r.EndUnit(nil) // a unit is open, so there is no error
 	}
 }
 
@@ -138,14 +134,14 @@ func (r *Run) rememberNew(key question, a *answer) {
 	}
 }
 
-// Units is what a run leaves for the next one: its trace in parts, each unit's
-// apart from the rest, with the units' values. It is immutable.
+// Units is what a run leaves for the next one: its trace in parts, one for each unit and one
+// for the rest, and the units' values. It is immutable.
 type Units struct {
 	rest  []Dep
 	list  []*unit // by key
 	trace []Dep   // the whole; files may have been renewed since
 
-	keep int64 // Limits.KeepBytes of the run; 0 where it isn't known
+	keep int64 // Limits.KeepBytes of the run; 0 if unknown
 	room int64 // what the run left of Limits.ReadBytes
 }
 
@@ -163,20 +159,19 @@ type unit struct {
 // unitFile is a file that units have read; several may share it.
 type unitFile struct {
 	dep Dep
-	// data is what a node keeps of it, if kept is set: of what became a
-	// resource's content.
+	// data is what a node keeps of it, if kept is set because it became a resource's content.
 	data []byte
 	kept bool
-	// seen is how many bytes from the file's beginning the guest can have learned
-	// of, in units or outside of them. What comes after them, and where it ends, can
-	// change without another answer of the guest. wholly, if it knows of its size.
+	// seen is how many bytes from the file's beginning the guest can have seen, in units or
+	// outside; wholly, if it knows the size. Later bytes, and the end of the file, can change
+	// without affecting the guest's answers.
 	seen int64
 }
 
-// wholly is unitFile.seen of a file whose end was seen, or its size.
+// wholly is unitFile.seen of a file whose end or size was seen.
 const wholly = -1
 
-// seenBoth is what was seen of a file by two that have seen so much.
+// seenBoth combines two values of seen.
 func seenBoth(a, b int64) int64 {
 	if a == wholly || b == wholly {
 		return wholly
@@ -190,17 +185,17 @@ type unitAnswer struct {
 	path   string // link-free
 	info   Info
 	target string
-	file   int // among the unit's files; -1 for none
+	file   int // index among the unit's files; -1 for none
 	err    *Error
 }
 
 // NoUnits makes Units of a trace alone.
 func NoUnits(trace []Dep) *Units { return &Units{rest: trace, trace: trace} }
 
-// Len is the number of units.
+// Len returns the number of units.
 func (u *Units) Len() int { return len(u.list) }
 
-// Trace is the whole trace, as Run.Trace gave it.
+// Trace returns the whole trace, as Run.Trace did.
 func (u *Units) Trace() []Dep { return u.trace }
 
 // joined puts the parts of the trace together.
@@ -226,8 +221,8 @@ func (u *Units) find(key string) *unit {
 	return u.list[i]
 }
 
-// Units returns the run's units for the next run. Call it when everything has
-// been asked. It waits for the hashes.
+// Units returns the run's units for the next run. Call it after the last question. It waits
+// for the hashes.
 func (r *Run) Units() *Units {
 	r.DropUnit()
 	r.waitHashes()
@@ -244,7 +239,7 @@ func (r *Run) Units() *Units {
 			units = append(units, u)
 		}
 	}
-	// The last of one key, as everywhere where something is replaced.
+	// Of several units with the same key, the last one counts.
 	slices.Reverse(units)
 	slices.SortStableFunc(units, func(a, b *unit) int { return strings.Compare(a.key, b.key) })
 	units = slices.CompactFunc(units, func(a, b *unit) bool { return a.key == b.key })
@@ -255,9 +250,9 @@ func (r *Run) Units() *Units {
 	}
 }
 
-// without leaves out of a trace what units depend on.
+// without removes from a trace what units depend on.
 func without(trace []Dep, units []*unit) []Dep {
-	covered := make([]bool, len(trace)) // a trace is in order
+	covered := make([]bool, len(trace)) // a trace is sorted
 	cover := func(d *Dep) {
 		i, ok := slices.BinarySearchFunc(trace, d, func(a Dep, b *Dep) int { return compareDeps(&a, b) })
 		if ok && trace[i].ID == d.ID {
@@ -281,7 +276,7 @@ func without(trace []Dep, units []*unit) []Dep {
 	return rest
 }
 
-// depKey is a dep in a form that can be compared.
+// depKey is a comparable form of a dep.
 type depKey struct {
 	kind     DepKind
 	path, as string
@@ -301,8 +296,8 @@ func keyOf(d *Dep) depKey {
 	}
 }
 
-// build makes the unit that was computed, or nil when it can't hold. number
-// distinguishes the run's units.
+// build makes the unit that was computed, or nil if it can't hold. number distinguishes the
+// run's units.
 func (r *Run) build(d *newUnit, number int) *unit {
 	if d.value == nil {
 		return nil
@@ -310,7 +305,7 @@ func (r *Run) build(d *newUnit, number int) *unit {
 	u := &unit{key: d.key, value: d.value, denied: d.denied, used: d.used}
 	for _, n := range d.opened {
 		if n.slotOf == number {
-			continue // it stood there before
+			continue // it is a duplicate
 		}
 		f := r.fileOf(n)
 		if f == nil {
@@ -324,7 +319,7 @@ func (r *Run) build(d *newUnit, number int) *unit {
 	for key, a := range d.answers {
 		k := unitAnswer{key: key, path: a.path, info: a.info, target: a.target, file: -1, err: a.err}
 		if a.node != nil {
-			k.file = a.node.slot // every node looked at is among those opened
+			k.file = a.node.slot // every node looked at is among the opened ones
 		}
 		u.answers = append(u.answers, k)
 	}
@@ -347,7 +342,7 @@ func (u *unit) ownDeps(deps []Dep) []Dep {
 	return slices.DeleteFunc(all, func(d Dep) bool { return d.isRead() })
 }
 
-// dirsOf returns the directories that checking deps goes through.
+// dirsOf returns the directories that checking deps traverses.
 func dirsOf(deps []Dep) map[string]struct{} {
 	dirs := make(map[string]struct{})
 	for i := range deps {
@@ -362,8 +357,8 @@ func dirsOf(deps []Dep) map[string]struct{} {
 	return dirs
 }
 
-// updated is an adopted unit as this run leaves it: with what has become the
-// content of a resource since, or nil when a file has turned out not to hold.
+// updated returns an adopted unit as this run leaves it, including new content of resources,
+// or nil if a file has turned out to be stale.
 func (r *Run) updated(u *unit) *unit {
 	fresh := u
 	for i, f := range u.files {
@@ -377,12 +372,12 @@ func (r *Run) updated(u *unit) *unit {
 		}
 		now := r.fileOf(n)
 		switch {
-		case its && now != f: // more has been seen of it
+		case its && now != f: // more of it has been seen
 		case its || now == nil || !now.dep.sameContent(&f.dep):
 			continue
 		case f.kept:
-			// The unit stands for all that has been seen of the file, also where somebody
-			// else has looked; see without.
+			// The unit stands for all that has been seen of the file, including by others;
+			// see without.
 			seen := seenBoth(f.seen, now.seen)
 			if seen == f.seen {
 				continue
@@ -411,8 +406,7 @@ func (d *Dep) sameContent(other *Dep) bool {
 	return d.ID.Size == other.ID.Size && bytes.Equal(d.Hash, other.Hash)
 }
 
-// with is the unit with other forms of its deps and files; itself when they
-// are its own.
+// with returns the unit with other deps and files, or u itself if they are its own.
 func (u *unit) with(deps []Dep, files []*unitFile) *unit {
 	same := (len(deps) == 0 || &deps[0] == &u.deps[0]) && (len(files) == 0 || &files[0] == &u.files[0])
 	if same {
@@ -423,8 +417,8 @@ func (u *unit) with(deps []Dep, files []*unitFile) *unit {
 	return &next
 }
 
-// fileOf is the form in which units keep a node, or nil if it can't hold. The
-// hashes must be there.
+// fileOf returns the form in which units keep a node, or nil if it can't hold. The hashes
+// must be complete.
 func (r *Run) fileOf(n *node) *unitFile {
 	d := n.toDep()
 	if d.Unstable {
@@ -447,8 +441,7 @@ func (r *Run) fileOf(n *node) *unitFile {
 	return n.file
 }
 
-// tellSize notes that a guest may know the size of a file which it hasn't opened,
-// or not yet.
+// tellSize records that a guest may know the size of a file that it hasn't opened yet.
 func (r *Run) tellSize(path string) {
 	if r.sized == nil {
 		r.sized = make(map[string]struct{})
@@ -456,9 +449,8 @@ func (r *Run) tellSize(path string) {
 	r.sized[path] = struct{}{}
 }
 
-// adopt makes a unit of an earlier run part of this one: as if it had been
-// computed just when it was re-checked. It fails when the run has meanwhile
-// seen something else of one of its files.
+// adopt makes a unit of an earlier run part of this one, as if it had been computed when it
+// was rechecked. It fails if the run has since seen a different version of one of its files.
 func (r *Run) adopt(u *unit) bool {
 	for _, f := range u.files {
 		if !r.agrees(f) {
@@ -490,7 +482,7 @@ func (r *Run) adopt(u *unit) bool {
 	return true
 }
 
-// agrees reports whether a file is what the run has seen of it, if anything.
+// agrees reports whether a file matches what the run has seen of it, if anything.
 func (r *Run) agrees(f *unitFile) bool {
 	n := r.nodes[f.dep.Path]
 	switch {
@@ -507,8 +499,7 @@ func (r *Run) agrees(f *unitFile) bool {
 	return n.id == f.dep.ID && !n.young && !f.dep.Young
 }
 
-// adoptFile makes a file one that the run has read. Its bytes are charged as if it
-// had been.
+// adoptFile makes a file count as read by the run, and charges its bytes.
 func (r *Run) adoptFile(f *unitFile) bool {
 	path := f.dep.Path
 	if r.nodes[path] != nil || r.units.charged[path] {
@@ -545,7 +536,7 @@ func (r *Run) adoptAnswer(u *unit, k *unitAnswer) {
 	if k.file >= 0 {
 		f := u.files[k.file]
 		if a.err == nil {
-			a.info.Size = f.dep.ID.Size // which may be another than when the unit was computed
+			a.info.Size = f.dep.ID.Size // which may differ from when the unit was computed
 		}
 		a.node = r.nodes[f.dep.Path]
 		a.unread = a.node == nil
@@ -553,8 +544,7 @@ func (r *Run) adoptAnswer(u *unit, k *unitAnswer) {
 	r.rememberNew(k.key, a)
 }
 
-// observed gives the deps of the run and of its units, as far as they aren't
-// those of nodes.
+// observed yields the deps of the run and of its units, except those of nodes.
 func (r *Run) observed() iter.Seq[*Dep] {
 	return func(yield func(*Dep) bool) {
 		more := eachDep(r.deps, yield)
@@ -584,10 +574,10 @@ func eachDep(deps []Dep, yield func(*Dep) bool) bool {
 	return true
 }
 
-// AdoptRewritten makes the units part of this run that have read one of the files,
-// and returns the names by which they opened one. It is for a run of the host's
-// alone, which makes again what it had made of those files. ok is false when the run
-// can't do that within its limits.
+// AdoptRewritten makes the units that have read one of the files part of this run, and
+// returns the names by which they opened one. It is for a run of the host alone, which
+// recomputes what it made of those files. ok is false if the run can't do that within its
+// limits.
 func (r *Run) AdoptRewritten(known *Units, files []Rewritten) (names map[string]bool, ok bool) {
 	names = make(map[string]bool)
 	rewritten := func(f *unitFile) bool {

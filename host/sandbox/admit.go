@@ -10,9 +10,9 @@ import (
 	"waymark/internal/text"
 )
 
-// admit checks a module before it is compiled (that it is a module at all,
-// that it imports only what it may, that it exports what the ABI asks for) and
-// rewrites it so that its running can be counted and stopped.
+// admit checks a module before compilation: that it is a core module, imports only allowed
+// functions, and exports what the ABI requires. It then rewrites the module so that it can be
+// metered and stopped.
 func admit(wasm []byte, pages int) (*meter.Result, error) {
 	if err := checkHeader(wasm); err != nil {
 		return nil, err
@@ -34,27 +34,27 @@ func admit(wasm []byte, pages int) (*meter.Result, error) {
 	return m, checkExports(m)
 }
 
-// asMeterReject turns what the meter has against a module into one line.
+// asMeterReject turns an error of the meter into a rejection of one line.
 func asMeterReject(err error) error {
 	var refused *meter.Error
 	if !errors.As(err, &refused) {
 		return err
 	}
 	bare := *refused
-	bare.Hint = "" // it goes behind the whole line
+	bare.Hint = "" // it is appended to the whole line
 	return reject(refused.Hint, "not an acceptable module: %s", text.Line(bare.Error(), guestTextMax))
 }
 
-// What prepares a module, by the names that toolchains give it: WASI's for a
-// reactor, clang's for a module without one, and Haskell's, which comes after.
+// Initializers by the names that toolchains give them: WASI's for a reactor, clang's for a
+// module that isn't one, and Haskell's, which is called last.
 const (
 	exportInitialize = "_initialize"
 	exportCtors      = "__wasm_call_ctors"
 	exportHaskell    = "hs_init"
 )
 
-// initializers are the exports to be called before any other, in that order.
-// They are what extism calls.
+// initializers lists the exports to be called before any other, in order. They are those that
+// extism calls.
 func initializers(m *meter.Result) []string {
 	var list []string
 	if m.HasStart {
@@ -72,18 +72,18 @@ func initializers(m *meter.Result) []string {
 	return list
 }
 
-// haskellParams are argc and argv, which are 0.
+// haskellParams are the types of argc and argv, which are passed as 0.
 const haskellParams = "\x7f\x7f"
 
-// hasType reports whether a function of these parameters is exported.
+// hasType reports whether a function with these parameters is exported under the name.
 func hasType(m *meter.Result, name, params string) bool {
 	return slices.ContainsFunc(m.Exports, func(e meter.Export) bool {
 		return e.Name == name && e.Kind == meter.KindFunc && e.Type.Params == params
 	})
 }
 
-// MaxModule bounds a module, in bytes. Real ones have 2 KB (C) to 5 MB (Go
-// with YAML and JSON).
+// MaxModule bounds a module, in bytes. Real ones have 2 KB (C) to 5 MB (Go with YAML and
+// JSON).
 const MaxModule = 32 << 20
 
 func exports(m *meter.Result, name string) bool {

@@ -17,18 +17,17 @@ import (
 	"waymark/internal/text"
 )
 
-// imageVersion changes whenever something that the host does may give instances another
-// state before they are asked for anything: what host functions answer and charge, the
-// clock, the random numbers, where blocks lie. Images that were made before it aren't
-// used any more. What belongs to the native code is in its key.
+// imageVersion is raised whenever a change of the host may give fresh instances another
+// state: what host functions answer and charge, the clock, the random numbers, where blocks
+// lie. Older images aren't used any more. The key of the native code covers what concerns the
+// code.
 const imageVersion = 1
 
-// writtenImage is an image as it is packed with native code, all but the memory's
-// content.
+// writtenImage is an image as it is packed with native code, without the memory's content.
 type writtenImage struct {
 	Version int
-	// Limits are those under which it was made, and has to be used, but for those of fuel and
-	// of the answer: Used and Described say whether they would have been kept.
+	// Limits are those under which the image was made and must be used, except for fuel and
+	// the answer's length: Used and Described tell whether those would have been kept.
 	Limits    Limits
 	Used      int64
 	Described []byte
@@ -37,7 +36,7 @@ type writtenImage struct {
 	Blocks    uint64
 	Fuel      int64
 	Clock     int64
-	Random    []byte // as rand.ChaCha8 writes itself
+	Random    []byte // as rand.ChaCha8 marshals itself
 	Logs      writtenLogs
 	Stderr    writtenOutput
 	Output    writtenOutput
@@ -55,25 +54,25 @@ type writtenOutput struct {
 	Written    int64
 }
 
-// bounds are the limits that have to be the same. Time is none: what takes too long has
-// no image.
+// bounds returns the limits that have to be equal. Time isn't one of them, because a module
+// that takes too long has no image.
 func (l Limits) bounds() Limits {
 	l.Time, l.Fuel, l.Response = 0, 0, 0
 	return l
 }
 
-// kept reports whether describing would have kept the limits.
+// kept reports whether describe would have stayed within the limits.
 func (w *writtenImage) kept(l Limits) bool {
 	return w.Limits == l.bounds() && len(w.Described) <= l.Response && (l.Fuel == 0 || w.Used < l.Fuel)
 }
 
-// aheadTime is what a module may take to describe itself when it is packed. A machine
-// that builds is often a busy one.
+// aheadTime is how long a module may take to describe itself when it is packed. Build
+// machines are often busy.
 const aheadTime = time.Minute
 
-// Ahead compiles a module ahead of time, for machines like this one and the default
-// limits, and writes what LoadNative reads: native code, and what instances begin with,
-// unless it is of those that have plain instances. It is for build tools.
+// Ahead compiles a module ahead of time, for machines like this one and the default limits.
+// It writes what LoadNative reads: native code and, unless the module's instances are plain,
+// an image for them. It is for build tools.
 //
 // # Errors
 //
@@ -97,7 +96,7 @@ func Ahead(ctx context.Context, w io.Writer, wasm []byte) error {
 
 // withImage adds an image to native code.
 func withImage(ctx context.Context, wasm, code []byte) (pack []byte, err error) {
-	h := New(Options{Output: true}) // those who load it may want that
+	h := New(Options{Output: true}) // the loading program may want that
 	m, err := h.loadCode(ctx, codecache.Request{Wasm: wasm, Digest: sha256.Sum256(wasm), Embedded: bytes.NewReader(code)}, Limits{Time: aheadTime})
 	if err != nil {
 		return nil, err
@@ -119,8 +118,8 @@ func withImage(ctx context.Context, wasm, code []byte) (pack []byte, err error) 
 	return codecache.WithExtra(code, head, content)
 }
 
-// write writes down an image that was made under some limits, of an instance that
-// answered so with this much fuel at most.
+// write serializes an image that was made under the given limits. described is the instance's
+// answer to describe, used the fuel that took at most.
 func (i *image) write(limits Limits, described []byte, used int64) (head, content []byte, err error) {
 	w := writtenImage{
 		Version: imageVersion, Limits: limits.bounds(), Used: used, Described: described,
@@ -144,11 +143,12 @@ func (w writtenOutput) read(most int) output {
 	return output{max: most, head: w.Head, tail: w.Tail, written: w.Written}
 }
 
-// errOtherImage says that an image is sound and was made for something else.
+// errOtherImage says that an image is intact but was made for another version or other
+// limits.
 var errOtherImage = errors.New("made under other limits or by another version")
 
-// useAhead takes what was packed with the module's native code for its image. It
-// reports false where there is nothing that fits, and instances are initialized.
+// useAhead takes the module's image from what was packed with its native code. It returns
+// false if nothing fits; instances are then initialized.
 func (m *Module) useAhead() bool {
 	if m.host.opts.NoImages {
 		return false
@@ -206,8 +206,8 @@ func (m *Module) readAhead(extra *codecache.Extra) (*abi.Description, *image, er
 	return desc, i, nil
 }
 
-// memoryOf is what an image holds of the memory: in the program's file, if the code is
-// executed from there, else copied.
+// memoryOf returns the memory content of an image: in the program's file if the code is
+// executed from there, else a copy.
 func memoryOf(w *writtenImage, extra *codecache.Extra) (*memory.Image, error) {
 	if extra.File != nil {
 		if i, err := memory.MapImage(w.Memory, extra.File, extra.At); err == nil {

@@ -57,10 +57,10 @@ func decodeDescription(data []byte) (*abi.Description, error) {
 }
 
 const (
-	// maxResolvers bounds a module: every resolver runs once for every root.
+	// maxResolvers bounds a module, because every resolver runs once for every root.
 	maxResolvers = 32
-	// maxConfigKey and maxSummary are lengths in bytes; a summary is one line, and
-	// cut.
+	// maxConfigKey and maxSummary are lengths in bytes. A summary is one line; longer ones
+	// are cut.
 	maxConfigKey = 1024
 	maxSummary   = 1024
 	// maxReads bounds the patterns that every path is matched against.
@@ -111,17 +111,17 @@ func validPattern(p string) bool {
 		!slices.Contains(strings.Split(p, "/"), "..") && doublestar.ValidatePattern(p)
 }
 
-// maxRows is how many rows of one answer are kept, twenty times what any peer
-// takes. A row of three bytes takes a hundred times that in memory.
+// maxRows is how many rows of one answer are kept, twenty times what any peer takes. A row of
+// three bytes takes a hundred times that in memory.
 const maxRows = 20_000
 
 // rowCounter decodes a list of rows up to maxRows, and counts them all.
 type rowCounter struct{ rows int }
 
-// decode checks the form of what isn't kept, too.
+// decode checks the form of rows that it doesn't keep, too.
 func (c *rowCounter) decode(d *jsontext.Decoder, rows *[]abi.Resource) error {
 	if d.PeekKind() != '[' {
-		return errors.ErrUnsupported // for the error that the library gives
+		return errors.ErrUnsupported // makes the library report its own error
 	}
 	if _, err := d.ReadToken(); err != nil {
 		return err
@@ -144,10 +144,9 @@ func (c *rowCounter) decode(d *jsontext.Decoder, rows *[]abi.Resource) error {
 	return err
 }
 
-// decodeResponse decodes the answer to resolve. The library is strict about
-// syntax, duplicate keys and UTF-8, and tolerant of unknown members, as ABI
-// version 1 demands. The number is that of all rows, also those that are not
-// kept.
+// decodeResponse decodes the answer to resolve. The library is strict about syntax, duplicate
+// keys and UTF-8, and tolerant of unknown members, as ABI version 1 demands. The number
+// counts all rows, including those that aren't kept.
 func decodeResponse(data []byte) (*abi.Response, int, error) {
 	var r abi.Response
 	var c rowCounter

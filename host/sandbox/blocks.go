@@ -11,64 +11,60 @@ import (
 	"waymark/host/sandbox/memory"
 )
 
-// blocks is the memory of the Extism convention: where input, output, error
-// text, log lines and the arguments of host functions lie while they pass
-// between a guest and the host. Extism keeps it in a module of its own, whose
-// list of blocks lies next to them; here the list is the host's, and a guest
-// reaches the bytes of live blocks and nothing else.
+// blocks is the memory of the Extism convention. It holds input, output, error text, log
+// lines and the arguments of host functions while they pass between guest and host. Extism
+// keeps it in a module of its own, with the list of blocks next to them. Here the host owns
+// the list, and a guest reaches only the bytes of live blocks.
 //
-// Blocks are handed out one behind the other and never move. One that was freed
-// is used again for a length that is rounded to the same size. No operation
-// takes longer the more blocks there are, but for a binary search, and the
-// search for a block to use again when all memory is taken.
+// Blocks are allocated one after the other and never move. A freed block is reused for a
+// length that rounds to the same size. The cost of an operation doesn't depend on the number
+// of blocks, except for a binary search, and the search for a reusable block once all memory
+// is taken.
 //
-// It holds everything that the convention keeps of an instance, and nothing in
-// it points elsewhere but memory. Only the goroutine that runs the guest uses
-// it.
+// blocks holds everything that the convention keeps of an instance, and only memory points
+// outside it. Only the goroutine that runs the guest uses it.
 type blocks struct {
 	memory experimental.LinearMemory
-	max    int64  // bytes that blocks and what is kept of each may take together
-	data   []byte // of memory, as much as is usable
-	used   uint32 // bytes of data that were handed out
+	max    int64  // bytes that blocks and their bookkeeping may take together
+	data   []byte // the usable part of memory
+	used   uint32 // allocated bytes of data
 
-	list []block            // in order of offset; what is freed stays, to be used again
+	list []block            // in order of offset, including freed blocks
 	free map[uint32][]int32 // indexes into list, by size
 	live int
-	last int // index in list of the block that was found last
+	last int // index in list of the last block found
 
 	input, errorText      uint64 // handles
-	outputAt, outputBytes uint32 // where in data
+	outputAt, outputBytes uint32 // place in data
 }
 
 // block is one block. Its handle is its offset.
 type block struct {
-	offset uint32 // from firstBlock on
-	length uint32 // what was asked for
-	size   uint32 // what it takes
+	offset uint32 // firstBlock or more
+	length uint32 // as requested
+	size   uint32 // as allocated
 	live   bool
 }
 
 const (
-	// firstBlock is the offset of the first block, so that 0 is none.
+	// firstBlock is the offset of the first block, so that 0 means none.
 	firstBlock = 64
-	// blockCost is what one block counts against the limit besides its bytes: the
-	// size of block and of its index in free, twice, since both lists grow by
-	// doubling.
+	// blockCost is what one block counts against the limit besides its bytes: the size of
+	// block and of its index in free, twice, because both lists grow by doubling.
 	blockCost = 48
 	// largeBlock is the size from which blocks take whole pages.
 	largeBlock = 1 << 20
 )
 
-// newBlocks takes its memory from an allocator, for blocks that may take limit
-// bytes together; it is rounded to pages, below 4 GiB. Like any memory of an
-// allocator, it panics with a *memory.Error when there is none.
+// newBlocks takes its memory from an allocator, for blocks that may take limit bytes
+// together, rounded to pages, below 4 GiB. Like any memory of an allocator, it panics with a
+// *memory.Error if there is none.
 func newBlocks(a *memory.Allocator, limit int64) *blocks {
 	limit = min(max(limit/wasmPage, 1), maxPages-1) * wasmPage
 	return &blocks{memory: a.Reserve(uint64(limit)), max: limit, free: map[uint32][]int32{}}
 }
 
-// reset forgets all blocks and what was said of them, and clears the memory
-// that was used.
+// reset frees all blocks, forgets input, output and error, and clears the used memory.
 func (b *blocks) reset() {
 	clear(b.data[:b.used])
 	b.list, b.used, b.live, b.last = b.list[:0], 0, 0, 0
@@ -76,8 +72,8 @@ func (b *blocks) reset() {
 	b.input, b.errorText, b.outputAt, b.outputBytes = 0, 0, 0, 0
 }
 
-// blockSize rounds a length up, by an eighth at most, so that blocks which were
-// freed fit what comes later.
+// blockSize rounds a length up, by an eighth at most, so that freed blocks fit later
+// requests.
 func blockSize(length uint32) uint64 {
 	step := uint64(16)
 	switch {
@@ -96,9 +92,9 @@ type limitError string
 
 func (e limitError) Error() string { return string(e) }
 
-// alloc returns a new block of zeros, or a limitError; 0 for length 0, since
-// the convention has no empty blocks. In Extism's kernel a reused block keeps its old
-// bytes. Guests may rely on neither, and zeros can't leak an earlier part of the run.
+// alloc returns a new block of zeros, or a limitError. It returns 0 for length 0, because the
+// convention has no empty blocks. In Extism's kernel a reused block keeps its old bytes. Guests
+// may rely on neither, and zeros can't leak an earlier part of the run.
 func (b *blocks) alloc(length uint64) (uint64, error) {
 	switch {
 	case length == 0:
@@ -117,8 +113,7 @@ func (b *blocks) alloc(length uint64) (uint64, error) {
 	return firstBlock + uint64(k.offset), nil
 }
 
-// reserve finds a block of zeros for so many bytes, and returns where it stands
-// in the list.
+// reserve finds a block of zeros for length bytes, and returns its index in the list.
 func (b *blocks) reserve(length uint32) (int, error) {
 	size := blockSize(length)
 	if i, ok := b.reuse(uint32(min(size, 1<<32-1))); ok {
@@ -130,7 +125,7 @@ func (b *blocks) reserve(length uint32) (int, error) {
 		b.used = uint32(end)                                               //nolint:gosec // as above
 		return len(b.list) - 1, nil
 	}
-	// All memory is taken: the smallest block that was freed and is large enough.
+	// All memory is taken: use the smallest freed block that is large enough.
 	best := uint32(0)
 	for s, list := range b.free {
 		if len(list) > 0 && s >= length && (best == 0 || s < best) {
@@ -155,8 +150,8 @@ func (b *blocks) reuse(size uint32) (int, bool) {
 	return i, true
 }
 
-// grow makes so many bytes usable, twice as many as before at least, so that it
-// is seldom asked to.
+// grow makes size bytes usable, and at least twice as many as before, so that it is rarely
+// called.
 func (b *blocks) grow(size uint64) bool {
 	if size <= uint64(len(b.data)) {
 		return true
@@ -174,7 +169,7 @@ func (b *blocks) grow(size uint64) bool {
 	return true
 }
 
-// release frees a block. What isn't one is passed over, as extism does.
+// release frees a block. It ignores other handles, as extism does.
 func (b *blocks) release(handle uint64) {
 	i, ok := b.find(handle)
 	if !ok || handle != firstBlock+uint64(b.list[i].offset) {
@@ -186,9 +181,9 @@ func (b *blocks) release(handle uint64) {
 	b.free[k.size] = append(b.free[k.size], int32(i)) //nolint:gosec // the list is bounded by memory
 }
 
-// find returns where the live block that an offset lies in stands in the list.
+// find returns the index of the live block that contains an offset.
 func (b *blocks) find(offset uint64) (int, bool) {
-	at := offset - firstBlock // beyond all blocks when it wraps
+	at := offset - firstBlock // beyond all blocks if it wraps
 	if b.last < len(b.list) {
 		if k := &b.list[b.last]; at-uint64(k.offset) < uint64(k.length) && k.live {
 			return b.last, true
@@ -216,7 +211,7 @@ func (b *blocks) at(offset, n uint64) ([]byte, bool) {
 	return b.data[from:][:n:n], true
 }
 
-// bytes is a block, valid until the next alloc; none for what is no block.
+// bytes returns a block's content, valid until the next alloc; nil if there is no such block.
 func (b *blocks) bytes(handle uint64) []byte {
 	n := b.length(handle)
 	if n == 0 {
@@ -226,7 +221,7 @@ func (b *blocks) bytes(handle uint64) []byte {
 	return data
 }
 
-// length is that of a block, and 0 for what is none.
+// length returns a block's length; 0 if there is no such block.
 func (b *blocks) length(handle uint64) uint64 {
 	i, ok := b.find(handle)
 	if !ok || handle != firstBlock+uint64(b.list[i].offset) {
@@ -235,7 +230,7 @@ func (b *blocks) length(handle uint64) uint64 {
 	return uint64(b.list[i].length)
 }
 
-// put makes a block of data; 0 for none.
+// put copies data into a new block; it returns 0 if data is empty.
 func (b *blocks) put(data []byte) (uint64, error) {
 	handle, err := b.alloc(uint64(len(data)))
 	if err == nil && handle != 0 {
@@ -244,8 +239,8 @@ func (b *blocks) put(data []byte) (uint64, error) {
 	return handle, err
 }
 
-// setOutput makes a part of a block the output. What is no block leaves the
-// output as it is, which is how a guest says that there is none.
+// setOutput makes a part of a block the output. An invalid block leaves the output unchanged;
+// a guest uses that to say that there is none.
 func (b *blocks) setOutput(handle, n uint64) bool {
 	if handle == 0 {
 		return true
@@ -257,7 +252,7 @@ func (b *blocks) setOutput(handle, n uint64) bool {
 	return ok
 }
 
-// output is a copy of what was set, as it is now.
+// output returns a copy of the output in its current state.
 func (b *blocks) output() []byte {
 	return slices.Clone(b.data[b.outputAt:][:b.outputBytes])
 }

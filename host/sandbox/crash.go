@@ -10,13 +10,13 @@ import (
 // traceback is where Go's traceback begins, below the message of a panic.
 const traceback = "\n\ngoroutine "
 
-// panicText picks what went wrong out of a guest's standard error: for Go the
-// panic message without the traceback, for others the last line, whatever they
-// have printed before.
+// panicText extracts the error from a guest's standard error: for Go the panic message
+// without the traceback, otherwise the last line. Whatever the guest printed before is
+// ignored.
 func panicText(stderr string) string {
 	message, _, _ := cutLast(strings.TrimSpace(stderr), traceback)
 	for _, mark := range []string{"panic: ", "fatal error: "} {
-		// At the beginning of a line if there is one: a guest may print anything.
+		// Prefer the beginning of a line, because a guest may print anything.
 		at := strings.LastIndex("\n"+message, "\n"+mark)
 		if at < 0 {
 			at = strings.Index(message, mark)
@@ -36,19 +36,19 @@ func cutLast(s, sep string) (before, after string, found bool) {
 	return s, "", false
 }
 
-// goFrame is one frame of a Go traceback: a function with its arguments, and its
-// place in the line below, with paths that are cut short by -trimpath.
+// goFrame is one frame of a Go traceback: a function with its arguments and, on the next
+// line, its place, with paths shortened by -trimpath.
 var goFrame = text.Lazy(`(?m)^(\S.*)\(.*\)\n\t(\S+:[0-9]+)`)
 
-// goLocation is the place of a Go panic: the innermost frame of what looks like
-// the author's own packages, which have a dot in their path or are main, or else
-// the innermost that isn't the runtime's.
+// goLocation returns the place of a Go panic. It is the innermost frame of what looks like
+// the author's own packages, which have a dot in their path or are main; otherwise the
+// innermost frame outside the runtime.
 func goLocation(stderr string) string {
 	_, trace, found := cutLast(stderr, traceback)
 	if !found {
 		return ""
 	}
-	trace, _, _ = strings.Cut(trace, "\n\n") // the goroutine that it happened in comes first
+	trace, _, _ = strings.Cut(trace, "\n\n") // the goroutine that panicked comes first
 	var first string
 	for _, frame := range goFrame().FindAllStringSubmatch(trace, -1) {
 		function, place := frame[1], frame[2]
@@ -67,12 +67,12 @@ func goLocation(stderr string) string {
 const (
 	// whereMax bounds a place in the source, and a function in a stack, in bytes.
 	whereMax = 300
-	// framesMax bounds a stack. It is also where wazero ends one.
+	// framesMax bounds a stack. wazero's traces end there, too.
 	framesMax = 30
 )
 
-// wasmFrame is a line of wazero's stack trace for a function of the guest, whose
-// module has no name, with its signature.
+// wasmFrame is a line of wazero's stack trace for a function of the guest, with its
+// signature. The guest's module has no name.
 var wasmFrame = text.Lazy(`(?m)^\t\.([^$\n].*?)\((?:[a-z0-9,]*)\)(?: \(?[a-z0-9,]+\)?)?$`)
 
 // wasmStack lists the functions of a stack trace that have names.
@@ -84,11 +84,10 @@ func wasmStack(err error) []string {
 	return stack
 }
 
-// ends are functions that guests call to end: whoever called them is meant.
+// ends are functions that guests call to abort: the location is their caller's.
 var ends = map[string]bool{"abort": true, "__assert_fail": true, "_Exit": true, "exit": true, "raise": true, "runtime.exit": true}
 
-// stackLocation is the innermost function that isn't there to end the run, and
-// who called it.
+// stackLocation returns the innermost function that isn't in ends, and its caller.
 func stackLocation(stack []string) string {
 	for len(stack) > 0 && (ends[stack[0]] || strings.HasSuffix(stack[0], "/abort")) {
 		stack = stack[1:]

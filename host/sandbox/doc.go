@@ -1,44 +1,39 @@
-// Package sandbox compiles, instantiates and calls resolver modules under
-// limits. It is the only package of the product that knows wazero.
+// Package sandbox compiles, instantiates and calls resolver modules under limits. It is the
+// only package of the product that knows wazero.
 //
 // # Guarantees
 //
-//   - A module gets what it is given and nothing else: a read-only view of one
-//     root through host/vfs, memory for what passes between it and the host, a
-//     WASI without network, environment, arguments, real clock or real random
-//     numbers. What would
-//     change a file answers EROFS, and sleeping returns at once.
-//   - Every run takes a fresh instance, prepared beforehand where possible, and
-//     discards it, whatever happened: nothing leaks from one run to the next.
-//     Instances begin with an image of one that
-//     was initialized, where that is possible (Module.Instances); from inside and
-//     outside they are as those that are initialized by themselves. The image is made when
-//     the module is loaded, or comes with its native code (Ahead).
-//   - A run ends by its deadline, its fuel, or with its context, whatever the
-//     guest does: every module is metered when it is loaded (package meter), and
-//     what the host does for a guest is charged and looks at the deadline, too.
-//   - The functions that a module may import are those of one table,
-//     hostImports. Each bounds what its arguments ask for before anything loops
-//     over them, is charged for it, and so looks at the deadline. What wazero
-//     implements has a guard in front, through which tables and references lead
-//     as well.
-//   - What the Extism convention keeps of an instance is the host's: a guest
-//     reads and writes the bytes of its live blocks, and an access that doesn't
-//     lie in one ends the run.
-//   - Of the units of a run (abi/ABI.md, "Units") the next run gets what
-//     host/vfs has found to hold, and nothing when nobody called Run.Recall.
-//   - Native code comes from the agent's own binary, the sealed cache or the
-//     compiler (package codecache), and from nowhere else.
-//   - Guest text (errors, panics, logs, warnings) is bounded, made valid UTF-8
-//     and, for resolvers that read files with tokens, withheld.
+//   - A module gets only a read-only view of one root through host/vfs, memory to exchange
+//     data with the host, and a WASI without network, environment, arguments, real clock or
+//     real random numbers. Operations that would change a file fail with EROFS, and sleeping
+//     returns at once.
+//   - Every run takes a fresh instance, prepared beforehand if possible, and always discards
+//     it: nothing leaks from one run to the next. If possible, instances start from an image
+//     of an initialized one (Module.Instances); neither the guest nor an observer can tell
+//     the difference. The image is made when the module is loaded, or comes with its native
+//     code (Ahead).
+//   - A run ends by its deadline, by its fuel, or with its context, whatever the guest does.
+//     Every module is metered when it is loaded (package meter). The host's work for a guest
+//     is charged and checks the deadline, too.
+//   - A module may import only the functions of one table, hostImports. Each bounds its
+//     arguments before anything loops over them, charges for them, and so checks the
+//     deadline. Functions that wazero implements are called through a guard, even through
+//     tables and references.
+//   - The host keeps the state of the Extism convention. A guest reads and writes the bytes
+//     of its live blocks; any other access ends the run.
+//   - The next run gets those units of a run (abi/ABI.md, "Units") that host/vfs has found to
+//     hold, and none if nobody called Run.Recall.
+//   - Native code comes only from the agent's own binary, the sealed cache or the compiler
+//     (package codecache).
+//   - Guest text (errors, panics, logs, warnings) is bounded, made valid UTF-8 and, for
+//     resolvers that read files with tokens, withheld.
 //
 // # Concurrency
 //
-// A Host and a Module may be used by any number of goroutines. Each run owns
-// its instance.
+// A Host and a Module may be used by any number of goroutines. Each run owns its instance.
 //
 // # Limits
 //
-// See Limits. Memory is counted in pages of 64 KiB, and separately for the
-// module's own and for blocks, what the host keeps of each block included.
+// See Limits. Memory is counted in pages of 64 KiB, separately for the module's own and for
+// blocks, including the host's bookkeeping of each block.
 package sandbox

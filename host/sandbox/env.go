@@ -5,12 +5,11 @@ import (
 	"slices"
 )
 
-// The functions of extism:host/env. What they mean is in abi/ABI.md, "The
-// Extism convention"; for valid calls they answer as extism's own kernel does.
-// An access that doesn't lie in a live block ends the run: it is a fault of the
-// guest, and nothing that it could find there is its own.
+// The functions of extism:host/env. abi/ABI.md describes them under "The Extism convention";
+// for valid calls they answer as extism's own kernel does. An access outside every live block
+// ends the run: it is the guest's fault, and could reach only data that isn't the guest's.
 
-// outside ends a run that reached for what isn't in a block.
+// outside ends a run that accessed memory outside every block.
 func (in *instance) outside(what string, offset uint64) {
 	in.gov.stop(&RunError{Kind: ErrCrashed, Detail: fmt.Sprintf("%s at %#x: not in a block of its memory", what, offset)})
 }
@@ -25,8 +24,8 @@ func (in *instance) put(data []byte) uint64 {
 	return handle
 }
 
-// fail sets the Extism error. What an earlier failure has set stays a block,
-// since the guest may have its handle.
+// fail sets the Extism error. The text of an earlier failure stays a block, because the guest
+// may have its handle.
 func (in *instance) fail(text []byte) { in.blocks.errorText = in.put(text) }
 
 func inputLength(in *instance, stack []uint64) { stack[0] = in.blocks.length(in.blocks.input) }
@@ -102,19 +101,18 @@ func errorSet(in *instance, stack []uint64)    { in.blocks.errorText = stack[0] 
 func errorGet(in *instance, stack []uint64)    { stack[0] = in.blocks.errorText }
 func memoryBytes(in *instance, stack []uint64) { stack[0] = uint64(max(len(in.blocks.data), wasmPage)) }
 
-// configGet finds nothing: configuration comes in the request.
+// configGet finds nothing: configuration is part of the request.
 func configGet(_ *instance, stack []uint64) { stack[0] = 0 }
 
-// logLevels are the levels in their order; the index of one is its number in
-// the convention.
+// logLevels are the levels in order; a level's index is its number in the convention.
 var logLevels = []string{"trace", "debug", "info", "warn", "error"}
 
-// keptLevel is the least that is kept.
+// keptLevel is the lowest level that is kept.
 const keptLevel = "info"
 
 func getLogLevel(_ *instance, stack []uint64) { stack[0] = uint64(slices.Index(logLevels, keptLevel)) } //nolint:gosec // it is there
 
-// logAt makes the function that logs at a level. It frees the line.
+// logAt returns the function that logs at a level. It frees the line.
 func logAt(level string) func(*instance, []uint64) {
 	kept := slices.Index(logLevels, level) >= slices.Index(logLevels, keptLevel)
 	return func(in *instance, stack []uint64) {

@@ -9,12 +9,12 @@ import (
 	"waymark/internal/text"
 )
 
-// What ended a load or a run. Test with errors.Is; the details are in
-// *RejectError and *RunError.
+// What ended a load or a run. Test with errors.Is; the details are in *RejectError and
+// *RunError.
 var (
 	// ErrRejected says that a module was refused before anything of it ran.
 	ErrRejected = errors.New("module rejected")
-	// ErrDeadline says that a run took longer than it may.
+	// ErrDeadline says that a run took too long.
 	ErrDeadline = errors.New("deadline exceeded")
 	// ErrCanceled says that the caller gave up.
 	ErrCanceled = errors.New("canceled")
@@ -24,12 +24,11 @@ var (
 	ErrGuest = errors.New("resolver error")
 	// ErrAnswer says that the output isn't a valid answer.
 	ErrAnswer = errors.New("bad answer")
-	// ErrLimit says that a run used more files, entries or bytes than it may.
+	// ErrLimit says that a run exceeded its limits on files, entries or bytes.
 	ErrLimit = errors.New("limit exceeded")
 )
 
-// Busy reports whether an error is the machine's, which had other things to do: another
-// try may do.
+// Busy reports whether an error is due to a busy machine, so that another try may succeed.
 func Busy(err error) bool {
 	var compiling *codecache.BusyError
 	var run *RunError
@@ -40,8 +39,8 @@ func Busy(err error) bool {
 type RejectError struct {
 	Reason string
 	Hint   string
-	// Cause is ErrDeadline when the time for describing ran out, which a busy machine
-	// can be to blame for: another try may do. Else it is nil.
+	// Cause is ErrDeadline if describing took too long, and else nil. A busy machine can be
+	// the reason, so another try may succeed.
 	Cause error
 }
 
@@ -69,17 +68,17 @@ type RunError struct {
 	Kind error
 	// Detail is the host's own finding, in one line.
 	Detail string
-	// GuestText is what the guest said, bounded; empty where it is withheld.
+	// GuestText is the guest's own text, bounded; empty if it is withheld.
 	GuestText string
-	// Where is the place in the guest's source where it was, as far as that can
-	// be told: "main.resolve (acme/resolver.go:12)". Empty where it is withheld,
-	// and where it is a matter of time: of equal runs the text is the same.
+	// Where is the place of the failure in the guest's source, as far as known: "main.resolve
+	// (acme/resolver.go:12)". It is empty if it is withheld, and for a deadline, because
+	// equal runs must yield equal texts.
 	Where string
-	// Busy says that a run which took too long was given so little processor time that
-	// the machine is to blame, and another try may do.
+	// Busy says that a run exceeded its deadline because the process got too little processor
+	// time, so that another try may succeed.
 	Busy bool
-	// Stack lists the WebAssembly functions that were running, the innermost
-	// first, at most 30. Those without a name in the module are left out.
+	// Stack lists the active WebAssembly functions, innermost first, at most 30. Those
+	// without a name in the module are left out.
 	Stack []string
 }
 
@@ -102,7 +101,7 @@ func (e *RunError) Error() string {
 
 func (e *RunError) Unwrap() error { return e.Kind }
 
-// at is a place as the end of a sentence.
+// at formats a place for the end of a sentence.
 func at(where string) string {
 	if where == "" {
 		return ""
@@ -110,8 +109,7 @@ func at(where string) string {
 	return ", in " + where
 }
 
-// trapDetail is the first line of a trap: what follows is wazero's own stack
-// trace of wasm functions.
+// trapDetail returns the first line of a trap. The rest is wazero's stack trace.
 func trapDetail(err error) string {
 	line, _, _ := strings.Cut(err.Error(), "\n")
 	return text.Line(strings.TrimPrefix(line, "wasm error: "), guestTextMax)

@@ -16,29 +16,27 @@ import (
 	"waymark/internal/reexec"
 )
 
-// Options configures a Host. The zero value works: nothing is kept on disk,
-// modules are compiled in this process, no logging.
+// Options configures a Host. With the zero value nothing is kept on disk, modules are
+// compiled in this process, and nothing is logged.
 type Options struct {
-	// CacheDir holds native code between processes, sealed. It is made with
-	// mode 0700; one that is open to others is not used. Empty means that
-	// nothing is kept.
+	// CacheDir holds native code between processes, sealed. It is created with mode 0700; a
+	// directory that is open to others is not used. Empty means that nothing is kept.
 	CacheDir string
-	// KeyDir holds the key to CacheDir, under the same rules; empty means
-	// CacheDir.
+	// KeyDir holds the key to CacheDir, under the same rules; empty means CacheDir.
 	KeyDir string
-	// Compiler is this program, which compiles what isn't kept in children of its
-	// own, under limits of time and memory; its main names CompileRole. nil means
-	// that this process compiles, without limits.
+	// Compiler is this program, which compiles uncached modules in child processes under
+	// limits of time and memory; its main names CompileRole. Nil compiles in this process,
+	// without limits.
 	Compiler *reexec.Program
-	// NoImages initializes every instance anew, and is for comparisons: what is seen
-	// of a run is the same.
+	// NoImages initializes every instance anew. It is for comparisons: the visible results
+	// are the same.
 	NoImages bool
-	// Running, unless nil, is called before a module is called, with its digest
-	// and the time that the call may take; end is called after that.
+	// Running, unless nil, is called before each call into a module, with the module's digest
+	// and the call's time limit; end is called afterwards.
 	Running func(digest string, limit time.Duration) (end func())
-	// Output keeps what guests write to their standard output and error, for
-	// Result.Output. It is for authors who look at trees of their own: a guest
-	// may print what it has read, also of a resolver whose words are withheld.
+	// Output keeps what guests write to standard output and standard error, for
+	// Result.Output. It is for authors with trees of their own: a guest may print what it has
+	// read, even a resolver whose own words are withheld.
 	Output bool
 	Logger *slog.Logger
 }
@@ -52,8 +50,8 @@ type Host struct {
 	fresh sync.Once // see sayFresh
 }
 
-// New makes a Host. A cache directory that can't be used is a warning: modules
-// are then compiled anew by every process.
+// New makes a Host. If it can't use the cache directory, it logs a warning, and every process
+// compiles the modules anew.
 func New(opts Options) *Host {
 	h := &Host{opts: opts, log: opts.Logger}
 	if h.opts.Running == nil {
@@ -70,8 +68,8 @@ func New(opts Options) *Host {
 	return h
 }
 
-// sayFresh says once if memories of instances can't be used again. It isn't called
-// before somebody would use one: to find out takes a moment.
+// sayFresh logs once if memories of instances can't be reused. It is called on first use,
+// because finding out takes a moment.
 func (h *Host) sayFresh() {
 	h.fresh.Do(func() {
 		if err := memory.Reusable(); err != nil {
@@ -80,9 +78,9 @@ func (h *Host) sayFresh() {
 	})
 }
 
-// HasCode reports whether a module would be loaded without being compiled: from
-// native code that is embedded in the program, as a reader of it gives it, or
-// was kept in the cache, for this machine and under these limits.
+// HasCode reports whether a module can be loaded without being compiled, for this machine and
+// these limits: from native code that is embedded in the program and read from native, or
+// from the cache.
 func (h *Host) HasCode(wasm []byte, native io.ReaderAt, limits Limits) (bool, error) {
 	r, err := recipe(limits.WithDefaults())
 	if err != nil {
@@ -110,8 +108,8 @@ func (h *Host) compile(ctx context.Context, req codecache.Request, limits Limits
 	var loaded *program
 	code, err := h.code.Load(ctx, req,
 		func(ctx context.Context, code *codecache.Code) (err error) {
-			// Not close-on-context-done: the meter is the deadline, holds where that
-			// doesn't, and costs a tenth of it.
+			// Not close-on-context-done: the meter enforces the deadline even where that
+			// doesn't, at a tenth of the cost.
 			config := wazero.NewRuntimeConfig().WithCompilationCache(code.Cache()).WithMemoryLimitPages(limits.pages())
 			loaded, err = newProgram(ctx, config, code.Wasm)
 			return err

@@ -14,8 +14,8 @@ import (
 	"waymark/sdk-guest/frontmatter"
 )
 
-// The fs_* host functions: the same file system as the mount, for languages
-// without WASI. Their text forms are in abi/ABI.md, "Files".
+// The fs_* host functions: the same file system as the mount, for languages without WASI.
+// Their text forms are in abi/ABI.md, "Files".
 
 type fsEntry struct {
 	Name string `json:"name"`
@@ -32,9 +32,9 @@ type fsFailure struct {
 	Message string `json:"message"`
 }
 
-// fsRead puts up to length bytes from offset into a new block and returns it.
-// On failure it returns 0 and sets the Extism error; at the end of the file it
-// returns 0 as well, since there are no empty blocks, and clears it.
+// fsRead puts up to length bytes from offset into a new block and returns it. On failure it
+// returns 0 and sets the Extism error. At the end of the file it also returns 0, because
+// there are no empty blocks, but clears the error.
 func fsRead(in *instance, stack []uint64) {
 	data, err := in.readRange(stack[0], int64(stack[1]), int64(stack[2])) //nolint:gosec // negative is refused there
 	stack[0] = 0
@@ -70,11 +70,11 @@ func (in *instance) readRange(path uint64, offset, length int64) ([]byte, error)
 	return buf[:n], nil
 }
 
-// maxFSRead bounds one fs_read, so that a sparse terabyte isn't allocated for;
-// a guest reads on from where it got to.
+// maxFSRead bounds one fs_read, so that a sparse terabyte isn't allocated. A guest continues
+// where the read ended.
 const maxFSRead = 4 << 20
 
-// fsList answers with the entries of a directory as JSON.
+// fsList returns the entries of a directory as JSON.
 func fsList(in *instance, stack []uint64) {
 	text, err := in.listing(stack[0])
 	if err != nil {
@@ -94,7 +94,7 @@ func (in *instance) listing(path uint64) ([]byte, error) {
 		return nil, err
 	}
 	text := []byte{'['}
-	for i, e := range list { // one by one, since the deadline may come in the middle
+	for i, e := range list { // one by one, because the deadline may pass in between
 		in.gov.charge(fuelPerEntry)
 		if i > 0 {
 			text = append(text, ',')
@@ -104,7 +104,7 @@ func (in *instance) listing(path uint64) ([]byte, error) {
 	return append(text, ']'), nil
 }
 
-// fsStat answers with type and size of what a path leads to, as JSON.
+// fsStat returns type and size of a path's target, as JSON.
 func fsStat(in *instance, stack []uint64) {
 	stack[0] = in.put(in.status(stack[0]))
 }
@@ -122,8 +122,8 @@ func (in *instance) status(path uint64) []byte {
 	return encode(fsInfo{typeName(info.Type), info.Size})
 }
 
-// frontMatter answers with what stands in a block of front matter, as JSON: for languages
-// that have no reader of it.
+// frontMatter returns the fields of a block of front matter as JSON, for languages without a
+// parser for it.
 func frontMatter(in *instance, stack []uint64) {
 	block := in.blocks.bytes(stack[0])
 	if len(block) > frontmatter.MaxSize {
@@ -133,7 +133,7 @@ func frontMatter(in *instance, stack []uint64) {
 	stack[0] = in.put(frontmatter.JSON(block, frontmatter.Options{Lenient: stack[1] != 0}))
 }
 
-// open opens what a block names.
+// open opens the path in a block.
 func (in *instance) open(path uint64) (*vfs.File, error) {
 	in.gov.charge(fuelPerOpen)
 	run, name, err := in.named(path)
@@ -168,8 +168,8 @@ func typeName(mode fs.FileMode) string {
 	return "other"
 }
 
-// failure is the text form of an error. It has no more to say than the errno:
-// a path outside the root must not come back to the guest.
+// failure returns the text form of an error. It tells no more than the errno, because the
+// guest must not learn of a path outside the root.
 func failure(err error) []byte {
 	if errors.Is(err, vfs.ErrLimit) {
 		panic(&limitPanic{err})
@@ -180,7 +180,7 @@ func failure(err error) []byte {
 	return encode(fsFailure{name, no.Error()})
 }
 
-// encode writes strings and numbers, which always encode, as JSON.
+// encode writes strings and numbers as JSON, which can't fail.
 func encode(v any) []byte {
 	data, err := json.Marshal(v)
 	if err != nil {

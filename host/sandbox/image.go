@@ -17,12 +17,11 @@ import (
 	"waymark/internal/text"
 )
 
-// image is the state of an instance that has been initialized and described, and
-// that nothing was called of since. Instances that begin with it are, for
-// whoever looks at one from inside or outside, as one that has just been
-// initialized: initializing a module is a pure function of it. What belongs to the
-// state is everything that such an instance can have changed: memory, globals,
-// and what the host keeps of it. It never changes.
+// image is the state of an instance right after it was initialized and described.
+// Initializing a module is a pure function of it, so an instance that starts from its image
+// can't be told from a newly initialized one, from inside or outside. The state is everything
+// that such an instance can have changed: memory, globals, and what the host keeps of it. It
+// is immutable.
 type image struct {
 	memory  *memory.Image
 	globals []uint64 // in the order of meter.GlobalExport
@@ -37,16 +36,16 @@ type image struct {
 	early     int // of mount
 	preopened bool
 
-	warm    atomic.Int32 // how many runs have told what they write
-	refused sync.Once    // a mapping
+	warm    atomic.Int32 // number of runs that have reported which pages they write
+	refused sync.Once    // of a mapping
 }
 
-// warmRuns is how many runs tell which pages they write, for the next to have
-// them at hand. It takes 20 µs each.
+// warmRuns is how many runs report which pages they write, so that the next ones have these
+// pages ready. It takes 20 µs per run.
 const warmRuns = 16
 
-// keepImage makes an image of an instance that was just described, if it can be
-// had. Else m.plain says why not, and instances are initialized one by one.
+// keepImage makes an image of an instance that was just described, if possible. Otherwise
+// m.plain says why not, and instances are initialized one by one.
 func (m *Module) keepImage(in *instance) {
 	switch {
 	case m.host.opts.NoImages:
@@ -80,7 +79,7 @@ func (m *Module) keepImage(in *instance) {
 	m.image, m.program.data = i, nil
 }
 
-// fromImage makes an instance that begins with the module's image.
+// fromImage makes an instance that starts from the module's image.
 func (m *Module) fromImage(ctx context.Context) (*instance, error) {
 	i := m.image
 	in := m.blankInstance(ctx)
@@ -123,7 +122,7 @@ func (in *instance) begin(i *image) error {
 	}
 	in.gov.done(i.fuel)
 	in.logs = i.logs
-	in.logs.lines = slices.Clip(i.logs.lines) // so that another line is added to a copy
+	in.logs.lines = slices.Clip(i.logs.lines) // so that appending copies the lines
 	*in.stderr = i.stderr.clone()
 	if in.output != nil {
 		*in.output = i.output.clone()
@@ -131,12 +130,12 @@ func (in *instance) begin(i *image) error {
 	return nil
 }
 
-// clone is a copy that can be written to.
+// clone returns a copy that can be written to.
 func (o *output) clone() output {
 	return output{max: o.max, head: bytes.Clone(o.head), tail: bytes.Clone(o.tail), written: o.written}
 }
 
-// refused says once for a module that its image wasn't mapped.
+// refused logs, once for a module, that its image couldn't be mapped.
 func (m *Module) refused(err error) {
 	m.image.refused.Do(func() {
 		m.log.Warn("the system maps no image; instances are copied, which takes longer",
@@ -146,20 +145,20 @@ func (m *Module) refused(err error) {
 
 // Instances says how a module's instances are made.
 type Instances struct {
-	// Image says that each begins with an image of one that was initialized. Else
-	// each is initialized by itself, and Reason says why.
+	// Image says that each starts from an image of an initialized one. Otherwise each is
+	// initialized separately, and Reason says why.
 	Image bool `json:"image"`
 	// Ahead says that the image was made by Ahead, and came with the native code.
 	Ahead  bool   `json:"ahead,omitempty"`
 	Reason string `json:"reason,omitempty"`
-	// Bytes is how long the memory is that an instance begins with, Kept how much
-	// of that is kept for all of them, and Hot how much of it an instance has a copy
-	// of from the beginning.
+	// Bytes is the size of an instance's initial memory, Kept the part of it that is stored
+	// once for all instances, and Hot the part that each instance has a copy of from the
+	// start.
 	Bytes uint64 `json:"bytes,omitempty"`
 	Kept  uint64 `json:"kept,omitempty"`
 	Hot   uint64 `json:"hot,omitempty"`
-	// Fresh says why the memory of an instance isn't used again by another when its
-	// run is over. That takes longer, and nothing else is different. Empty when it is.
+	// Fresh says why an instance's memory isn't reused after its run. That takes longer, and
+	// changes nothing else. It is empty if memory is reused.
 	Fresh string `json:"fresh,omitempty"`
 }
 

@@ -18,39 +18,37 @@ const (
 	nsGuard  = meter.ReservedPrefix + "guard"
 )
 
-// hostImport is one function that a module may import. All of them are in
-// hostImports; what isn't there doesn't exist.
+// hostImport is one function that a module may import. All of them are in hostImports.
 //
-// What a call costs is decided by its arguments, often before any code of ours
-// sees them: wazero's WASI loops over vectors and copies paths. So each import
-// says what bounds its arguments, and is charged by what they ask for, on top
-// of weight. The rewriter puts a guard in front of what is not our own. The
-// meter charges nothing for imports, since it doesn't see which one a call
-// through a table leads to.
+// The cost of a call depends on its arguments, often before our own code sees them: wazero's
+// WASI loops over vectors and copies paths. So each import states bounds for its arguments,
+// and charges for their size in addition to weight. The rewriter puts a guard in front of
+// functions that wazero implements. The meter charges nothing for imports, because it can't
+// tell which one a call through a table reaches.
 type hostImport struct {
 	module, name    string
 	params, results string // one letter for each value: i is an i32, I an i64
 	// weight is the fuel that every call is charged.
 	weight int64
-	// call is what it does; nil for WASI, which is wazero's.
+	// call implements the function; nil for WASI, which wazero implements.
 	call func(in *instance, stack []uint64)
 	// bounds are checked before wazero's function is called.
 	bounds []bound
-	// kept says that wazero may remember the call: in what it holds of the
-	// instance's descriptors, which no image can.
+	// kept says that the call may leave state in wazero's table of the instance's
+	// descriptors, which no image can hold.
 	kept bool
 }
 
 // bound limits one argument of a WASI function.
 type bound struct {
-	arg   int    // which, from 0 on
+	arg   int    // index of the argument
 	most  uint32 // the largest value that is passed on
-	errno uint32 // of WASI, what a larger one answers
-	fuel  int64  // what each unit of it is charged
+	errno uint32 // the WASI errno for larger values
+	fuel  int64  // the charge for each unit of the value
 }
 
-// What calls are charged, beyond what they do: the way into the host and back
-// takes about 50 ns, twice that with a guard.
+// The charges for calls, in addition to their work: entering and leaving the host takes about
+// 50 ns, twice that with a guard.
 const (
 	callFuel = 300
 	wasiFuel = 600
@@ -64,17 +62,16 @@ const (
 )
 
 const (
-	// maxPath is what abi/ABI.md says of paths, in bytes.
+	// maxPath is the limit of abi/ABI.md for paths, in bytes.
 	maxPath = 4096
-	// maxVectors is how many buffers one call may name, and how many
-	// subscriptions; Linux takes as many.
+	// maxVectors is how many buffers, or subscriptions, one call may name. Linux has the same
+	// limit.
 	maxVectors = 1024
-	// maxDescriptor bounds what fd_renumber may make of a descriptor: wazero
-	// keeps an entry for every smaller one.
+	// maxDescriptor bounds the target of fd_renumber, because wazero keeps an entry for every
+	// smaller descriptor.
 	maxDescriptor = 1 << 14
-	// maxListing is the largest buffer for the entries of a directory, which
-	// wazero takes apart before it looks at how many there are. C takes 4 KiB,
-	// Go 8.
+	// maxListing is the largest buffer for directory entries. wazero processes it before it
+	// looks at how many entries there are. C uses 4 KiB, Go 8.
 	maxListing = 1 << 20
 
 	fuelPerVector       = 100
@@ -83,12 +80,10 @@ const (
 
 func pathAt(arg int) bound { return bound{arg, maxPath, wasiNAMETOOLONG, fuelPerByte} }
 
-// vectorCount bounds the third argument of readv and its like, which is how many
-// buffers there are.
+// vectorCount bounds the third argument of readv and the like, the number of buffers.
 var vectorCount = bound{2, maxVectors, wasiINVAL, fuelPerVector}
 
-// hostImports are all imports, in the order of abi/ABI.md. It is never written
-// to.
+// hostImports are all imports, in the order of abi/ABI.md. It is never written to.
 var hostImports = []hostImport{
 	{module: nsExtism, name: "input_length", results: "I", weight: callFuel, call: inputLength},
 	{module: nsExtism, name: "input_offset", results: "I", weight: callFuel, call: inputOffset},
@@ -174,10 +169,10 @@ func wasi(name, params string, bounds ...bound) hostImport {
 	return hostImport{module: nsWASI, name: name, params: params, results: "i", weight: wasiFuel, bounds: bounds}
 }
 
-// keeps is wasi for a function that may leave something behind in what wazero
-// knows of descriptors. What opens a file isn't one: mount tells whether it did.
-// Nor are those that set flags, sizes or times: before there is a root, all
-// descriptors are streams and directories, which have none that could be set.
+// keeps is wasi for a function that may change wazero's table of descriptors. Opening a file
+// isn't one, because mount records it. Nor are functions that set flags, sizes or times:
+// before there is a root, all descriptors are streams and directories, which have none of
+// these.
 func keeps(name, params string, bounds ...bound) hostImport {
 	imp := wasi(name, params, bounds...)
 	imp.kept = true
@@ -194,14 +189,14 @@ var importsByName = func() map[[2]string]*hostImport {
 
 func lookupImport(module, name string) *hostImport { return importsByName[[2]string{module, name}] }
 
-// guardOf names the function that is asked before an import is called.
+// guardOf names the function that is called before an import.
 func guardOf(module, name string) (guardModule, guardName string, ok bool) {
 	imp := lookupImport(module, name)
 	return nsGuard, name, imp != nil && imp.call == nil
 }
 
-// guard holds the arguments of a WASI function to their bounds, and charges for
-// the call. It returns the errno that the guest gets instead of it, or 0.
+// guard checks the arguments of a WASI function against their bounds, and charges for the
+// call. It returns the errno for the guest, or 0 to proceed.
 func (imp *hostImport) guard(in *instance, stack []uint64) {
 	in.fs.kept = in.fs.kept || imp.kept
 	fuel := imp.weight

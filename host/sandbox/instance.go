@@ -16,31 +16,31 @@ import (
 	"waymark/internal/text"
 )
 
-// instance is one instantiation of a module, used for one run. It is prepared
-// by calling describe, which also runs the guest's initialization, with an
-// empty file system in place of the root.
+// instance is one instantiation of a module, used for one run. Calling describe, with an
+// empty file system in place of the root, prepares it and also runs the guest's
+// initialization.
 type instance struct {
 	module       api.Module
 	initializers []string // exports still to be called before any other
 	memory       *memory.Allocator
 	limits       Limits
-	// running reports that a call begins and returns what reports its end; see
+	// running reports the start of a call and returns the function that reports its end; see
 	// Options.Running.
 	running func() (end func())
 	fs      *mount
-	stderr  *output // for what a crash says of itself
-	output  *output // both streams; nil when nobody wants it
+	stderr  *output // for the text of a crash
+	output  *output // both streams; nil if not wanted
 	logs    logKeeper
 	clock   virtualClock
 	random  *fixedRandom
 	blocks  *blocks
-	gov     *governor // of the call that is going on, or was last
-	// remembered is the length of all values of units, given and taken.
+	gov     *governor // of the current or last call
+	// remembered is the total length of all values of units, recalled and stored.
 	remembered int
 }
 
-// initialize instantiates the module and prepares it; the second result is
-// what describe answered.
+// initialize instantiates the module and prepares it; the second result is the answer to
+// describe.
 func (m *Module) initialize(ctx context.Context) (*instance, []byte, error) {
 	in := m.blankInstance(ctx)
 	if err := in.instantiate(ctx, m.program); err != nil {
@@ -55,7 +55,7 @@ func (m *Module) initialize(ctx context.Context) (*instance, []byte, error) {
 	return in, out, nil
 }
 
-// blankInstance is an instance before it is instantiated.
+// blankInstance returns an instance that isn't instantiated yet.
 func (m *Module) blankInstance(ctx context.Context) *instance {
 	in := &instance{
 		initializers: m.meta.Initializers, limits: m.limits,
@@ -73,7 +73,7 @@ func (m *Module) blankInstance(ctx context.Context) *instance {
 }
 
 func (in *instance) instantiate(ctx context.Context, p *program) (err error) {
-	defer func() { // the allocator has no other way to refuse
+	defer func() { // the allocator can refuse only by a panic
 		if r := recover(); r != nil {
 			refused, ok := r.(*memory.Error)
 			if !ok {
@@ -87,9 +87,8 @@ func (in *instance) instantiate(ctx context.Context, p *program) (err error) {
 	if !ok {
 		return errors.New("this wazero has no sysfs mounts")
 	}
-	// A new ModuleConfig has no arguments, no environment and an empty standard
-	// input. The module has no name, so that there can be many, and nothing of
-	// it is called before call does.
+	// A new ModuleConfig has no arguments, no environment and an empty standard input. The
+	// module has no name, so that there can be many, and nothing of it runs before call.
 	stdout, stderr := in.streams()
 	config := wazero.NewModuleConfig().WithName("").WithStartFunctions().
 		WithFSConfig(fsConfig.WithSysFSMount(in.fs, "/")).
@@ -100,7 +99,7 @@ func (in *instance) instantiate(ctx context.Context, p *program) (err error) {
 		return err
 	}
 	for _, s := range p.data {
-		in.module.Memory().Write(s.Offset, s.Bytes) // it fits: the meter has looked
+		in.module.Memory().Write(s.Offset, s.Bytes) // it fits: the meter has checked
 	}
 	return nil
 }
@@ -110,14 +109,14 @@ func (in *instance) bind(run *vfs.Run) { in.fs.bind(run) }
 
 func (in *instance) close() {
 	in.fs.unbind()
-	// The context of the run may be over; closing must happen all the same.
+	// Close in any case, even if the context of the run has ended.
 	_ = in.module.Close(context.Background())
 	_ = in.memory.Close() // last: nothing may touch the memories any more
 }
 
-// call runs one export under its limits and returns its answer. The first call
-// of an instance runs the guest's initialization as well, under the same
-// limits. Errors are a *RunError without the module's name.
+// call runs one export under its limits and returns its answer. The first call of an instance
+// also runs the guest's initialization, under the same limits. Errors are a *RunError without
+// the module's name.
 func (in *instance) call(ctx context.Context, export string, input []byte) ([]byte, error) {
 	in.gov = newGovernor(ctx, in.limits, in.gov.left)
 	if export == abi.ExportResolve {
@@ -128,7 +127,7 @@ func (in *instance) call(ctx context.Context, export string, input []byte) ([]by
 	if in.blocks.input, err = in.blocks.put(input); err != nil {
 		return nil, &RunError{Kind: ErrLimit, Detail: err.Error()}
 	}
-	// wazero need not watch the caller's context: the governor does.
+	// wazero need not watch the caller's context, because the governor does.
 	callCtx := &runContext{context.WithoutCancel(ctx), in}
 	defer in.running()()
 	for _, name := range in.initializers {
@@ -144,15 +143,15 @@ func (in *instance) call(ctx context.Context, export string, input []byte) ([]by
 	reason := in.blocks.bytes(in.blocks.errorText)
 	switch {
 	case rc == 0 && (len(reason) == 0 || in.blocks.outputBytes > 0):
-		return in.answer() // with both, fs_read set the error and the guest got over it
+		return in.answer() // with both, fs_read set the error and the guest recovered
 	case len(reason) == 0:
 		return nil, &RunError{Kind: ErrGuest, Detail: "it gave no reason"}
 	}
 	return nil, &RunError{Kind: ErrGuest, GuestText: text.Line(string(reason[:min(len(reason), cleanedMax)]), guestTextMax)}
 }
 
-// invoke calls an exported function that the rewriter has wrapped, and returns
-// its result, 0 if it has none. Parameters are 0.
+// invoke calls an exported function that the rewriter has wrapped, and returns its result, or
+// 0 if it has none. Parameters are 0.
 func (in *instance) invoke(ctx context.Context, name string) (uint32, error) {
 	f := in.module.ExportedFunction(name)
 	returned := in.gov.returned
@@ -168,8 +167,8 @@ func (in *instance) invoke(ctx context.Context, name string) (uint32, error) {
 	return api.DecodeU32(results[0]), nil
 }
 
-// answer is a copy of the output, which is held to its limit before there is
-// one: a copy of what is too large would be the host's memory.
+// answer returns a copy of the output. It checks the limit first, so that a too large answer
+// costs the host no memory.
 func (in *instance) answer() ([]byte, error) {
 	switch n := int(in.blocks.outputBytes); {
 	case n == 0:
@@ -193,8 +192,8 @@ func (in *instance) explain(err error) error {
 	return run
 }
 
-// failure finds out why a call failed. A guest that was stopped also shows a
-// trap, so the governor's verdict comes first.
+// failure finds out why a call failed. A guest that was stopped also shows a trap, so the
+// governor's verdict comes first.
 func (in *instance) failure(err error) *RunError {
 	var limit *limitPanic
 	var exit *sys.ExitError

@@ -7,11 +7,10 @@ import (
 	"waymark/host/vfs"
 )
 
-// The memo_* host functions: what a run remembers of the one before, in units.
-// Their meaning is in abi/ABI.md, "Units"; host/vfs does the work.
+// The memo_* host functions: what a run recalls from the previous one, in units. abi/ABI.md
+// describes them under "Units"; host/vfs implements them.
 
-// maxUnitKey bounds the key of a unit, in bytes: paths fit, and little else
-// belongs into one.
+// maxUnitKey bounds the key of a unit, in bytes: enough for a path.
 const maxUnitKey = 4 << 10
 
 var errUnitKey = errors.New("the key of a unit is empty, or longer than 4096 bytes")
@@ -42,8 +41,7 @@ func memoBegin(in *instance, stack []uint64) {
 	stack[0] = in.put(value)
 }
 
-// memoEnd remembers the value of the unit that is open, as long as there is
-// room for all of them.
+// memoEnd remembers the value of the open unit, as long as there is room for all values.
 func memoEnd(in *instance, stack []uint64) {
 	in.gov.charge(fuelPerLook)
 	run := in.fs.run.Load()
@@ -62,8 +60,8 @@ func memoEnd(in *instance, stack []uint64) {
 	in.remembered += len(value)
 }
 
-// blockCopy copies within the blocks' memory, where a guest alone would have to
-// take every eight bytes out and in again.
+// blockCopy copies within the blocks' memory, which a guest alone could do only by loading
+// and storing eight bytes at a time.
 func blockCopy(in *instance, stack []uint64) {
 	to, from, n := stack[0], stack[1], stack[2]
 	if n == 0 {
@@ -81,5 +79,5 @@ func blockCopy(in *instance, stack []uint64) {
 	copy(target, source)
 }
 
-// misuse is the failure text of a call that the ABI forbids.
+// misuse returns the failure text of a call that the ABI forbids.
 func misuse(err error) []byte { return encode(fsFailure{"EINVAL", err.Error()}) }

@@ -20,8 +20,8 @@ import (
 	"waymark/internal/text"
 )
 
-// Module is a compiled resolver module with its description. It is safe for
-// concurrent use; Close it when nothing uses it any more.
+// Module is a compiled resolver module with its description. It is safe for concurrent use.
+// Close it when nothing uses it any more.
 type Module struct {
 	host    *Host
 	log     *slog.Logger
@@ -31,18 +31,18 @@ type Module struct {
 	program *program
 	code    *codecache.Code
 	meta    rewriteMeta
-	image   *image // what instances begin with; nil where each is initialized
+	image   *image // what instances start from; nil if each is initialized
 	plain   string // why there is no image, for people
-	ahead   bool   // the image was made when the program was
+	ahead   bool   // the image was made when the program was built
 
 	spares
 
 	closeOnce sync.Once
 }
 
-// Load admits, meters, compiles and describes a module. On ErrRejected the
-// module is at fault and the error says what to do; other errors are the
-// host's, or the machine's, which may be too busy.
+// Load admits, meters, compiles and describes a module. An ErrRejected means that the module
+// is at fault, and says what to do. Other errors are the host's, or the machine's, which may
+// be too busy.
 func (h *Host) Load(ctx context.Context, wasm []byte, limits Limits) (*Module, error) {
 	if err := checkHeader(wasm); err != nil { // before a process is started for it
 		return nil, err
@@ -50,11 +50,10 @@ func (h *Host) Load(ctx context.Context, wasm []byte, limits Limits) (*Module, e
 	return h.load(ctx, codecache.Request{Wasm: wasm, Digest: sha256.Sum256(wasm)}, limits)
 }
 
-// LoadNative is Load for the program's own module, which comes with native code, and with what its
-// instances begin with, made ahead of time by Ahead. Where that doesn't fit this machine, it is as if there
-// were none. It is read at most once; nil means that there is none. The module itself
-// is read only where it has to be compiled, and then has to be the one of that digest,
-// its SHA-256 in hexadecimal.
+// LoadNative is Load for the program's own module, with the native code and image that Ahead
+// has made. If these don't fit this machine, they are ignored; a nil native has none. native
+// is read at most once. The module itself is read only if it has to be compiled, and must
+// then have the given digest, its SHA-256 in hexadecimal.
 func (h *Host) LoadNative(ctx context.Context, digest string, read func() ([]byte, error), native io.ReaderAt, limits Limits) (*Module, error) {
 	req := codecache.Request{Own: true, Embedded: native, Read: func() ([]byte, error) {
 		wasm, err := read()
@@ -69,7 +68,7 @@ func (h *Host) LoadNative(ctx context.Context, digest string, read func() ([]byt
 	return h.load(ctx, req, limits)
 }
 
-// load loads a module and asks it what it is.
+// load loads a module and calls describe.
 func (h *Host) load(ctx context.Context, req codecache.Request, limits Limits) (*Module, error) {
 	m, err := h.loadCode(ctx, req, limits)
 	if err != nil {
@@ -81,7 +80,7 @@ func (h *Host) load(ctx context.Context, req codecache.Request, limits Limits) (
 	return m, nil
 }
 
-// loadCode loads a module, of which nothing is called yet.
+// loadCode loads a module without calling it.
 func (h *Host) loadCode(ctx context.Context, req codecache.Request, limits Limits) (*Module, error) {
 	limits = limits.WithDefaults()
 	program, code, err := h.compile(ctx, req, limits)
@@ -96,12 +95,12 @@ func (h *Host) loadCode(ctx context.Context, req codecache.Request, limits Limit
 	return m, nil
 }
 
-// freeCode gives back the native code.
+// freeCode frees the native code.
 func (m *Module) freeCode() error {
 	return errors.Join(m.program.Close(context.Background()), m.code.Close())
 }
 
-// describe finds out what the module is and what its instances begin with: from what
+// describe obtains the module's description and the initial state of its instances: from what
 // came with its native code, or from an instance.
 func (m *Module) describe(ctx context.Context, req codecache.Request) error {
 	var in *instance
@@ -122,14 +121,14 @@ func (m *Module) describe(ctx context.Context, req codecache.Request) error {
 		return nil
 	}
 	if in != nil {
-		in.close() // whose memory is all its own, and it may be long until somebody needs one
+		in.close() // its memory isn't shared, and it may be long until a run needs it
 	}
 	m.request()
 	return nil
 }
 
-// readData makes sure that what a fresh memory holds is there. Code that was packed with an
-// image comes without; where that isn't used, the module is rewritten once more for it.
+// readData makes the initial memory content available. Code that was packed with an image
+// comes without it; if the image isn't used, the module is rewritten once more.
 func (m *Module) readData(req codecache.Request) error {
 	if err := m.meta.check(m.program.data); err == nil || m.code.Source != codecache.Embedded {
 		return err
@@ -151,7 +150,7 @@ func (m *Module) readData(req codecache.Request) error {
 	return m.meta.check(m.program.data)
 }
 
-// ask makes an instance and takes its description, which it returns as it is, too.
+// ask makes an instance and returns its description, decoded and as received.
 func (m *Module) ask(ctx context.Context) (*instance, []byte, error) {
 	in, out, err := m.initialize(ctx)
 	if err != nil {
@@ -172,7 +171,7 @@ func (m *Module) ask(ctx context.Context) (*instance, []byte, error) {
 	return in, out, nil
 }
 
-// undescribed says that a module was refused because describe failed.
+// undescribed returns the rejection of a module whose describe failed.
 func undescribed(run *RunError) error {
 	e := &RejectError{Reason: "describe fails: " + describeFailure(run), Hint: `run it in a debugger or with fewer imports; see abi/ABI.md, "describe"`}
 	if errors.Is(run, ErrDeadline) {
@@ -203,32 +202,30 @@ func (m *Module) Digest() string { return m.digest }
 // Limits returns the limits that the module runs under, defaults filled in.
 func (m *Module) Limits() Limits { return m.limits }
 
-// Result is what one run gave.
+// Result is the result of one run.
 type Result struct {
 	Response *abi.Response
-	// Rows is how many resources the answer has; of more than 20,000 the rest
-	// isn't in Response.
+	// Rows is the number of resources in the answer. Response has at most 20,000 of them.
 	Rows        int
 	Logs        []LogLine
 	LogsDropped int
-	// Output is what the guest wrote to its standard output and error, in the
-	// order in which it did, since it was instantiated: any bytes, the first and
-	// the last 32 KiB. Empty without Options.Output.
+	// Output is what the guest wrote to standard output and standard error since it was
+	// instantiated, in order: any bytes, the first and the last 32 KiB. It is empty without
+	// Options.Output.
 	Output string
-	// Fuel is what the run used; see Limits. It is equal for equal runs, and up
-	// to a slice too high for one that was stopped.
+	// Fuel is what the run used; see Limits. It is equal for equal runs, and up to a slice
+	// too high for one that was stopped.
 	Fuel int64
-	// PeakMemory is the most memory that the instance had, the module's linear
-	// memory and its blocks together, in bytes.
+	// PeakMemory is the most memory that the instance had, the module's linear memory and its
+	// blocks together, in bytes.
 	PeakMemory int64
-	// Duration is wall-clock time spent in the guest, without preparing the
-	// instance.
+	// Duration is wall-clock time spent in the guest, without preparing the instance.
 	Duration time.Duration
 }
 
-// Resolve runs one resolver on a root. What it may see and use of the root is
-// run's business; the caller begins and closes it. Errors are a *RunError,
-// and the result then holds what the guest said and used alone.
+// Resolve runs one resolver on a root. run bounds what it may see and use of the root; the
+// caller begins and closes run. Errors are a *RunError. On an error the result holds only
+// what the guest said and used.
 func (m *Module) Resolve(ctx context.Context, req *abi.Request, run *vfs.Run) (*Result, error) {
 	input, err := json.Marshal(req)
 	if err != nil {
@@ -237,9 +234,9 @@ func (m *Module) Resolve(ctx context.Context, req *abi.Request, run *vfs.Run) (*
 	return m.ResolveJSON(ctx, req.Resolver, input, run)
 }
 
-// ResolveJSON is Resolve with a request that is text already, which may be
-// anything: it is for checking how a module takes requests that this host
-// doesn't make. The resolver is the one that it is meant for.
+// ResolveJSON is Resolve with a request in its text form, which may be anything. It is for
+// testing how a module handles requests that this host doesn't make. resolver names the
+// intended resolver.
 func (m *Module) ResolveJSON(ctx context.Context, resolver string, input []byte, run *vfs.Run) (*Result, error) {
 	in, err := m.take(ctx)
 	if err != nil {
@@ -248,7 +245,7 @@ func (m *Module) ResolveJSON(ctx context.Context, resolver string, input []byte,
 	in.bind(run)
 	start := time.Now()
 	out, err := in.call(ctx, abi.ExportResolve, input)
-	in.fs.unbind() // what the host asks of the run from here on isn't the guest's to pay
+	in.fs.unbind() // the guest doesn't pay for the host's later questions
 	run.DropUnit()
 	res := &Result{Duration: time.Since(start), Fuel: in.gov.fuel(), PeakMemory: in.memory.Peak(), Logs: in.logs.lines, LogsDropped: in.logs.dropped}
 	if in.output != nil {
@@ -271,8 +268,8 @@ func (m *Module) ResolveJSON(ctx context.Context, resolver string, input []byte,
 	return res, nil
 }
 
-// Withholds reports whether the own words of a resolver of these kinds must not be
-// repeated: one that may read settings files could put a token into any of them.
+// Withholds reports whether the own words of a resolver of these kinds must not be repeated.
+// One that may read settings files could put a token into any of them.
 func Withholds(kinds []abi.Kind) bool {
 	return slices.Contains(kinds, abi.KindMCPConfig) || vfs.SeesSettings(kinds)
 }
@@ -296,13 +293,13 @@ func (m *Module) runError(resolver string, err error) error {
 		if run.GuestText != "" || errors.Is(run, ErrAnswer) {
 			run.GuestText, run.Detail = "", "its own words are withheld, because it reads files that hold tokens"
 		}
-		run.Where, run.Stack = "", nil // which function it is in can be made to depend on what it read
+		run.Where, run.Stack = "", nil // a guest can make the failing function depend on what it read
 	}
 	return run
 }
 
-// Close ends the preparation of spares and frees the compiled code. Runs that
-// are still going on end with ErrCrashed. It is safe to call twice.
+// Close stops preparing spares and frees the compiled code. Active runs end with ErrCrashed.
+// It is safe to call twice.
 func (m *Module) Close() error {
 	var err error
 	m.closeOnce.Do(func() {

@@ -13,30 +13,29 @@ import (
 	"waymark/host/vfs"
 )
 
-// mount is the file system of one instance, as WASI sees it. Before a run is
-// bound it is an empty directory: wazero opens the preopen while the guest
-// initializes, long before the root is known, and keeps that file for ever.
+// mount is the file system of one instance, as WASI sees it. Before a run is bound it is an
+// empty directory: wazero opens the preopen while the guest initializes, long before the root
+// is known, and keeps that file for the instance's life.
 //
-// Every method of sys.FS is written out: what isn't reading answers EROFS, and
-// a method that a later wazero adds doesn't compile instead of slipping
-// through.
+// Every method of sys.FS is written out, and anything but reading fails with EROFS. A method
+// that a later wazero adds then fails to compile instead of going unnoticed.
 //
-// What it does for the guest is charged, and every verb looks at the deadline:
-// while the host works, the guest's own meter stands still.
+// Work for the guest is charged, and every operation checks the deadline, because the guest's
+// own meter doesn't advance while the host works.
 type mount struct {
 	in    *instance
 	run   atomic.Pointer[vfs.Run]
 	early int // opens before a run was bound
-	// preopened says that wazero has opened the preopen; imaged that it hasn't in
-	// this instance, though it had in the one that the image is of.
+	// preopened says that wazero has opened the preopen; imaged that it did so only in the
+	// instance that the image is of.
 	preopened, imaged bool
-	// kept says that wazero may hold more of the instance than that.
+	// kept says that wazero may hold other descriptors of the instance.
 	kept bool
 }
 
 var _ esys.FS = (*mount)(nil)
 
-// bind shows a run's root, and charges for what looking for paths takes.
+// bind shows a run's root, and charges for matching paths.
 func (m *mount) bind(run *vfs.Run) {
 	run.OnWork(func(units int64) { m.in.gov.charge(units * fuelPerWork) })
 	m.run.Store(run)
@@ -48,7 +47,7 @@ func (m *mount) unbind() {
 	}
 }
 
-// OpenFile implements sys.FS. Flags that would write answer EROFS.
+// OpenFile implements sys.FS. Flags that would write fail with EROFS.
 func (m *mount) OpenFile(path string, flag esys.Oflag, perm fs.FileMode) (esys.File, esys.Errno) {
 	if flag&(esys.O_RDWR|esys.O_WRONLY|esys.O_APPEND|esys.O_CREAT|esys.O_EXCL|esys.O_TRUNC) != 0 {
 		return nil, esys.EROFS
@@ -56,7 +55,7 @@ func (m *mount) OpenFile(path string, flag esys.Oflag, perm fs.FileMode) (esys.F
 	preopen := path == "." && perm == preopenPerm
 	if preopen && m.imaged {
 		m.imaged = false
-		return &dir{mount: m, name: path}, 0 // what it was charged for then
+		return &dir{mount: m, name: path}, 0 // already charged at that time
 	}
 	m.in.gov.charge(fuelPerOpen)
 	run := m.run.Load()
@@ -84,8 +83,8 @@ func (m *mount) OpenFile(path string, flag esys.Oflag, perm fs.FileMode) (esys.F
 	return &file{mount: m, file: f}, 0
 }
 
-// openPlaceholder opens the root before a run is bound: once for the preopen,
-// and as often as a guest asks for it while it initializes.
+// openPlaceholder opens the root before a run is bound: once for the preopen, and as often as
+// a guest asks for it while it initializes.
 func (m *mount) openPlaceholder(path string) (esys.File, esys.Errno) {
 	if path != "." {
 		return nil, esys.ENOENT
@@ -96,8 +95,8 @@ func (m *mount) openPlaceholder(path string) (esys.File, esys.Errno) {
 	return &dir{mount: m, name: path}, 0
 }
 
-// preopenPerm is with what wazero opens a preopen by itself, when it is asked for
-// the first time. A guest's path_open comes with others.
+// preopenPerm is the permission with which wazero itself opens a preopen on first use. A
+// guest's path_open has others.
 const preopenPerm fs.FileMode = 0
 
 // maxEarlyOpens is more than any runtime needs to initialize.
@@ -167,8 +166,8 @@ func (m *mount) Symlink(string, string) esys.Errno { return esys.EROFS }
 // Utimens implements sys.FS.
 func (m *mount) Utimens(string, int64, int64) esys.Errno { return esys.EROFS }
 
-// limitPanic ends a run from inside a file system call: a limit is not an
-// error that a guest could go on after.
+// limitPanic ends a run from inside a file system call, because a guest must not continue
+// after a limit.
 type limitPanic struct{ err error }
 
 func (p *limitPanic) Error() string { return p.err.Error() }
@@ -208,8 +207,8 @@ func errno(err error) esys.Errno {
 	return esys.EIO
 }
 
-// statT shows type, size and the made-up inode number of a file, and nothing
-// that differs between two machines with the same files.
+// statT returns type, size and the derived inode number of a file, and nothing that differs
+// between two machines with the same files.
 func statT(info vfs.Info) sys.Stat_t {
 	perm := fs.FileMode(0o444)
 	if info.IsDir() {
@@ -218,12 +217,11 @@ func statT(info vfs.Info) sys.Stat_t {
 	return sys.Stat_t{Ino: info.Ino, Mode: info.Type | perm, Nlink: 1, Size: info.Size}
 }
 
-// placeholderStat is the root before a run is bound.
+// placeholderStat describes the root before a run is bound.
 var placeholderStat = statT(vfs.Info{Type: fs.ModeDir, Ino: 1})
 
-// readOnlyFile answers what no file of a mount can do. Methods that read are
-// the embedding type's own; unlike an interface, this type can't grow methods
-// by itself.
+// readOnlyFile implements what no file of a mount can do. The embedding type has the methods
+// that read. Unlike an embedded interface, this type gains no methods by itself.
 type readOnlyFile struct{}
 
 func (readOnlyFile) Dev() (uint64, esys.Errno)              { return 0, 0 }
@@ -236,8 +234,8 @@ func (readOnlyFile) Sync() esys.Errno                       { return 0 }
 func (readOnlyFile) Datasync() esys.Errno                   { return 0 }
 func (readOnlyFile) Utimens(int64, int64) esys.Errno        { return esys.EROFS }
 
-// position is int64 under a name that keeps go vet from taking Seek for a
-// misspelled io.Seeker.
+// position is int64 under a name that keeps go vet from taking Seek for a misspelled
+// io.Seeker.
 type position = int64
 
 // file is an open regular file.
@@ -309,8 +307,8 @@ func (f *file) Seek(offset position, whence int) (position, esys.Errno) {
 	return f.pos, 0
 }
 
-// dir is an open directory. The root's stays open across the binding of a
-// run, so it opens what is bound when it is first used.
+// dir is an open directory. The root's stays open while a run is bound, so it opens the bound
+// root on first use.
 type dir struct {
 	readOnlyFile
 	mount   *mount
@@ -368,7 +366,7 @@ func (d *dir) Stat() (sys.Stat_t, esys.Errno) {
 	return statT(info), 0
 }
 
-// Seek rewinds, which is all that directories can do.
+// Seek only rewinds; directories can't do more.
 func (d *dir) Seek(offset position, whence int) (position, esys.Errno) {
 	if offset != 0 || whence != io.SeekStart {
 		return 0, esys.EINVAL
@@ -377,14 +375,13 @@ func (d *dir) Seek(offset position, whence int) (position, esys.Errno) {
 	return 0, 0
 }
 
-// Readdir returns exactly n entries unless fewer are left, all of them when n
-// is not positive.
+// Readdir returns exactly n entries unless fewer are left, all of them if n is not positive.
 func (d *dir) Readdir(n int) ([]esys.Dirent, esys.Errno) {
 	if !d.listed {
 		if no := d.list(); no != 0 {
 			return nil, no
 		}
-	} else if _, no := d.Stat(); no != 0 { // the run has to know that the file is used
+	} else if _, no := d.Stat(); no != 0 { // so that the run records the use of the file
 		return nil, no
 	}
 	rest := d.entries[d.pos:]

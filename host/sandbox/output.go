@@ -6,26 +6,26 @@ import (
 )
 
 const (
-	// stderrMax bounds the standard error that is kept for the panic text, in
-	// bytes: the half of it that was written last holds a Go panic's message and
-	// the head of its traceback, also of a guest that has said much before.
+	// stderrMax bounds the standard error that is kept for the panic text, in bytes. The last
+	// half of it holds a Go panic's message and the head of its traceback, even if the guest
+	// has printed much before.
 	stderrMax = 16 << 10
 
-	// outputMax bounds what is kept for Result.Output, in bytes: more than one
-	// reads, and little beside a guest's memory.
+	// outputMax bounds what is kept for Result.Output, in bytes: more than anybody reads, and
+	// little compared to a guest's memory.
 	outputMax = 64 << 10
 )
 
-// output keeps the beginning and the end of what is written to it. It is used by
-// one goroutine, the one that runs the guest.
+// output keeps the beginning and the end of what is written to it. Only the goroutine that
+// runs the guest uses it.
 type output struct {
 	max        int // bytes; half of them for the beginning
 	head, tail []byte
-	written    int64 // in all
+	written    int64 // in total
 }
 
-// Write implements io.Writer. It never fails: a guest that floods its standard
-// error is not worth an error of its own.
+// Write implements io.Writer. It never fails: flooding standard error shouldn't cause another
+// error.
 func (o *output) Write(p []byte) (int, error) {
 	n, half := len(p), o.max/2
 	o.written += int64(n)
@@ -38,7 +38,7 @@ func (o *output) Write(p []byte) (int, error) {
 	return n, nil
 }
 
-// end is what of the tail is kept.
+// end returns the kept part of the tail.
 func (o *output) end() []byte { return o.tail[max(0, len(o.tail)-o.max/2):] }
 
 // String returns what was kept, and says what is missing in between.
@@ -50,7 +50,7 @@ func (o *output) String() string {
 	return string(o.head) + string(end)
 }
 
-// streams are a guest's standard output and error.
+// streams returns a guest's standard output and error.
 func (in *instance) streams() (stdout, stderr io.Writer) {
 	if in.output == nil {
 		return in.tee(), in.tee(in.stderr)
@@ -58,8 +58,8 @@ func (in *instance) streams() (stdout, stderr io.Writer) {
 	return in.tee(in.output), in.tee(in.output, in.stderr)
 }
 
-// tee makes the writer of one of a guest's streams: what is written is charged
-// for, the same whoever keeps it, and goes to each.
+// tee returns the writer of one of a guest's streams. It charges for what is written, equally
+// whoever keeps it, and passes it on to each writer.
 func (in *instance) tee(to ...io.Writer) io.Writer {
 	return writer(func(p []byte) {
 		in.gov.charge(int64(min(len(p), outputMax)) * fuelPerByte)

@@ -12,16 +12,16 @@ import (
 	"waymark/host/sandbox/meter"
 )
 
-// program is a module's code in a runtime of its own, with the host functions
-// that it imports.
+// program is a module's code in a runtime of its own, with the host functions that it
+// imports.
 type program struct {
 	wazero.Runtime
 	module wazero.CompiledModule
-	data   []meter.Segment // what a fresh memory holds that wazero doesn't put there; see keepData
+	data   []meter.Segment // initial memory content that wazero doesn't write; see keepData
 }
 
-// keepData makes what a fresh memory holds its own, for a module whose instances are
-// made of it: at first it is part of the whole text, which doesn't stay.
+// keepData copies the initial memory content, for a module whose instances are made from it.
+// It is part of the module's bytes, which aren't kept.
 func (p *program) keepData() {
 	for i := range p.data {
 		p.data[i].Bytes = bytes.Clone(p.data[i].Bytes)
@@ -32,7 +32,7 @@ func (p *program) keepData() {
 func newProgram(ctx context.Context, config wazero.RuntimeConfig, wasm []byte) (_ *program, err error) {
 	r := wazero.NewRuntimeWithConfig(ctx, config)
 	defer func() {
-		// wazero's compiler panics on some shapes it can't handle.
+		// wazero's compiler panics on some shapes that it can't handle.
 		if p := recover(); p != nil {
 			err = fmt.Errorf("the compiler panicked: %v", p)
 		}
@@ -100,8 +100,8 @@ func instantiateImports(ctx context.Context, r wazero.Runtime, namespace string)
 	return err
 }
 
-// runContext is the context of a call into a guest. Host functions find the
-// instance that calls them by it: wazero shows them only the module.
+// runContext is the context of a call into a guest. Host functions use it to find the calling
+// instance, because wazero passes them only the module.
 type runContext struct {
 	context.Context
 	in *instance
@@ -109,8 +109,7 @@ type runContext struct {
 
 type runKey struct{}
 
-// Value gives what asks the instance, also where a context has been put around
-// this one.
+// Value returns the instance, even through a context that wraps this one.
 func (c *runContext) Value(key any) any {
 	if key == (runKey{}) {
 		return c.in

@@ -11,33 +11,32 @@ import (
 	"waymark/internal/text"
 )
 
-// CompileRole is what a program does as a child that compiles one module. A
-// program that gives it to reexec.Main may be Options.Compiler.
+// CompileRole is the role of a child process that compiles one module. A program that passes
+// it to reexec.Main may be Options.Compiler.
 func CompileRole() reexec.Role { return codecache.Role(rewrite) }
 
-// rewriteVersion changes whenever rewrite may give another result for the same
-// module: code that was compiled from the old one isn't used any more. The
-// meter counts its own versions.
+// rewriteVersion is raised whenever rewrite may give another result for the same module; code
+// compiled from earlier results isn't used any more. The meter has a version of its own.
 const rewriteVersion = 6
 
-// rewriteOptions and rewriteMeta are what goes into rewrite and out of it
-// besides the module. Both travel to another process and into the cache.
+// rewriteOptions and rewriteMeta are the input and output of rewrite besides the module. Both
+// are sent to another process and stored in the cache.
 type rewriteOptions struct {
 	Pages int `json:"pages"` // the bound on linear memory
 }
 
 type rewriteMeta struct {
 	Initializers []string `json:"initializers"` // exports to be called first, in order
-	// Fixed says why instances can't begin with an image, "" that they can; then
-	// Globals is how many globals belong into it, and Segments how many segments of
-	// data are to be put into a fresh memory. See meter.Options.State.
+	// Fixed says why instances can't start from an image, "" that they can. Then Globals is
+	// the number of globals in it, and Segments the number of data segments to be written to
+	// a fresh memory. See meter.Options.State.
 	Fixed    string `json:"fixed,omitempty"`
 	Globals  int    `json:"globals,omitempty"`
 	Segments int    `json:"segments,omitempty"`
 }
 
-// check makes sure that what a fresh memory holds is what the rewriter made, as far as nobody
-// else would find out.
+// check makes sure that the initial memory content is what the rewriter made, where no other
+// check would notice.
 func (m rewriteMeta) check(data []meter.Segment) error {
 	if len(data) != m.Segments {
 		return fmt.Errorf("the rewritten module has %d segments of data for a fresh memory, and should have %d", len(data), m.Segments)
@@ -68,8 +67,8 @@ func rewrite(wasm, options []byte) (rewritten, meta []byte, err error) {
 	return m.Wasm, meta, err
 }
 
-// asReject turns what is wrong with a module into one actionable line. Other
-// errors are the host's own.
+// asReject turns a fault of a module into one actionable line. Other errors are the host's
+// own.
 func asReject(err error) error {
 	var limit *codecache.LimitError
 	var module *codecache.ModuleError

@@ -5,15 +5,14 @@ import (
 	"waymark/internal/text"
 )
 
-// Shape describes a module without running it, whether it would
-// be admitted or not.
+// Shape describes a module without running it, whether or not it would be admitted.
 type Shape struct {
 	Imports []Symbol `json:"imports"`
 	Exports []Symbol `json:"exports"`
 	// Start says that there is a start function.
 	Start bool `json:"start"`
-	// Functions is how many the module defines, CodeBytes the size of all their
-	// bodies, LargestFunction that of the largest, in bytes.
+	// Functions is the number of functions that the module defines. CodeBytes is the size of
+	// all their bodies, LargestFunction that of the largest, in bytes.
 	Functions       int `json:"functions"`
 	CodeBytes       int `json:"code_bytes"`
 	LargestFunction int `json:"largest_function"`
@@ -28,12 +27,11 @@ type Symbol struct {
 	Type string `json:"type,omitempty"`
 }
 
-// maxPages is what a memory can have at all: how much a module may have is for
-// those who load it.
+// maxPages is the most that a memory can have. Callers of Load set the limit for a module.
 const maxPages = 65536
 
-// ShapeOf takes a module apart. It fails for what isn't a module that could be
-// metered; the error is an ErrRejected.
+// ShapeOf analyzes a module. It fails for what isn't a module that could be metered; the
+// error is an ErrRejected.
 func ShapeOf(wasm []byte) (*Shape, error) {
 	if err := checkHeader(wasm); err != nil {
 		return nil, err
@@ -58,7 +56,7 @@ func ShapeOf(wasm []byte) (*Shape, error) {
 	return s, nil
 }
 
-// symbol makes names, which may be anything, fit to be shown.
+// symbol makes names, which may be anything, fit for display.
 func symbol(module, name string, kind meter.Kind, t meter.FuncType) Symbol {
 	s := Symbol{Module: text.Line(module, guestTextMax), Name: text.Line(name, guestTextMax), Kind: kind.String()}
 	if kind == meter.KindFunc {
@@ -67,9 +65,8 @@ func symbol(module, name string, kind meter.Kind, t meter.FuncType) Symbol {
 	return s
 }
 
-// Admissible reports what speaks against a module before anything of it is
-// compiled or run; a module that passes can still be refused for what it does.
-// Errors are a *RejectError.
+// Admissible checks a module without compiling or running it. A module that passes can still
+// be refused for what it does. Errors are a *RejectError.
 func Admissible(wasm []byte, limits Limits) error {
 	_, err := admit(wasm, int(limits.WithDefaults().pages()))
 	return err

@@ -7,10 +7,10 @@ import (
 	"time"
 )
 
-// spares are the instances of a module that are prepared for runs to come. From an
-// image that takes a third of a millisecond, most of it for wazero to fill the tables of
-// a Go guest, and putting the memory of a past run in order as long again: for a small
-// workspace as much as the run itself.
+// spares are instances of a module that are prepared for later runs. Making one from an image
+// takes a third of a millisecond, mostly for wazero to fill the tables of a Go guest.
+// Cleaning up the memory of a past run takes as long again. For a small workspace that is as
+// much as the run itself.
 type spares struct {
 	ready    chan *instance     // ready for one run each
 	retired  chan *instance     // instances whose run is over, to be closed by fill
@@ -38,7 +38,7 @@ func (m *Module) startSpares() {
 	go m.fill(ctx)
 }
 
-// closeSpares ends their preparation and closes what is there.
+// closeSpares stops preparing spares and closes existing ones.
 func (m *Module) closeSpares() {
 	m.stop()
 	<-m.done
@@ -67,9 +67,9 @@ func (m *Module) take(ctx context.Context) (*instance, error) {
 	}
 }
 
-// retire takes an instance whose run is over, and requests one more spare.
-// Neither giving its memory back nor preparing another is done at once: somebody
-// is waiting for the result of the run.
+// retire takes an instance whose run is over, and requests one more spare. Both freeing its
+// memory and preparing a spare are deferred, because somebody is waiting for the result of
+// the run.
 func (m *Module) retire(in *instance) {
 	in.fs.unbind()
 	if !m.keepRetired(in) {
@@ -86,8 +86,7 @@ func (m *Module) request() {
 	}
 }
 
-// discard closes an instance whose run is over, and learns from it what the next
-// will write.
+// discard closes an instance whose run is over, and records which pages the next will write.
 func (m *Module) discard(in *instance) {
 	if m.image != nil && m.image.warm.Load() < warmRuns {
 		m.image.warm.Add(1)
@@ -96,8 +95,8 @@ func (m *Module) discard(in *instance) {
 	in.close()
 }
 
-// keepRetired queues an instance to be closed later. It reports false when the
-// queue is full, or when fill has ended and would not close it.
+// keepRetired queues an instance to be closed later. It returns false if the queue is full,
+// or if fill has ended and would not close it.
 func (m *Module) keepRetired(in *instance) bool {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -112,15 +111,15 @@ func (m *Module) keepRetired(in *instance) bool {
 	}
 }
 
-// refillDelay is how long after a run its instance is replaced: what comes after a
-// run, up to the push, takes some 5 ms, and edits don't follow each other
-// faster than every 15 ms. There are other spares meanwhile.
+// refillDelay is how long after a run its instance is replaced. The work that follows a run,
+// up to the push, takes some 5 ms, and edits arrive at most every 15 ms. Meanwhile there are
+// other spares.
 const refillDelay = 10 * time.Millisecond
 
 // fill closes instances and prepares spares until the module is closed.
 func (m *Module) fill(ctx context.Context) {
 	defer close(m.done)
-	var due <-chan time.Time // nil while nothing is to be done
+	var due <-chan time.Time // nil while there is nothing to do
 	for {
 		select {
 		case <-ctx.Done():
@@ -141,7 +140,7 @@ func (m *Module) fill(ctx context.Context) {
 	}
 }
 
-// replace closes the retired instances and prepares the spares requested.
+// replace closes the retired instances and prepares the requested spares.
 func (m *Module) replace(ctx context.Context) {
 	for more := true; more; {
 		select {
@@ -178,9 +177,9 @@ func (m *Module) prepare(ctx context.Context) {
 	}
 }
 
-// Settle waits until the spares that past runs used up are prepared again. No
-// run needs it, since one that finds no spare prepares its own: it is for
-// measurements, and for callers that want to be idle afterwards.
+// Settle waits until the spares that past runs used up are replaced. Runs don't need it,
+// because one that finds no spare prepares its own. It is for measurements, and for callers
+// that want to be idle afterwards.
 func (m *Module) Settle(ctx context.Context) {
 	settled := make(chan struct{})
 	select {

@@ -2,17 +2,16 @@ package sandbox
 
 import "math/rand/v2"
 
-// virtualClock is the time of one instance. It begins at a fixed moment and moves
-// on a little whenever it is read, so that a guest that waits for it comes to an
-// end. A sleep moves it on by its length and returns at once. Only the goroutine
-// that runs the guest uses it.
+// virtualClock is the time of one instance. It starts at a fixed moment and advances a little
+// whenever it is read, so that a guest that polls it gets done. A sleep advances it by its
+// length and returns at once. Only the goroutine that runs the guest uses it.
 type virtualClock struct{ ns int64 }
 
 const (
-	// clockStart is the first moment, in seconds since 1970: 2022-01-01, which
-	// is also what wazero's own fixed clock begins with.
+	// clockStart is the first moment, in seconds since 1970: 2022-01-01, where wazero's own
+	// fixed clock also starts.
 	clockStart = 1640995200
-	// clockStep is how far it moves when it is read, in nanoseconds.
+	// clockStep is how far the clock advances when it is read, in nanoseconds.
 	clockStep = 1000
 )
 
@@ -32,8 +31,8 @@ func (c *virtualClock) sleep(ns int64) {
 	}
 }
 
-// fixedRandom is the random source of one instance: the same bytes for every
-// one, since a resolver is a pure function of the files it read.
+// fixedRandom is the random source of one instance: the same bytes for every instance,
+// because a resolver is a pure function of the files it read.
 type fixedRandom struct {
 	source rand.ChaCha8
 	charge func(fuel int64)
@@ -43,8 +42,8 @@ func newFixedRandom(charge func(fuel int64)) *fixedRandom {
 	return &fixedRandom{source: *rand.NewChaCha8([32]byte([]byte("waymark: nothing here is random!"))), charge: charge}
 }
 
-// randomChunk is how many bytes are made between two checks of the deadline: a
-// guest may ask for its whole memory at once.
+// randomChunk is how many bytes are made between two checks of the deadline: a guest may ask
+// for its whole memory at once.
 const randomChunk = 64 << 10
 
 func (r *fixedRandom) Read(p []byte) (int, error) {

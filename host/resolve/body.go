@@ -8,11 +8,11 @@ import (
 	"waymark/snapshot"
 )
 
-// Body reads anew the file of a resource that a resolver found in a root, and that may
-// be listed without its text: as the resolver's own run would, with all that its view
-// hides and all checks of links, and up to limit bytes. It returns the resource as it is
-// now, and nil where there is nothing to read: the find is gone or isn't ok, brings its
-// text itself, or holds what isn't for a chat to see.
+// Body rereads the file of a resource that a resolver found in a root, up to limit bytes, for
+// resources that may be listed without their text. It applies the resolver's view and all
+// checks of links, as the resolver's own run would. It returns the resource in its current
+// state, or nil if there is nothing to read: the find is gone or isn't ok, has inline text,
+// or must not be shown to a chat.
 func (e *Engine) Body(r *Resolver, root Root, id string, limit int64) (*snapshot.Resource, error) {
 	k := e.keyOf(r, root)
 	last := e.recall(k, e.entryOf(k))
@@ -40,7 +40,7 @@ func (e *Engine) Body(r *Resolver, root Root, id string, limit int64) (*snapshot
 	return res, nil
 }
 
-// rowOf returns the resolver's own row of which the resource of that id was made.
+// rowOf returns the resolver's row from which the resource with this id was made.
 func (m *memo) rowOf(root, id string) *abi.Resource {
 	at := slices.IndexFunc(m.Candidates, func(c snapshot.Candidate) bool { return c.ID() == id })
 	if at < 0 {

@@ -10,9 +10,8 @@ import (
 	"waymark/internal/backoff"
 )
 
-// breaker counts the failures of one resolver in one root since its last
-// success. Another version of the module begins anew, since its digest is part
-// of the key.
+// breaker counts the failures of one resolver in one root since its last success. A new
+// version of the module starts from zero, because its digest is part of the key.
 type breaker struct {
 	failures int
 	until    time.Time // when it may be tried again; zero while it isn't quarantined
@@ -21,18 +20,17 @@ type breaker struct {
 	steady   *steadyFailure // nil before the first failure
 }
 
-// steadyFailure is what is told of failures in a row. Their errors can differ
-// although nothing else does: by times and numbers in them, or by which limit is
-// met first.
+// steadyFailure is what is reported of consecutive failures. Their errors can differ although
+// nothing else does: by times and numbers in them, or by which limit is met first.
 type steadyFailure struct {
-	err error // of the first of them, and since then the same
-	// trace is what the last of them had observed, without what can't be observed
-	// again: as long as it holds, there is no news.
+	err error // of the first failure, and reported since
+	// trace is what the last failure had observed, without unrepeatable observations. While
+	// it holds, there is no news.
 	trace []vfs.Dep
 }
 
-// next is what is told after one more failure. A run that had looked at something
-// knows more than one that hadn't come to it.
+// next returns what to report after one more failure. A run that has looked at something is
+// better informed than one that failed earlier.
 func (f *steadyFailure) next(root *vfs.Root, o *Outcome, err error) *steadyFailure {
 	next := &steadyFailure{err, slices.DeleteFunc(slices.Clone(o.Trace), func(d vfs.Dep) bool { return d.Unstable })}
 	if f == nil || len(f.trace) == 0 && len(next.trace) > 0 || !root.Check(o.Filter, f.trace).Fresh {
@@ -46,17 +44,17 @@ func (f *steadyFailure) next(root *vfs.Root, o *Outcome, err error) *steadyFailu
 }
 
 const (
-	// maxFailures is how many failures in a row lead to quarantine: enough for a
-	// machine's bad moment, few enough that a broken resolver costs little.
+	// maxFailures is how many consecutive failures lead to quarantine: enough for a machine's
+	// bad moment, few enough that a broken resolver costs little.
 	maxFailures = 3
-	// The first quarantine is short, since most authors are about to mend what
-	// they have just broken; each next one is twice as long.
+	// The first quarantine is short, because most authors are about to fix what they have
+	// just broken. Each following one is twice as long.
 	firstQuarantine   = 30 * time.Second
 	longestQuarantine = time.Hour
 )
 
-// quarantinedError says that a resolver wasn't run. Its text doesn't change
-// while the quarantine lasts.
+// quarantinedError says that a resolver wasn't run. Its text doesn't change while the
+// quarantine lasts.
 type quarantinedError struct {
 	failures int
 	wait     time.Duration
@@ -69,8 +67,8 @@ func (e *quarantinedError) Error() string {
 
 func (e *quarantinedError) Unwrap() error { return e.last }
 
-// quarantined says in an outcome why a resolver must not be run now, and reports
-// whether that is so.
+// quarantined reports whether a resolver must not be run now, and records the reason in the
+// outcome.
 func (e *Engine) quarantined(at *entry, o *Outcome) bool {
 	e.mu.Lock()
 	defer e.mu.Unlock()
@@ -82,8 +80,8 @@ func (e *Engine) quarantined(at *entry, o *Outcome) bool {
 	return true
 }
 
-// failed counts a failure and says so in its outcome, whose trace is that of the
-// run. The caller has the entry's turn.
+// failed counts a failure and records it in its outcome, whose trace is that of the run. The
+// caller holds at.turn.
 func (e *Engine) failed(at *entry, root *vfs.Root, o *Outcome, err error) {
 	e.mu.Lock()
 	steady := at.breaker.steady
@@ -110,8 +108,7 @@ func (e *Engine) succeeded(at *entry) {
 	at.breaker = breaker{}
 }
 
-// Retry ends all quarantines: the next Resolve runs everything that isn't
-// fresh.
+// Retry ends all quarantines: the next Resolve runs everything that isn't fresh.
 func (e *Engine) Retry() {
 	e.mu.Lock()
 	defer e.mu.Unlock()

@@ -9,21 +9,21 @@ import (
 	"waymark/host/vfs"
 )
 
-// childrenKey is what of a resolver's children decides its answer.
+// childrenKey returns the part of the key that depends on a resolver's children.
 func (r *Resolver) childrenKey() string {
 	if len(r.Children) == 0 {
 		return ""
 	}
 	key := strings.Join(r.Children, "/")
 	if r.ChildrenAlways {
-		return key + "/" // no name ends so
+		return key + "/" // no name ends with a slash
 	}
 	return key
 }
 
-// childOf returns the child whose find a row is; empty for one of the root itself. That is
-// for the host to say, which has named the children. What lies in one may be at a place of
-// the root all the same, as in skills/ where that is a repository of its own.
+// childOf returns the child that contains a row's find, or "" for the root itself. The host
+// decides this, because it has named the children. A file in a child may still be at a place
+// of the root, for example in skills/ if that is a repository of its own.
 func (r *Resolver) childOf(row *abi.Resource) string {
 	if len(r.Children) == 0 {
 		return ""

@@ -12,9 +12,8 @@ import (
 	"waymark/snapshot"
 )
 
-// source finds the link-resolved absolute path of what a row is about. What
-// leads nowhere, or out of the root, is known by the last link on the way, and
-// lost says why.
+// source returns the link-resolved absolute path of a row's subject. For a path that leads
+// nowhere, or out of the root, it is the path of the last link on the way, and lost says why.
 func (r *rowReader) source(path string) (source string, lost, err error) {
 	rel, _, lost := r.run.Resolve(path)
 	switch {
@@ -28,8 +27,8 @@ func (r *rowReader) source(path string) (source string, lost, err error) {
 	return filepath.Join(r.root.FS.Path(), rel), lost, nil
 }
 
-// content fills in size, hash and payload, and lets the host's findings beat
-// the resolver's status.
+// content fills in size, hash and payload. The host's findings override the resolver's
+// status.
 func (r *rowReader) content(row *abi.Resource, res *snapshot.Resource) error {
 	switch {
 	case row.Content == nil:
@@ -42,7 +41,7 @@ func (r *rowReader) content(row *abi.Resource, res *snapshot.Resource) error {
 	res.SizeBytes, res.ContentHash = c.Size, c.Hash
 	switch c.Class {
 	case vfs.ContentOK, vfs.ContentOversize:
-		if row.Content.Withheld || res.Kind != abi.KindMCPConfig && c.Settings { // there is nothing to be too large
+		if row.Content.Withheld || res.Kind != abi.KindMCPConfig && c.Settings { // without content there is nothing to be too large
 			return nil
 		}
 	}
@@ -64,7 +63,7 @@ func (r *rowReader) content(row *abi.Resource, res *snapshot.Resource) error {
 		if row.Content.File == row.Path { // each link is a mistake of its own
 			res.Source = filepath.Join(r.root.FS.Path(), c.Path)
 		}
-		if res.Status != snapshot.StatusInvalid || res.Kind == abi.KindMCPConfig { // else the resolver knows better why
+		if res.Status != snapshot.StatusInvalid || res.Kind == abi.KindMCPConfig { // otherwise the resolver knows the reason better
 			res.Status, res.Error = snapshot.StatusInvalid, "it is a directory"
 		}
 	case vfs.ContentUnreadable:
@@ -88,8 +87,7 @@ func (r *rowReader) inline(data []byte, res *snapshot.Resource) {
 	r.keep(data, res)
 }
 
-// keep takes over a payload that is small enough, as far as kind and status
-// allow one.
+// keep stores a payload that is small enough, if kind and status allow one.
 func (r *rowReader) keep(data []byte, res *snapshot.Resource) {
 	if res.Kind == abi.KindMCPConfig || res.Kind == abi.KindHook || res.Status != snapshot.StatusOK {
 		return
@@ -101,7 +99,7 @@ func (r *rowReader) keep(data []byte, res *snapshot.Resource) {
 	}
 }
 
-// whyUnreadable says for a person why content can't be had.
+// whyUnreadable says for a person why content can't be read.
 func whyUnreadable(err error) string {
 	var no syscall.Errno
 	switch {

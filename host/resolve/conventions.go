@@ -13,14 +13,14 @@ import (
 	"waymark/snapshot"
 )
 
-// Table knows conventions by their ids: the built-in ones, and an operator's own. It is
-// immutable. A nil Table knows the built-in ones.
+// Table holds conventions by their ids: the built-in ones, and an operator's own. It is
+// immutable. A nil Table has the built-in ones.
 type Table struct {
 	own    map[string][]string // readers
-	places map[string][]string // of the same
+	places map[string][]string // their places
 }
 
-// NewTable makes a Table with conventions of an operator's own.
+// NewTable makes a Table that adds an operator's own conventions.
 func NewTable(own []conventions.Convention) *Table {
 	t := &Table{own: make(map[string][]string, len(own)), places: make(map[string][]string, len(own))}
 	for i := range own {
@@ -39,7 +39,7 @@ var builtinReaders = sync.OnceValue(func() map[string][]string {
 	return m
 })
 
-// readersOf returns who reads what is found by a convention.
+// readersOf returns the readers of what a convention finds.
 func (t *Table) readersOf(id string) (readers []string, ok bool) {
 	if t != nil {
 		if readers, ok = t.own[id]; ok {
@@ -50,7 +50,7 @@ func (t *Table) readersOf(id string) (readers []string, ok bool) {
 	return readers, ok
 }
 
-// placesOf returns the places of a convention; none of one that isn't known.
+// placesOf returns the places of a convention, or nil if it is unknown.
 func (t *Table) placesOf(id string) []string {
 	if t != nil {
 		if places, ok := t.places[id]; ok {
@@ -71,8 +71,8 @@ var builtinPlaces = sync.OnceValue(func() map[string][]string {
 	return m
 })
 
-// complete adds what the host knows of finds beside their files. It is no part of a memo,
-// since another table changes it, and nothing that a resolver says.
+// complete adds what the host knows of finds besides their files. It is no part of a memo,
+// because it depends on the table and not on what a resolver says.
 func (r *Resolver) complete(candidates []snapshot.Candidate, root Root) {
 	for i := range candidates {
 		c := &candidates[i]
@@ -90,8 +90,8 @@ func (r *Resolver) complete(candidates []snapshot.Candidate, root Root) {
 	}
 }
 
-// narrows reports whether a built-in resolver has said who of the readers of a built-in
-// convention reads this file: a plugin is installed for some of those who read plugins.
+// narrows reports whether a built-in resolver has stated which readers of a built-in
+// convention read this file: a plugin is installed for only some of those that read plugins.
 func (r *Resolver) narrows(c *snapshot.Candidate) bool {
 	readers := builtinReaders()[c.Convention]
 	return !r.DropIn && len(c.Readers) > 0 && !slices.ContainsFunc(c.Readers, func(id string) bool { return !slices.Contains(readers, id) })
@@ -100,14 +100,14 @@ func (r *Resolver) narrows(c *snapshot.Candidate) bool {
 // scopeOf says whose the finds of a root are.
 func scopeOf(root Root) snapshot.Scope { return cmp.Or(root.Scope, snapshot.ScopeProject) }
 
-// attributeEvent and attributeDigest are those of a hook.
+// attributeEvent and attributeDigest are attributes of a hook.
 const (
 	attributeEvent  = "event"
 	attributeDigest = "digest"
 )
 
-// hookEvents are what hooks are known to be run at, in lower case: a word of this list says
-// nothing else.
+// hookEvents are the known events of hooks, in lower case. A word of this list can carry no
+// other information.
 var hookEvents = strings.Fields(`
 	afteragent afteragentresponse afteragentthought afterfileedit aftermcpexecution aftermodel aftershellexecution aftertool
 	agentspawn agentstop beforeagent beforemcpexecution beforemodel beforereadfile beforeshellexecution beforesubmitprompt
@@ -116,10 +116,11 @@ var hookEvents = strings.Fields(`
 	subagentstart subagentstop taskcancel taskcomplete taskcompleted taskresume taskstart userpromptsubmit userpromptsubmitted
 	worktreecreate worktreeremove`)
 
-// redact leaves of the rows of a dropped-in module that has seen a settings file what a
-// token can't be coded in: all that it chooses itself goes, be it which of many rows it
-// gives for a file. A file has one row of a kind, with the convention whose place it lies
-// at, and one for each event of its hooks that it names, which the host looks for in it.
+// redact removes everything in which a token could be encoded from the rows of a dropped-in
+// module that has seen a settings file. That is all that the module chooses itself, including
+// which of many rows it returns for a file. Per file and kind there is one row, with the
+// convention whose place the file is at, and one for each event of its hooks that the module
+// names and that the host finds in the file.
 func (r *rowReader) redact(rows []abi.Resource) []abi.Resource {
 	type at struct {
 		kind        abi.Kind

@@ -1,37 +1,34 @@
-// Package resolve runs resolvers on roots and turns what they answer into
-// candidates for a snapshot.
+// Package resolve runs resolvers on roots and turns their answers into candidates for a
+// snapshot.
 //
 // # Guarantees
 //
-//   - The bytes that a resolver saw are the bytes that are hashed and kept: both
-//     come from the same vfs.Run.
+//   - The bytes that a resolver saw are the bytes that are hashed and kept: both come from
+//     the same vfs.Run.
 //
-//   - A bad row costs the row, a bad answer the run, and neither costs another
-//     resolver anything.
+//   - A bad row costs the row and a bad answer the run. Neither affects another resolver.
 //
-//   - Of an mcp_config nothing is kept but its path, status, hash and size, and
-//     an error that this package wrote itself.
+//   - Of an mcp_config only path, status, hash and size are kept, and an error in this
+//     package's own words.
 //
-//   - A remembered result is used only when its whole trace has been re-checked, or,
-//     with Root.Near, what is near these paths; nothing else makes it fresh.
+//   - A memo is used only after its whole trace was rechecked, or, with Root.Near, the part
+//     near these paths.
 //
-//   - A resolver isn't run for an edit of what it hasn't read of a file: its answer would
-//     be the one that it gave (Outcome.Rewritten). The file is read, hashed and classified
-//     anew.
+//   - A resolver doesn't run for an edit of a part of a file that it hasn't read, because its
+//     answer would be the same (Outcome.Rewritten). The file is read, hashed and classified
+//     again.
 //
-//   - What a Store has kept is used under the same rule: the key says that it
-//     was computed by this program for the same module, configuration and root,
-//     and the trace that it still holds.
+//   - Memos from a Store follow the same rule. The key says that this program computed the
+//     result for the same module, configuration and root; the trace says that it still holds.
 //
 // # Concurrency
 //
-// An Engine may be used by any number of goroutines. Runs of one call go in
-// parallel; of one (resolver, root) there is one at a time, and who waited for
-// it finds its memo.
+// An Engine may be used by any number of goroutines. The runs of one call are parallel. For
+// one (resolver, root) there is one run at a time, and callers that waited for it find its
+// memo.
 //
 // # Limits
 //
-// There is one memo per (resolver, root); those of roots and resolvers that a
-// call doesn't name are forgotten by Retain. What hasn't been saved when the
-// process ends is computed again.
+// There is one memo per (resolver, root). Retain forgets those of roots and resolvers that it
+// isn't given. What hasn't been saved when the process ends is computed again.
 package resolve

@@ -18,10 +18,10 @@ import (
 
 // Options configures an Engine. The zero value works.
 type Options struct {
-	// Parallel is the number of runs at a time; 0 means GOMAXPROCS.
+	// Parallel is the number of concurrent runs; 0 means GOMAXPROCS.
 	Parallel int
-	// MaxResourceBytes and MaxResources are part of each request, so that
-	// resolvers need not do more. 0 means 256 KiB and 4000.
+	// MaxResourceBytes and MaxResources are part of each request, so that resolvers need not
+	// do more. 0 means 256 KiB and 4000.
 	MaxResourceBytes int64
 	MaxResources     int
 	// Limits bounds the file accesses of one run.
@@ -30,31 +30,31 @@ type Options struct {
 	NoMemo bool
 	// Store keeps memos between processes; see Engine.Save. Nil keeps none.
 	Store Store
-	// Salt is what besides the documented keys decides whether a kept memo may
-	// be used, for example the identity of the program.
+	// Salt decides, besides the documented keys, whether a stored memo may be used; for
+	// example the identity of the program.
 	Salt string
-	// Home is the user's home directory, which an import may begin with; empty when
-	// there is none.
+	// Home is the user's home directory, which an import may begin with; empty if there is
+	// none.
 	Home string
-	// TimeShare is for how long a dropped-in module may run in two minutes, all its
+	// TimeShare is how long a dropped-in module may run within two minutes, for all its
 	// resolvers in all roots together; 0 means 30 s.
 	TimeShare time.Duration
 	// Now returns the time, for quarantines; nil means time.Now.
 	Now func() time.Time
 }
 
-// Module is what resolvers belong to. It need not be loaded for as long as
-// memos answer.
+// Module is the module that resolvers belong to. It need not be loaded while memos have the
+// answers.
 type Module struct {
 	Name, Version string
 	// Digest is the SHA-256 of its file, in hexadecimal.
 	Digest string
-	// Get returns the loaded module, and waits until it is. An error counts as
-	// a failure of the resolver.
+	// Get waits for the module to load, and returns it. An error counts as a failure of the
+	// resolver.
 	Get func(context.Context) (*sandbox.Module, error)
 }
 
-// Resolver is one resolver of a module, as the operator set it up.
+// Resolver is one resolver of a module, as the operator configured it.
 type Resolver struct {
 	Module Module
 	Info   abi.Resolver
@@ -65,122 +65,118 @@ type Resolver struct {
 	GrantSecrets []string
 	// Rank is the precedence; 0 is the highest.
 	Rank int
-	// DropIn is true for what isn't built in.
+	// DropIn is true unless the module is built in.
 	DropIn bool
-	// Places are patterns that the resolver sees beside its reads: those of the
-	// operator's own conventions.
+	// Places are patterns that the resolver sees besides its reads: those of the operator's
+	// own conventions.
 	Places []string
 	// Manifests lets it see the manifests of bundles; see vfs.View.
 	Manifests bool
-	// Bundles says that it looks into the plugins that a root is or lists, and sees more
-	// of such a root.
+	// Bundles says that it looks into the plugins that a root is or lists, and sees more of
+	// such a root.
 	Bundles bool
 	// Conventions are those that rows may name.
 	Conventions *Table
 	// Limits replaces the fields of Options.Limits that aren't zero.
 	Limits vfs.Limits
 	// Children are directories at the top of a root that are projects of their own, in which
-	// it sees what it sees in the root. What it finds there is marked as theirs, and, unless
-	// ChildrenAlways is set, as applying to their files alone; see snapshot.Resource.PutBelow.
+	// it sees what it sees in the root. Finds there are marked as theirs. Unless
+	// ChildrenAlways is set, they are also marked as applying only to files there; see
+	// snapshot.Resource.PutBelow.
 	Children       []string
 	ChildrenAlways bool
-	// Off has the resolver find nothing, without a run. Its outcomes have no Filter, which
-	// takes longer to compile than to say so.
+	// Off makes the resolver find nothing, without a run. Its outcomes have no Filter, which
+	// would take longer to compile than the rest takes.
 	Off bool
 }
 
 // ID is "module/resolver".
 func (r *Resolver) ID() string { return r.Module.Name + "/" + r.Info.Name }
 
-// by is what Resource.Resolver holds.
+// by returns the value of Resource.Resolver.
 func (r *Resolver) by() string { return r.ID() + "@" + r.Module.Version }
 
 // Root is one root to resolve.
 type Root struct {
 	FS   *vfs.Root
 	Role abi.Role
-	// SourcePath is the user's source that led here; empty for the others.
+	// SourcePath is the user's source that led here; empty for other roots.
 	SourcePath string
 	// Scope says whose the finds are; empty means snapshot.ScopeProject.
 	Scope snapshot.Scope
-	// Resolvers, unless nil, are looked at this root with, in the place of those given: as
-	// many, each by the same ID.
+	// Resolvers, unless nil, replace the given resolvers for this root: as many, with the
+	// same IDs.
 	Resolvers []Resolver
-	// Position is what Root is in the candidates that are found here.
+	// Position is the value of Root in candidates from this root.
 	Position int
-	// Near, unless nil, are link-free paths relative to the root at which something
-	// has happened: of memos only what lies there is re-checked, and the rest is
-	// taken as it was. Whoever sets it resolves the root without it soon after.
+	// Near, unless nil, holds link-free paths relative to the root where something has
+	// happened. Only the parts of memos near these paths are rechecked; the rest counts as
+	// unchanged. The caller must resolve the root without Near soon after.
 	Near []string
 }
 
-// Outcome is what one resolver gave for one root.
+// Outcome is what one resolver returned for one root.
 type Outcome struct {
 	Resolver string // "module/resolver"
 	Root     string // the root's link-resolved path
-	// Reused says that the result is a memo, re-checked. Otherwise Changed is
-	// the path that made a memo stale, relative to the root; empty when there
-	// was none.
+	// Reused says that the result is a rechecked memo. Otherwise Changed is the path that
+	// made a memo stale, relative to the root; empty if there was no memo.
 	Reused  bool
 	Changed string
-	// Rewritten says that files of a memo were read again, and that its resolver
-	// wasn't run for them, since it would have seen what it saw. Reused is set, too, and
-	// Changed is the path of one.
+	// Rewritten says that files of a memo were reread without running the resolver, which
+	// would have seen the same. Reused is then set, too, and Changed is the path of one file.
 	Rewritten bool
-	// Err is why the run failed, or why there was none. The candidates are
-	// then the last good ones, marked stale, as far as their files are still
-	// there.
+	// Err is why the run failed, or why there was none. The candidates are then the last good
+	// ones whose files still exist, marked stale.
 	Err error
-	// Quarantined says that the resolver has failed too often in this root to
-	// be run again soon. Err then holds numbers that change with each try.
+	// Quarantined says that the resolver has failed too often in this root to be run again
+	// soon. Err then holds numbers that change with each try.
 	Quarantined bool
-	// Rests says that it wasn't run because its module has run for too long lately;
-	// Postponed, that it wasn't waited for: see Patience. Then Err is that of its last
-	// run, if that failed.
+	// Rests says that it wasn't run because its module has run for too long lately, and
+	// Postponed that nobody waited for it; see Patience. Err is then the error of its last
+	// run, if any.
 	Rests, Postponed bool
-	// Failure is what to tell of Err where only news are told: the error of the
-	// first of all failures in a row since anything changed that the resolver had
-	// looked at. Further tries, quarantines and what varies in errors don't change
-	// it. Nil when Err is.
+	// Failure is Err for observers that want only news: the error of the first in a sequence
+	// of failures since a change of what the resolver had looked at. Further tries,
+	// quarantines and variations of the error don't change it. It is nil if Err is.
 	Failure error
-	// Candidates may be those of the outcome before, and are of others, too: don't
-	// change them.
+	// Candidates may be shared with the previous outcome and with others: don't change them.
 	Candidates []snapshot.Candidate
-	// Uncounted is how many finds there are beyond the candidates, of which nothing else is
-	// known: the answer had more rows than are decoded.
+	// Uncounted is how many finds there are beyond the candidates, because the answer had
+	// more rows than are decoded. Nothing else is known of them.
 	Uncounted int
 	Warnings  []string
 	// Denied lists what the resolver asked for and may not see.
 	Denied []vfs.Denial
 	Logs   []sandbox.LogLine
-	// Output is what the run wrote to its standard output and error; see
-	// sandbox.Result. A memo has none.
+	// Output is what the run wrote to its standard output and error; see sandbox.Result. It
+	// is empty for a memo.
 	Output   string `json:"-"`
 	Duration time.Duration
 	// Fuel is what the run used; see sandbox.Result.
 	Fuel int64
-	// LogsDropped counts log lines beyond the limit, and withheld ones; Memory
-	// is the most that the run had, in bytes; Used is what it took of its file
-	// limits. Like Duration and Fuel they are 0 for a memo.
+	// LogsDropped counts log lines that were withheld or beyond the limit. Memory is the
+	// run's peak in bytes, Used what it took of its file limits. Like Duration and Fuel they
+	// are 0 for a memo.
 	LogsDropped int
 	Memory      int64
 	Used        vfs.Usage
 
-	// View is what the resolver may see of the root, Filter the same compiled; nil for a
+	// View is what the resolver may see of the root, Filter its compiled form; nil for a
 	// resolver that is off.
 	View   vfs.View    `json:"-"`
 	Filter *vfs.Filter `json:"-"`
-	// Trace is what the result depends on: that of the run, or of the memo.
-	// After a failure it is the trace of the failed run, as far as there was
-	// one, and of the last good rows. It isn't for showing: a path that a
-	// resolver of MCP configurations asked for could be made of a token.
+	// Trace is what the result depends on: the trace of the run, or of the memo. After a
+	// failure it is the trace of the failed run, if any, and of the last good rows. Don't
+	// show it: a resolver of MCP configurations could put a token into a path that it asks
+	// for.
 	Trace []vfs.Dep `json:"-"`
-	// Shape is the same as long as Trace names the same places, seen through the same
+	// Shape is the same pointer as long as Trace names the same places, seen through the same
 	// Filter. It is nil after a failure.
 	Shape *Shape `json:"-"`
 
-	units *vfs.Units // what of the last run still holds
-	// showable are the paths that may be shown: nil means all; see Observed.
+	units *vfs.Units // units of the last run that still hold
+	// showable are the paths that may be shown; nil means all. See Observed.
 	showable []string
 }
 
@@ -193,7 +189,7 @@ type Engine struct {
 	filters filters
 	setups  setups
 
-	mu      sync.Mutex // guards what follows, entries' fields too; no file is read under it
+	mu      sync.Mutex // guards what follows and the fields of entries; no file is read under it
 	entries map[key]*entry
 	kept    map[string]*keptRoot // by Root signature
 	usage   map[string]*usage    // of dropped-in modules, by digest
@@ -209,9 +205,9 @@ func New(opts Options) *Engine {
 	return &Engine{opts: opts, entries: map[key]*entry{}, kept: map[string]*keptRoot{}, usage: map[string]*usage{}}
 }
 
-// Resolve runs every resolver on every root, as far as memos don't answer, and
-// returns the outcomes in order of roots, then resolvers. The error is the
-// context's alone: a run that fails is an outcome.
+// Resolve runs every resolver on every root, unless a memo has the answer. It returns the
+// outcomes ordered by root, then resolver. The only error is the context's: a failed run is
+// an outcome.
 func (e *Engine) Resolve(ctx context.Context, resolvers []Resolver, roots []Root) ([]Outcome, error) {
 	outcomes := make([]Outcome, len(roots)*len(resolvers))
 	var g errgroup.Group
@@ -230,7 +226,7 @@ func (e *Engine) Resolve(ctx context.Context, resolvers []Resolver, roots []Root
 	return outcomes, ctx.Err()
 }
 
-// At returns outcomes with another position of their root. Those given stay as they are.
+// At returns a copy of outcomes with another position of their root.
 func At(position int, outcomes []Outcome) []Outcome {
 	given := outcomes
 	for i := range given {
@@ -249,7 +245,7 @@ func At(position int, outcomes []Outcome) []Outcome {
 	return outcomes
 }
 
-// resolver is one of those given, or the root's own in its place.
+// resolver returns the i-th given resolver, or the root's own in its place.
 func (root *Root) resolver(given []Resolver, i int) *Resolver {
 	if root.Resolvers != nil {
 		return &root.Resolvers[i]
@@ -266,7 +262,7 @@ func (e *Engine) limits(r *Resolver) vfs.Limits {
 
 func (e *Engine) request(r *Resolver, root Root) *abi.Request {
 	most := e.opts.MaxResources
-	if r.DropIn { // fewer of its rows are kept: it needn't open thousands of files for them
+	if r.DropIn { // no need to open thousands of files for rows that are dropped later
 		most = min(most, snapshot.CoderMaxResources)
 	}
 	return &abi.Request{

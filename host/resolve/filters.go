@@ -8,9 +8,8 @@ import (
 	"waymark/host/vfs"
 )
 
-// filters are compiled views, each once, however many roots are seen through
-// it: the patterns of one module may take a megabyte. One is forgotten when
-// nothing uses it any more. The zero value is empty.
+// filters holds compiled views, each once, however many roots use it: the patterns of one
+// module may take a megabyte. Unused ones are dropped. The zero value is empty.
 type filters struct {
 	mu    sync.Mutex // guards known
 	known []compiled
@@ -21,15 +20,15 @@ type compiled struct {
 	filter weak.Pointer[vfs.Filter]
 }
 
-// of compiles a view, or returns what it was compiled to before. Others wait meanwhile:
-// at a start all roots ask for the same few, which take 0.4 ms each with the whole table
-// of conventions. The view is kept: don't change what its lists hold.
+// of returns a compiled view from the cache, or compiles it. It blocks other callers
+// meanwhile: at the start all roots ask for the same few views, and each takes 0.4 ms with
+// the whole table of conventions. The view is kept: don't change its lists.
 func (f *filters) of(view *vfs.View) (*vfs.Filter, error) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	for i := range f.known {
-		// There are few, and most differ in their lengths. The texts of equal ones are
-		// the same in memory.
+		// There are few views, and most differ in their lengths. The strings of equal ones
+		// share memory.
 		if k := &f.known[i]; sameView(&k.view, view) {
 			if filter := k.filter.Value(); filter != nil {
 				return filter, nil

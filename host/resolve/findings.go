@@ -10,7 +10,7 @@ import (
 	"waymark/snapshot"
 )
 
-// checkWords refuses what the ABI forbids in the lists of a row.
+// checkWords refuses list entries of a row that the ABI forbids.
 func checkWords(row *abi.Resource) error {
 	switch {
 	case row.Convention != "" && !abi.IsWord(row.Convention):
@@ -34,13 +34,13 @@ func checkWords(row *abi.Resource) error {
 	return nil
 }
 
-// readers are the ids of a row, each once and in byte order.
+// readers returns the ids of a row without duplicates, in byte order.
 func readers(ids []string) []string {
 	return slices.Compact(slices.Sorted(slices.Values(ids)))
 }
 
-// findings are those of a row, the most severe first. Of too many the least severe
-// are left out, since a resource is worth more than all that there is to say of it.
+// findings returns those of a row, the most severe first. If there are too many it drops the
+// least severe, because a resource is worth more than its findings.
 func (r *rowReader) findings(row *abi.Resource) []snapshot.Finding {
 	if len(row.Findings) == 0 {
 		return nil
@@ -60,8 +60,8 @@ func (r *rowReader) findings(row *abi.Resource) []snapshot.Finding {
 	return list
 }
 
-// addFinding adds one of the host's, which has its place among the others by what it
-// means, and if need be the last one's.
+// addFinding adds one of the host's findings by its severity, and drops the last one if there
+// are too many.
 func addFinding(list []snapshot.Finding, f snapshot.Finding) []snapshot.Finding {
 	list = append(slices.Clone(list[:min(len(list), abi.MaxFindings-1)]), f)
 	slices.SortStableFunc(list, bySeverity)
@@ -72,7 +72,7 @@ func bySeverity(x, y snapshot.Finding) int {
 	return cmp.Compare(weight(y.Severity), weight(x.Severity))
 }
 
-// weight orders severities; 0 is none of them.
+// weight orders severities; 0 means unknown.
 func weight(s abi.Severity) int {
 	return 1 + slices.Index([]abi.Severity{abi.SeverityInfo, abi.SeverityWarning, abi.SeverityError}, s)
 }

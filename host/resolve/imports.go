@@ -16,15 +16,14 @@ import (
 	"waymark/snapshot"
 )
 
-// attributeImports is where a built-in resolver puts what a file imports, as it is
-// written there.
+// attributeImports is where a built-in resolver puts the imports of a file, as written there.
 const attributeImports = "imports"
 
-// imports says which imports of a file lead nowhere. It is asked of built-in resolvers
-// alone: a dropped-in one could learn what there is beyond its reads.
+// imports adds findings for imports of a file that lead nowhere. Only built-in resolvers get
+// them, because a dropped-in one could learn what exists beyond its reads.
 //
-// What is outside of the root or mustn't be seen isn't looked at, so that the finding is
-// the same whether there is something or not.
+// Files that are hidden or outside the root aren't looked at, so that the finding doesn't
+// reveal whether they exist.
 func (r *rowReader) imports(row *abi.Resource, res *snapshot.Resource) {
 	if r.resolver.DropIn || row.Kind != abi.KindInstructionFile || row.Content == nil || row.Content.File == "" {
 		return
@@ -40,8 +39,8 @@ func (r *rowReader) imports(row *abi.Resource, res *snapshot.Resource) {
 	}
 }
 
-// imported looks at one import of a file: beside the file, and where a link led to it,
-// beside what that leads to, since agents differ in that.
+// imported checks one import of a file: relative to the file and, if a link led to the file,
+// relative to the link's target, because agents differ in that.
 func (r *rowReader) imported(file, source, written string) (f snapshot.Finding, found bool) {
 	root := r.root.FS.Path()
 	from := filepath.Dir(filepath.Join(root, file))
@@ -60,12 +59,12 @@ func (r *rowReader) imported(file, source, written string) (f snapshot.Finding, 
 	case errors.Is(err, fs.ErrNotExist), errors.Is(err, syscall.ENOTDIR), errors.Is(err, syscall.ELOOP):
 		return snapshot.Finding{Severity: abi.SeverityWarning, Message: "it imports " + shown + ", which isn't there"}, true
 	}
-	return f, false // it is there, or nothing is known
+	return f, false // it exists, or nothing is known
 }
 
 var errOutside = errors.New("outside of the root")
 
-// exists looks for what a file in a directory imports.
+// exists looks for an import relative to a directory.
 func (r *rowReader) exists(dir, written string) error {
 	to := written
 	switch {
@@ -84,17 +83,17 @@ func (r *rowReader) exists(dir, written string) error {
 	return r.run.Exists(filepath.ToSlash(rel))
 }
 
-// textFiles are the ends of names that a word behind an @ has only as a path. Others
-// are as often a package (@hotwired/turbo.js), a decorator (@app.route) or a host.
+// textFiles are suffixes that make a word after an @ certainly a path. Others are as often a
+// package (@hotwired/turbo.js), a decorator (@app.route) or a host.
 var textFiles = []string{
 	".md", ".mdc", ".mdx", ".markdown", ".txt", ".rst", ".adoc", ".json", ".jsonc", ".yaml", ".yml", ".toml",
 }
 
-// surelyAPath reports whether a word behind an @ can be nothing but a path: it says where
-// it begins, or is called like a text. Agents try everything and are silent about what
-// isn't there; to warn of somebody's name would be worse than to be silent, too.
+// surelyAPath reports whether a word after an @ can only be a path: it has a path's
+// beginning, or the name of a text file. Agents try everything and silently skip what doesn't
+// exist; warning of somebody's name would be worse than silence.
 func surelyAPath(word string) bool {
-	if strings.ContainsAny(word, "*?<>{}[]$|\\\"") { // a pattern, or what stands for a name
+	if strings.ContainsAny(word, "*?<>{}[]$|\\\"") { // a pattern, or a placeholder
 		return false
 	}
 	if name := path.Base(word); name == "..." || strings.Contains(word, "…") {

@@ -10,17 +10,16 @@ import (
 	"github.com/fxamacker/cbor/v2"
 )
 
-// Store keeps bytes between processes, by names made of letters, digits and
-// dashes. What it gives back must be what this user's agents put in: a memo is
-// believed as far as its trace holds.
+// Store keeps bytes between processes, by names made of letters, digits and dashes. It must
+// return only what this user's agents have stored: a memo is trusted as far as its trace
+// holds.
 type Store interface {
-	// Get returns what was put under a name; ok is false when there is nothing
-	// that can be trusted.
+	// Get returns what was stored under a name; ok is false if there is nothing trustworthy.
 	Get(name string) (data []byte, ok bool)
 	Put(name string, data []byte) error
 }
 
-// keptFormat changes whenever the meaning of what is kept does.
+// keptFormat is changed whenever the meaning of the stored data changes.
 const keptFormat = "waymark memos 2"
 
 // keptRoot is what the Store holds for one root.
@@ -30,15 +29,15 @@ type keptRoot struct {
 	dirty bool                 // guarded by Engine.mu: something in memory is newer
 }
 
-// keptFile is the form in the Store, as CBOR: JSON loses names that aren't UTF-8, and gob
-// turns what is empty into nil. Traces are bytes of their own form in it, since no encoder
-// takes an errno. Memos of a key are whole or not there.
+// keptFile is the form in the Store, as CBOR: JSON loses names that aren't UTF-8, and gob turns
+// empty values into nil. Traces are in a byte form of their own, because no encoder takes an
+// errno. The file has all memos of a key, or none.
 type keptFile struct {
 	Format, Salt, Root string
 	Memos              map[string]*keptMemo
 }
 
-// decoder takes names and link texts as they are, which needn't be UTF-8.
+// decoder accepts names and link texts that aren't UTF-8.
 var decoder = func() cbor.DecMode {
 	mode, err := cbor.DecOptions{UTF8: cbor.UTF8DecodeInvalid}.DecMode()
 	if err != nil {
@@ -79,14 +78,13 @@ func (e *Engine) loadKept(signature string) map[string]*keptMemo {
 	}
 	var f keptFile
 	if decoder.Unmarshal(data, &f) != nil || f.Format != keptFormat || f.Salt != e.opts.Salt || f.Root != signature {
-		return nil // of another version, which is as good as none
+		return nil // written by another version, so useless
 	}
 	return f.Memos
 }
 
-// Save puts the memos of all roots that have unsaved ones into the Store. Call it when
-// nothing else is urgent, and before the end: what isn't saved is computed
-// again.
+// Save stores the memos of all roots that have unsaved ones. Call it when nothing else is
+// urgent, and before the process ends; unsaved results are computed again.
 func (e *Engine) Save() error {
 	if e.opts.Store == nil {
 		return nil
@@ -104,8 +102,7 @@ func (e *Engine) Save() error {
 	return errors.Join(errs...)
 }
 
-// unsaved returns the memos of every root that has unsaved ones, and counts them
-// as saved.
+// unsaved returns the memos of every root that has unsaved ones, and marks them as saved.
 func (e *Engine) unsaved() map[string]map[string]*keptMemo {
 	e.mu.Lock()
 	defer e.mu.Unlock()

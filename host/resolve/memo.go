@@ -19,7 +19,7 @@ import (
 	"waymark/snapshot"
 )
 
-// key is all that decides a resolver's answer besides the files it read.
+// key is everything that decides a resolver's answer besides the files it read.
 type key struct {
 	digest, resolver string
 	abi              int
@@ -45,19 +45,19 @@ func (e *Engine) keyOf(r *Resolver, root Root) key {
 	}
 }
 
-// setups are the sums of how resolvers are set up, which are asked for several times
-// whenever anything is looked at: with the table of conventions that is some 10 KiB of
-// patterns. The zero value is empty.
+// setups caches the hashes of how resolvers are configured, because each look needs them
+// several times, and with the table of conventions there are some 10 KiB of patterns. The
+// zero value is empty.
 type setups struct {
 	mu    sync.Mutex          // guards known; a setup doesn't change
 	known map[string][]*setup // by Resolver.ID, the latest last
 }
 
-// maxSetups is how many are remembered of a resolver: roots can have their own, as the
-// user's home directory does, and repositories in directories of a root.
+// maxSetups is how many setups are cached per resolver. Some roots have their own, such as
+// the user's home directory, and repositories in directories of a root.
 const maxSetups = 8
 
-// setup is one way in which a resolver is set up.
+// setup is one configuration of a resolver.
 type setup struct {
 	given                          []byte
 	narrow, secrets, reads, places []string
@@ -89,13 +89,13 @@ func (s *setups) of(r *Resolver) *setup {
 	return now
 }
 
-// is reports whether a resolver is set up so.
+// is reports whether a resolver has this setup.
 func (s *setup) is(r *Resolver) bool {
 	return s.manifests == r.Manifests && bytes.Equal(s.given, r.Config) && slices.Equal(s.reads, r.Info.Reads) &&
 		slices.Equal(s.places, r.Places) && slices.Equal(s.narrow, r.Narrow) && slices.Equal(s.secrets, r.GrantSecrets)
 }
 
-// id names the key in what is kept between processes.
+// id names the key in the Store.
 func (k *key) id() string {
 	sum := sha256.Sum256(fmt.Appendf(nil, "%#v", *k))
 	return hex.EncodeToString(sum[:])
@@ -103,21 +103,21 @@ func (k *key) id() string {
 
 // entry is what the engine knows of one key.
 type entry struct {
-	// turn is held by who works on the key. So there is one computation per key
-	// at a time, and whoever waited for it finds its result as a fresh memo.
+	// turn is held while working on the key. So there is one computation per key at a time,
+	// and those who waited for it find its result as a fresh memo.
 	turn    *semaphore.Weighted
 	memo    *memo
 	breaker breaker
 	took    time.Duration // of the last run
-	// finished is of whoever has the turn.
+	// finished belongs to the holder of turn.
 	finished finished
 }
 
 // memo is a remembered result with its trace. It is immutable.
 type memo struct {
 	filter *vfs.Filter
-	// units is the trace in parts, with what the resolver remembers; a memo
-	// goes by it, and Trace is for others.
+	// units is the trace in parts, with the resolver's remembered values. The memo itself
+	// uses this; Trace is for others.
 	units *vfs.Units
 	shape *Shape
 	keptMemo
@@ -134,9 +134,9 @@ type keptMemo struct {
 	Units      vfs.PackedUnits
 	// Uncounted is that of an Outcome.
 	Uncounted int
-	// Plain says that every row became a candidate, and none was warned of.
+	// Plain says that every row became a candidate without a warning.
 	Plain bool
-	// Bundle says that there is a manifest at the top, by which the view is wider.
+	// Bundle says that there is a manifest at the top, which widens the view.
 	Bundle bool
 }
 
@@ -146,8 +146,8 @@ func (m *memo) fill(o *Outcome, at *entry, r *Resolver, root Root) {
 	o.Warnings, o.Denied, o.Logs, o.Trace, o.Shape, o.Uncounted = m.Warnings, m.Denied, m.Logs, m.Trace, m.shape, m.Uncounted
 }
 
-// finished are a memo's candidates with what the host adds to them, and all that this
-// depends on.
+// finished holds a memo's candidates with the host's additions, and everything that these
+// depend on.
 type finished struct {
 	of, candidates []snapshot.Candidate
 	conventions    *Table
@@ -155,9 +155,9 @@ type finished struct {
 	position       int
 }
 
-// finish returns the candidates of a memo as an outcome has them: those that it has
-// returned before, while they would be equal, so that others see at once that nothing
-// has changed. The caller has the entry's turn.
+// finish returns the candidates of a memo as an outcome has them. It returns the previous
+// slice while that would be equal, so that callers can tell at once that nothing has changed.
+// The caller holds at.turn.
 func (at *entry) finish(m *memo, r *Resolver, root Root) []snapshot.Candidate {
 	before := &at.finished
 	if len(m.Candidates) == 0 || before.conventions != r.Conventions || before.scope != scopeOf(root) || before.position != root.Position ||
@@ -175,8 +175,8 @@ func (m *memo) pack() *keptMemo {
 	return &k
 }
 
-// unpack returns the memo of an earlier process. The contents of files that its units
-// have read are those of its candidates.
+// unpack returns the memo of an earlier process. The contents of files that its units have
+// read are those of its candidates.
 func (k *keptMemo) unpack() *memo {
 	payloads := make(map[string][]byte, len(k.Candidates))
 	for i := range k.Candidates {
@@ -186,14 +186,14 @@ func (k *keptMemo) unpack() *memo {
 	}
 	units, err := k.Units.Unpack(func(hash []byte) []byte { return payloads[string(hash)] })
 	if err != nil {
-		return nil // of another version, which is as good as none
+		return nil // written by another version, so useless
 	}
 	m := &memo{units: units, shape: new(Shape), keptMemo: *k}
 	m.Units = vfs.PackedUnits{}
 	return m
 }
 
-// entryOf returns the entry of a key, and makes it if need be.
+// entryOf returns the entry of a key, creating it if needed.
 func (e *Engine) entryOf(k key) *entry {
 	e.mu.Lock()
 	defer e.mu.Unlock()
@@ -218,8 +218,8 @@ func (e *Engine) recall(k key, at *entry) *memo {
 	return m
 }
 
-// remember replaces the memo of a key. computed says that its result is new and
-// worth saving; otherwise only the identities of files have changed.
+// remember replaces the memo of a key. computed says that its result is new and worth saving;
+// otherwise only the identities of files have changed.
 func (e *Engine) remember(k key, at *entry, m *memo, computed bool) {
 	if e.opts.NoMemo {
 		return
@@ -232,8 +232,8 @@ func (e *Engine) remember(k key, at *entry, m *memo, computed bool) {
 	}
 }
 
-// Retain forgets everything that doesn't belong to one of these resolvers and
-// roots. Call it when either set has changed.
+// Retain forgets everything that doesn't belong to one of these resolvers and roots. Call it
+// when either set has changed.
 func (e *Engine) Retain(resolvers []Resolver, roots []Root) {
 	keep, keepRoots := map[key]bool{}, map[string]bool{}
 	for _, root := range roots {

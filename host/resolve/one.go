@@ -14,9 +14,8 @@ import (
 	"waymark/internal/text"
 )
 
-// resolveOne answers for one (resolver, root): from the memo when it is fresh, else by
-// running the resolver, as far as that is waited for, else with what is left of its last
-// good answer.
+// resolveOne returns the outcome for one (resolver, root): from a fresh memo; else by running
+// the resolver, unless that is postponed; else from its last good answer.
 func (e *Engine) resolveOne(ctx context.Context, r *Resolver, root Root, w *waiting) (o Outcome) {
 	o = Outcome{Resolver: r.ID(), Root: root.FS.Path(), View: viewOf(r, root, false), showable: showable(r)}
 	defer func() { o.Failure = cmp.Or(o.Failure, o.Err) }()
@@ -54,7 +53,7 @@ func (e *Engine) resolveOne(ctx context.Context, r *Resolver, root Root, w *wait
 	}
 	defer end()
 	m, err := e.run(running, r, root, &o)
-	if err == nil && m.Bundle != bundle { // a manifest came or went
+	if err == nil && m.Bundle != bundle { // a manifest was added or removed
 		o.View, o.units = viewOf(r, root, m.Bundle), nil
 		if o.Filter, err = e.filters.of(&o.View); err == nil {
 			m, err = e.run(running, r, root, &o)
@@ -81,8 +80,8 @@ func (e *Engine) resolveOne(ctx context.Context, r *Resolver, root Root, w *wait
 	return o
 }
 
-// postpone says in an outcome that a resolver isn't waited for. One that has failed last is
-// failing still.
+// postpone marks an outcome as postponed. A resolver whose last run failed still counts as
+// failing.
 func (e *Engine) postpone(at *entry, o *Outcome) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
@@ -91,7 +90,7 @@ func (e *Engine) postpone(at *entry, o *Outcome) {
 	}
 }
 
-// ran notes for how long a resolver ran. One that was cut off takes longer than that.
+// ran records how long a resolver ran. One that was cut off takes longer than that.
 func (e *Engine) ran(at *entry, r *Resolver, o *Outcome, cut bool) {
 	e.mu.Lock()
 	at.took = o.Duration
@@ -102,13 +101,13 @@ func (e *Engine) ran(at *entry, r *Resolver, o *Outcome, cut bool) {
 	e.spend(r, o.Duration)
 }
 
-// cutOff is how long a run that was cut off is thought to take, until it is known.
+// cutOff is the assumed duration of a run that was cut off, until it is known.
 const cutOff = time.Minute
 
-// offShape is that of the outcomes of resolvers that are off.
+// offShape is the Shape of outcomes of resolvers that are off.
 var offShape = new(Shape)
 
-// compile sets the filter, which is taken over from a memo that has one.
+// compile sets the filter, and reuses that of the last memo if possible.
 func (e *Engine) compile(o *Outcome, last *memo) (err error) {
 	if last != nil && last.filter != nil {
 		o.Filter = last.filter
@@ -118,7 +117,7 @@ func (e *Engine) compile(o *Outcome, last *memo) (err error) {
 	return err
 }
 
-// fresh re-checks a memo and answers from it if it holds.
+// fresh rechecks a memo and answers from it if it holds.
 func (e *Engine) fresh(k key, at *entry, r *Resolver, root Root, last *memo, o *Outcome) bool {
 	var f vfs.Freshness
 	if root.Near != nil {
@@ -143,15 +142,15 @@ func (e *Engine) fresh(k key, at *entry, r *Resolver, root Root, last *memo, o *
 	return true
 }
 
-// run runs a resolver. One that crashed, or gave no proper answer, gets a
-// second try on a fresh instance: it may have been the machine's fault.
+// run runs a resolver. After a crash or an invalid answer it tries once more on a fresh
+// instance, because the machine may have been at fault.
 func (e *Engine) run(ctx context.Context, r *Resolver, root Root, o *Outcome) (*memo, error) {
 	m, err := e.try(ctx, r, root, o)
 	again := errors.Is(err, sandbox.ErrCrashed) || errors.Is(err, sandbox.ErrAnswer)
 	if !again || ctx.Err() != nil {
 		return m, err
 	}
-	o.units = nil // what it remembers may be what it failed of
+	o.units = nil // the remembered units may have caused the failure
 	m, err2 := e.try(ctx, r, root, o)
 	switch {
 	case err2 == nil:
@@ -182,8 +181,8 @@ func (e *Engine) try(ctx context.Context, r *Resolver, root Root, o *Outcome) (*
 	}
 	rows := rowReader{resolver: r, by: r.by(), root: root, run: run, home: e.opts.Home, maxInline: e.opts.MaxResourceBytes, maxRows: e.maxRows()}
 	candidates, plain := rows.read(res.Response, res.Rows)
-	// A limit that only the host's own reading exceeded ends the run as well:
-	// what was read until then is not the whole answer.
+	// A limit that only the host's own reading exceeded ends the run as well: what was read
+	// before isn't the whole answer.
 	if err := run.Err(); err != nil {
 		o.Trace = run.Trace()
 		return nil, fmt.Errorf("%s: %w", r.ID(), err)
@@ -201,8 +200,8 @@ func (e *Engine) try(ctx context.Context, r *Resolver, root Root, o *Outcome) (*
 	}}, nil
 }
 
-// unitsOf is what a run leaves for the next. Of a resolver that reads MCP
-// configurations it is the trace alone: a unit's value could hold a token.
+// unitsOf returns what a run leaves for the next. For a resolver that reads MCP
+// configurations it is the trace alone, because a unit's value could hold a token.
 func unitsOf(r *Resolver, run *vfs.Run) *vfs.Units {
 	if withholds(r) {
 		return vfs.NoUnits(run.Trace())
@@ -210,9 +209,9 @@ func unitsOf(r *Resolver, run *vfs.Run) *vfs.Units {
 	return run.Units()
 }
 
-// fallBack fills an outcome with the last good rows. Their files are opened
-// anew: what is gone is dropped, what has changed is read again, and what the
-// resolver said of a text that has changed since is not repeated.
+// fallBack fills an outcome with the last good rows. It reopens their files: it drops those
+// that are gone, rereads those that have changed, and omits what the resolver said of a text
+// that has changed since.
 func (e *Engine) fallBack(r *Resolver, root Root, last *memo, o *Outcome) {
 	if last == nil {
 		return
@@ -220,7 +219,7 @@ func (e *Engine) fallBack(r *Resolver, root Root, last *memo, o *Outcome) {
 	run := root.FS.Begin(o.Filter, e.limits(r))
 	defer func() { _ = run.Close() }()
 	rows := rowReader{resolver: r, by: r.by(), root: root, run: run, home: e.opts.Home, maxInline: e.opts.MaxResourceBytes, maxRows: e.maxRows()}
-	// An inline text was made of files that may be gone or other now.
+	// An inline text was made from files that may have changed or gone.
 	full := last.Rows[:min(len(last.Rows), rows.maxRows)]
 	kept := slices.DeleteFunc(slices.Clone(full), func(row abi.Resource) bool { return row.Content != nil && row.Content.Inline != nil })
 	rows.maxRows = len(kept)
@@ -242,8 +241,7 @@ func (e *Engine) fallBack(r *Resolver, root Root, last *memo, o *Outcome) {
 	o.Warnings = rows.warnings
 	o.Trace = append(o.Trace[:len(o.Trace):len(o.Trace)], run.Trace()...)
 	if o.Quarantined || o.Rests || o.Postponed {
-		// Nothing was run: what the last good answer looked at is what will
-		// matter to the next one.
+		// Nothing was run: the next answer will depend on what the last good one looked at.
 		o.Trace = append(o.Trace, last.Trace...)
 	}
 }

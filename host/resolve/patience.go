@@ -14,26 +14,27 @@ import (
 	"waymark/internal/backoff"
 )
 
-// Patience is how long Resolve waits for dropped-in modules, which may be slow: what they
-// haven't answered by then is postponed. The built-in one is run before them, and to its end.
+// Patience is how long Resolve waits for dropped-in modules, which may be slow. Those that
+// haven't answered by then are postponed. The built-in module runs before them, and to its
+// end.
 type Patience struct {
-	// For is how long they are waited for together. 0 waits until all have answered.
+	// For is how long to wait for all of them together. 0 waits until all have answered.
 	For time.Duration
-	// Slow runs those that are known to take longer, too: what has begun is waited for.
+	// Slow also runs those that are known to take longer, and waits for what has begun.
 	Slow bool
 }
 
-// errPostponed ends a run that isn't waited for any longer.
+// errPostponed ends a run that nobody waits for any longer.
 var errPostponed = errors.New("postponed: it takes too long to be waited for")
 
-// waiting is a Patience under way; nil waits for all.
+// waiting is a Patience in progress; nil waits for all.
 type waiting struct {
 	Patience
 	until time.Time
 }
 
-// ResolveWithin is Resolve for who doesn't wait for everything. What is postponed has the
-// candidates that were found last, marked stale, as after a failure.
+// ResolveWithin is Resolve for callers that don't wait for everything. Postponed resolvers
+// have their last candidates, marked stale, as after a failure.
 func (e *Engine) ResolveWithin(ctx context.Context, p Patience, resolvers []Resolver, roots []Root) ([]Outcome, error) {
 	if p.For <= 0 {
 		return e.Resolve(ctx, resolvers, roots)
@@ -62,7 +63,7 @@ func (e *Engine) ResolveWithin(ctx context.Context, p Patience, resolvers []Reso
 		g.SetLimit(parallel)
 		for _, one := range jobs {
 			g.Go(func() error {
-				if ctx.Err() == nil { // else that is the answer
+				if ctx.Err() == nil { // otherwise the context's error is the answer
 					outcomes[one.at] = e.resolveOne(ctx, one.r, one.root, w)
 				}
 				return nil
@@ -73,14 +74,14 @@ func (e *Engine) ResolveWithin(ctx context.Context, p Patience, resolvers []Reso
 	run(quick, e.opts.Parallel, nil)
 	slices.SortStableFunc(others, func(a, b job) int { return cmp.Compare(a.took, b.took) })
 	parallel := e.opts.Parallel
-	if p.Slow { // the other processors are for whoever comes
+	if p.Slow { // the other processors are for urgent work
 		parallel = max(1, parallel/2)
 	}
 	run(others, parallel, &waiting{p, time.Now().Add(p.For)})
 	return outcomes, ctx.Err()
 }
 
-// took is how long a resolver's last run in a root took, 0 where nobody knows.
+// took returns how long a resolver's last run in a root took, 0 if unknown.
 func (e *Engine) took(r *Resolver, root Root) time.Duration {
 	if r.Off {
 		return 0
@@ -91,7 +92,7 @@ func (e *Engine) took(r *Resolver, root Root) time.Duration {
 	return at.took
 }
 
-// begin returns the context of a run, or false where it is postponed.
+// begin returns the context of a run; ok is false if the run is postponed.
 func (w *waiting) begin(ctx context.Context, took time.Duration) (_ context.Context, end func(), ok bool) {
 	if w == nil {
 		return ctx, func() {}, true
@@ -110,16 +111,16 @@ func (w *waiting) begin(ctx context.Context, took time.Duration) (_ context.Cont
 
 const (
 	// timeShare is Options.TimeShare, a quarter of a processor. A module that has run for
-	// longer in timeWindow rests, for as long as a resolver that fails.
+	// longer within timeWindow rests, for as long as a failing resolver.
 	timeShare  = 30 * time.Second
 	timeWindow = 2 * time.Minute
 )
 
-// usage is for how long a module has run lately.
+// usage is how long a module has run lately.
 type usage struct {
 	since time.Time
 	spent time.Duration
-	until time.Time // it rests; zero while it doesn't
+	until time.Time // end of its rest; zero while it doesn't rest
 	wait  time.Duration
 }
 
@@ -130,7 +131,7 @@ func (e *greedyError) Error() string {
 	return fmt.Sprintf("its module has run for more than %s in %s, and rests for %s: make it quicker, or let it read less", e.share, timeWindow, e.wait)
 }
 
-// errGreedy is what is told of it where only news are.
+// errGreedy is the Failure that stands for a greedyError.
 var errGreedy = errors.New("its module runs for too long, again and again, and rests meanwhile: make it quicker, or let it read less")
 
 // spend counts a run of a dropped-in module.
@@ -159,7 +160,7 @@ func (e *Engine) spend(r *Resolver, d time.Duration) {
 	}
 }
 
-// rests says in an outcome that a module has run for too long, and reports whether it has.
+// rests reports whether a module has run for too long, and records that in the outcome.
 func (e *Engine) rests(r *Resolver, o *Outcome) bool {
 	e.mu.Lock()
 	defer e.mu.Unlock()

@@ -7,17 +7,15 @@ import (
 	"waymark/host/vfs"
 )
 
-// A resolver reads the head of a file, and people mostly edit what is below it.
-// Its answer is then the one that it gave: it is asked the same, sees the same, and has
-// nothing else to go by. What the host made of the file, its hash and its payload, is
-// made again.
+// A resolver reads the head of a file, and people mostly edit the rest. The resolver's answer
+// is then the same, because it asks and sees the same, and depends on nothing else. Only what
+// the host made of the file, its hash and its payload, is made again.
 
-// rewrite makes the candidates again that were made of the files, whose new content
-// is in the memo's units, and reports whether that is all there is to do. The memo
-// isn't shared yet.
+// rewrite remakes the candidates of the given files, whose new content is in the memo's
+// units. It reports whether that suffices. The memo isn't shared yet.
 func (e *Engine) rewrite(r *Resolver, root Root, m *memo, files []vfs.Rewritten) bool {
 	if !m.Plain || len(m.Rows) < len(m.Candidates) {
-		return false // a warning may come or go, which has its place among the others
+		return false // a warning may appear or vanish, which changes the order of the others
 	}
 	run := root.FS.Begin(m.filter, e.limits(r))
 	defer func() { _ = run.Close() }()
@@ -27,14 +25,14 @@ func (e *Engine) rewrite(r *Resolver, root Root, m *memo, files []vfs.Rewritten)
 	}
 	rows := rowReader{resolver: r, by: r.by(), root: root, run: run, home: e.opts.Home, maxInline: e.opts.MaxResourceBytes, maxRows: e.maxRows()}
 	m.Candidates = slices.Clone(m.Candidates)
-	for i := range m.Candidates[:min(len(m.Candidates), rows.maxRows)] { // of others nothing is read
+	for i := range m.Candidates[:min(len(m.Candidates), rows.maxRows)] { // nothing is read for the others
 		row, c := &m.Rows[i], &m.Candidates[i]
 		if row.Content == nil || row.Content.File == "" {
 			continue
 		}
 		if !names[row.Content.File] {
 			if slices.ContainsFunc(files, func(f vfs.Rewritten) bool { return bytes.Equal(f.Before, c.ContentHash) }) {
-				return false // it may be the same file by a name that only the host went by
+				return false // it may be the same file under a name that only the host used
 			}
 			continue
 		}

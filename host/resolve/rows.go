@@ -22,19 +22,19 @@ type rowReader struct {
 	maxRows   int
 	home      string // the user's, or empty
 	warnings  []string
-	warned    bool // also of more than is kept
+	warned    bool // set even if the warning itself wasn't kept
 }
 
 // dropError says why a row can't be used.
 type dropError struct {
 	reason string // the host's own words
 	value  string // the guest's, or empty
-	hint   string // the host's again, behind it, or empty
+	hint   string // the host's again, appended; or empty
 }
 
 func (e *dropError) Error() string { return e.reason + e.value + e.hint }
 
-// own is what may be said of any resolver.
+// own returns the part that may be repeated for any resolver.
 func (e *dropError) own() string { return e.reason + e.hint }
 
 // dropped makes an error of the host's own words.
@@ -47,13 +47,13 @@ func droppedFor(reason, value string) error {
 	return &dropError{reason: reason, value: shown(value)}
 }
 
-// shown is a word of the guest, fit for an error.
+// shown formats a word of the guest for an error.
 func shown(value string) string { return fmt.Sprintf(": %q", printable(value, maxShown)) }
 
-// read converts an answer, which had so many rows in all. Of those beyond maxRows only
-// their places are looked up: they become candidates that are excluded, so that what
-// isn't listed is counted by what it is, however often it was found. plain says that each
-// row became a candidate, and none was warned of.
+// read converts an answer with total rows. For rows beyond maxRows it looks up only their
+// places. They become excluded candidates, so that unlisted finds are counted by what they
+// are, however often they were found. plain says that each row became a candidate without a
+// warning.
 func (r *rowReader) read(resp *abi.Response, total int) (candidates []snapshot.Candidate, plain bool) {
 	for _, w := range resp.Warnings {
 		r.warn(w)
@@ -91,8 +91,8 @@ func (r *rowReader) read(resp *abi.Response, total int) (candidates []snapshot.C
 	return candidates, !r.warned
 }
 
-// whyDropped is the warning for a row that is dropped. Of a resolver that reads
-// MCP configurations it repeats nothing: its words could hold tokens.
+// whyDropped returns the warning for a dropped row. For a resolver that reads MCP
+// configurations it repeats none of its words, which could hold tokens.
 func (r *rowReader) whyDropped(i int, row *abi.Resource, err error) string {
 	var d *dropError
 	if errors.As(err, &d) && withholds(r.resolver) {
@@ -101,8 +101,8 @@ func (r *rowReader) whyDropped(i int, row *abi.Resource, err error) string {
 	return fmt.Sprintf("dropped %q: %s", printable(row.Path, 100), err)
 }
 
-// ofPlugin keeps of the attributes of an MCP configuration which plugin brings it, if that
-// is a plain name: anything else could be a token.
+// ofPlugin keeps, of the attributes of an MCP configuration, the plugin that brings it, if
+// that is a plain name. Anything else could be a token.
 func ofPlugin(given map[string]abi.Value) snapshot.Attributes {
 	name := given["plugin"].Text
 	if name == "" || len(name) > 64 || strings.Trim(name, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789.-_") != "" {
@@ -111,8 +111,7 @@ func ofPlugin(given map[string]abi.Value) snapshot.Attributes {
 	return attributes(map[string]abi.Value{"plugin": abi.String(name)})
 }
 
-// resource checks one row and makes a resource of it. An error means that the
-// row is dropped.
+// resource checks one row and makes a resource of it. An error means that the row is dropped.
 func (r *rowReader) resource(row *abi.Resource) (*snapshot.Resource, error) {
 	if err := r.checkRow(row); err != nil {
 		return nil, err
@@ -163,7 +162,7 @@ func (r *rowReader) resource(row *abi.Resource) (*snapshot.Resource, error) {
 	return res, nil
 }
 
-// errNoContent is the fault of a row whose content isn't there.
+// errNoContent is the error of a row whose content doesn't exist.
 var errNoContent = dropped("its content names a file that doesn't exist")
 
 // checkRow refuses what the ABI forbids in a row.
@@ -202,8 +201,8 @@ func (r *rowReader) checkRow(row *abi.Resource) error {
 	return nil
 }
 
-// undeclared is the error of a row whose kind the resolver doesn't declare, with
-// those that it does.
+// undeclared returns the error for a row whose kind the resolver doesn't declare, with the
+// kinds that it does.
 func (r *rowReader) undeclared(kind abi.Kind) error {
 	declared := make([]string, len(r.resolver.Info.Kinds))
 	for i, k := range r.resolver.Info.Kinds {
@@ -215,8 +214,8 @@ func (r *rowReader) undeclared(kind abi.Kind) error {
 	}
 }
 
-// warn keeps a warning, as long as there aren't too many. Those of a resolver
-// that reads MCP configurations have been dropped by the sandbox.
+// warn keeps a warning, unless there are too many. The sandbox has already dropped those of
+// resolvers that read MCP configurations.
 func (r *rowReader) warn(warning string) {
 	const most = 100
 	r.warned = true
@@ -246,7 +245,7 @@ func attributes(in map[string]abi.Value) snapshot.Attributes {
 	return out
 }
 
-// attributesSize is the larger of the number of bytes and of values: a list of
+// attributesSize returns the larger of the number of bytes and of values, because a list of
 // empty strings has no bytes.
 func attributesSize(in map[string]abi.Value) int {
 	bytes, values := 0, 0
@@ -257,7 +256,7 @@ func attributesSize(in map[string]abi.Value) int {
 	return max(bytes, values)
 }
 
-// clean takes out NUL, which databases refuse.
+// clean removes NUL, which databases refuse.
 func clean(s string) string { return strings.ReplaceAll(s, "\x00", "") }
 
 func orDefault(s, def string) string {

@@ -12,14 +12,13 @@ import (
 	"waymark/plugins/conventions"
 )
 
-// PartsOfBundle is the pattern of the files that a bundle may be made of, below its
-// directory.
+// PartsOfBundle is the pattern of files that may be part of a bundle, below its directory.
 const PartsOfBundle = "**/*.{md,mdc,markdown,txt,toml,json}"
 
-// viewOf says what a resolver may see of a root: what it declared, literal
-// paths from its configuration, and the one file of a root whose role is meant
-// for it. Of a root that has a manifest at its top a resolver of bundles sees all files of
-// the formats of its kinds, since a manifest says where they are.
+// viewOf returns what a resolver may see of a root: what it declared, literal paths from its
+// configuration, and the file of a single-file root with a suitable role. In a root with a
+// manifest at its top, a resolver of bundles sees all files in the formats of its kinds,
+// because a manifest can name any of them.
 func viewOf(r *Resolver, root Root, bundle bool) vfs.View {
 	v := vfs.View{
 		Reads:        slices.Clone(r.Info.Reads),
@@ -49,14 +48,14 @@ func viewOf(r *Resolver, root Root, bundle bool) vfs.View {
 	return v
 }
 
-// isContainer reports whether the directories in a root are skills themselves. Elsewhere
-// nobody needs to see all that lies at its top.
+// isContainer reports whether the directories in a root are skills themselves. In other roots
+// resolvers need not see everything at the top.
 func isContainer(root Root) bool {
 	return root.FS.File() == "" && (root.Role == abi.RoleSkills || root.Role == abi.RoleNone && root.FS.Name() == "skills")
 }
 
-// roleFits reports whether a single-file root of this role is a resolver's to
-// read, whatever the file is called.
+// roleFits reports whether a resolver of these kinds may read a single-file root of this
+// role, whatever the file's name.
 func roleFits(role abi.Role, kinds []abi.Kind) bool {
 	switch role {
 	case abi.RoleInstructions:
@@ -69,9 +68,8 @@ func roleFits(role abi.Role, kinds []abi.Kind) bool {
 	return false
 }
 
-// configPaths collects the literal relative paths under keys. What isn't a
-// clean relative path grants nothing; the resolver itself reports a value of
-// the wrong type.
+// configPaths collects the literal relative paths under keys. A value that isn't a clean
+// relative path grants nothing. The resolver itself reports values of the wrong type.
 func configPaths(config []byte, keys []string) []string {
 	if len(config) == 0 || len(keys) == 0 {
 		return nil
@@ -98,8 +96,8 @@ func configPaths(config []byte, keys []string) []string {
 	return slices.DeleteFunc(paths, func(p string) bool { return !cleanPath(p) })
 }
 
-// cleanPath reports whether p is a relative slash path in its shortest form
-// that stays below the root.
+// cleanPath reports whether p is a relative slash path in its shortest form that stays below
+// the root.
 func cleanPath(p string) bool {
 	return p != "" && p == path.Clean(p) && !path.IsAbs(p) && p != ".." && !strings.HasPrefix(p, "../") &&
 		!strings.ContainsAny(p, "\x00\\")

@@ -7,15 +7,15 @@ import (
 	"waymark/host/vfs"
 )
 
-// A resolver that reads settings files could put a token into any of its
-// words, and into any path that it asks for. So nothing of it is repeated but
-// the paths that it declared by name.
+// A resolver that reads settings files could put a token into any of its words, and into any
+// path that it asks for. So nothing of it is repeated except the paths that it declared by
+// name.
 
 // withholds reports whether a resolver's own words must not be repeated.
 func withholds(r *Resolver) bool { return sandbox.Withholds(r.Info.Kinds) }
 
-// Observed is the trace as far as it may be shown, and how many entries were
-// left out. Of a withholding resolver the texts of links are left out too.
+// Observed returns the part of the trace that may be shown, and how many entries were left
+// out. For a withholding resolver it also omits the texts of links.
 func (o *Outcome) Observed() (shown []vfs.Dep, withheld int) {
 	if o.showable == nil {
 		return slices.Clone(o.Trace), 0
@@ -39,7 +39,7 @@ func showable(r *Resolver) []string {
 	return append([]string{}, r.Info.Reads...)
 }
 
-// changedFor is the path to show for what made a memo stale.
+// changedFor returns the path to show for what made a memo stale.
 func changedFor(r *Resolver, path string) string {
 	if withholds(r) && path != "." && !slices.Contains(r.Info.Reads, path) {
 		return "a file that it looked for"

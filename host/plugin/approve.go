@@ -9,11 +9,10 @@ import (
 	"waymark/host/plugin/approvals"
 )
 
-// ErrNotWaiting says that no module of that name, or digest, waits for an
-// approval.
+// ErrNotWaiting says that no module with that name or digest waits for an approval.
 var ErrNotWaiting = errors.New("no such module waits for approval")
 
-// ErrWhichModule says that several modules of one name wait.
+// ErrWhichModule says that several modules with one name wait.
 var ErrWhichModule = errors.New("several modules of that name wait: name the digest")
 
 // Waiting lists the modules of the current list that wait for Approve.
@@ -27,15 +26,15 @@ func (c *Catalog) Waiting() []approvals.Pending {
 	return list
 }
 
-// Approve lets a module run that waits for it, and returns when it is in the
-// list, or can't be. An empty digest means the one file of that name that waits.
-// The caller calls Check when the list is in use: with it the modules of other
-// files may be judged differently, which is for a later list.
+// Approve lets a waiting module run, and returns once it is in the list or has failed to
+// load. An empty digest means the only waiting file of that name. The caller calls Check when
+// the list is in use: the approval can change the verdict on other files, which a later list
+// shows.
 //
 // # Errors
 //
-// ErrNotWaiting, ErrWhichModule, or that the approval couldn't be kept, which
-// doesn't hinder its use.
+// ErrNotWaiting, ErrWhichModule, or that the approval couldn't be saved, which doesn't
+// prevent its use.
 func (c *Catalog) Approve(ctx context.Context, name, digest string) (*approvals.Pending, error) {
 	waits, kept, err := c.approve(ctx, name, digest)
 	if err != nil {
@@ -44,7 +43,7 @@ func (c *Catalog) Approve(ctx context.Context, name, digest string) (*approvals.
 	return waits, errors.Join(c.updateNow(ctx, false), kept)
 }
 
-// approve remembers the approval; kept is why that won't outlive the process.
+// approve records the approval; kept is the error from saving it.
 func (c *Catalog) approve(ctx context.Context, name, digest string) (waits *approvals.Pending, kept, err error) {
 	_, leave, err := c.turn.Take(ctx)
 	if err != nil {
@@ -62,12 +61,12 @@ func (c *Catalog) approve(ctx context.Context, name, digest string) (waits *appr
 	return waits, kept, nil
 }
 
-// findWaiting finds the row of a module that waits.
+// findWaiting finds the row of a waiting module.
 func (c *Catalog) findWaiting(name, digest string) (*approvals.Pending, *approvals.Module, error) {
 	var found []*row
 	for _, p := range c.current.rows {
-		// Of a file that was read again since, the approval would be for another
-		// content than the one that was shown.
+		// If the file was reread since, the approval would be for content that nobody was
+		// shown.
 		if p.waits != nil && p.waits.Digest == p.file.newest.digest && p.waits.Name == name && (digest == "" || p.waits.Digest == digest) {
 			found = append(found, p)
 		}

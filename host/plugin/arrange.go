@@ -23,11 +23,10 @@ type refusal struct {
 	waits *approvals.Pending
 }
 
-// arrange puts the list of modules together: the built-in one, then the files
-// in order. Of several modules of one name the first one is used. Of a file the
-// newest version is used, else the one that was used before. A version that
-// isn't known to work counts as being compiled, unless untested ones are wanted
-// too.
+// arrange builds the list of modules: the built-in one, then the files in order. Of several
+// modules with one name it uses the first. Of a file it uses the newest version, or else the
+// previous one. A version that isn't known to work counts as compiling, unless untested
+// versions are wanted, too.
 func (c *Catalog) arrange(config *Config, untested bool) []*row {
 	var list []*row
 	a := arranger{c, config, untested, map[string]string{}}
@@ -52,7 +51,7 @@ func (c *Catalog) arrange(config *Config, untested bool) []*row {
 	}
 	for _, f := range c.store.vanished {
 		if f.used == nil {
-			continue // another file has taken its place
+			continue // another file has replaced it
 		}
 		if p, _ := a.use(f, f.used); p != nil {
 			add(p)
@@ -61,12 +60,12 @@ func (c *Catalog) arrange(config *Config, untested bool) []*row {
 	return list
 }
 
-// arranger makes rows, one after the other.
+// arranger makes rows one after the other.
 type arranger struct {
 	catalog  *Catalog
 	config   *Config
-	untested bool              // whether versions that weren't tried yet are wanted
-	names    map[string]string // the path of the file that has a module's name
+	untested bool              // include versions that weren't tried yet
+	names    map[string]string // by module name, the path of the file that has it
 }
 
 // choose makes the row of a file.
@@ -87,7 +86,7 @@ func (a *arranger) choose(f *file) *row {
 	return p
 }
 
-// report puts why the newer version isn't used into the row of the one that is.
+// report records in the row of the used version why the newer one isn't used.
 func (no *refusal) report(p *row, f *file) {
 	base, serves := filepath.Base(f.path), "version "+p.state.Version+" serves until "
 	switch no.state {
@@ -138,7 +137,7 @@ func (a *arranger) use(f *file, v *version) (*row, *refusal) {
 	return p, nil
 }
 
-// unusable is the refusal of a version that can't be used.
+// unusable returns the refusal of a version that can't be used.
 func unusable(err error) *refusal {
 	no := &refusal{state: snapshot.PluginRejected, text: errtext.Of(err)}
 	var quarantined quarantinedError
@@ -148,15 +147,15 @@ func unusable(err error) *refusal {
 	return no
 }
 
-// inWork is the refusal of a version that is still being tried.
+// inWork returns the refusal of a version that is still being tried.
 func (v *version) inWork() *refusal {
-	if v.was != nil { // again, which is no news
+	if v.was != nil { // a retry, which is no news
 		return &refusal{state: snapshot.PluginRejected, text: errtext.Of(v.was)}
 	}
 	return &refusal{state: snapshot.PluginCompiling}
 }
 
-// moduleOf is a version as approvals are given for it.
+// moduleOf returns a version in the form that approvals are given for.
 func moduleOf(f *file, v *version, entry *Entry) *approvals.Module {
 	return &approvals.Module{
 		Name: v.desc.Name, Path: f.path, Digest: v.digest, Reads: approvals.ReadsOf(v.desc),
@@ -164,7 +163,7 @@ func moduleOf(f *file, v *version, entry *Entry) *approvals.Module {
 	}
 }
 
-// waiting is the refusal of a version that waits for an approval.
+// waiting returns the refusal of a version that waits for an approval.
 func waiting(m *approvals.Module, v *version, verdict approvals.Verdict) *refusal {
 	return &refusal{
 		state: snapshot.PluginNeedsApproval,
@@ -177,7 +176,7 @@ func waiting(m *approvals.Module, v *version, verdict approvals.Verdict) *refusa
 	}
 }
 
-// stateOf is what is shown of a version in a file.
+// stateOf returns the displayed state of a version in a file.
 func stateOf(path string, v *version) snapshot.Plugin {
 	p := snapshot.Plugin{Path: path, Digest: v.digest, State: snapshot.PluginReady, Resolvers: []string{}}
 	if v.desc == nil {
@@ -191,12 +190,12 @@ func stateOf(path string, v *version) snapshot.Plugin {
 	return p
 }
 
-// rejected is the row of a place that can't be used.
+// rejected returns the row of a place that can't be used.
 func rejected(path string, err error) *row {
 	return &row{state: snapshot.Plugin{Path: path, State: snapshot.PluginRejected, Error: errtext.Of(err), Resolvers: []string{}}}
 }
 
-// taken is the reason of a module whose name another file has.
+// taken returns the reason for a module whose name another file has.
 func taken(name, by string) string {
 	return fmt.Sprintf("the name %q is taken by %s: rename the module or remove one file", name, by)
 }

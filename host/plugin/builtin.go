@@ -15,10 +15,10 @@ import (
 	"waymark/snapshot"
 )
 
-// BuiltinPath stands in snapshot.Plugin.Path for the embedded module.
+// BuiltinPath is the snapshot.Plugin.Path of the embedded module.
 const BuiltinPath = "builtin"
 
-// loadBuiltin makes the row of the built-in module; none if there is none.
+// loadBuiltin makes the row of the built-in module, or nil if there is no such module.
 func (c *Catalog) loadBuiltin(ctx context.Context, config *Config) (*row, error) {
 	if c.opts.Builtin == nil {
 		return nil, nil //nolint:nilnil // there is none
@@ -30,8 +30,8 @@ func (c *Catalog) loadBuiltin(ctx context.Context, config *Config) (*row, error)
 		}
 		c.builtinDigest = digest
 		if reason := c.opts.Running.Quarantined(c.builtinDigest); reason != "" {
-			// Without it an agent finds nothing. Its code is ours, so this is a fault
-			// to be reported.
+			// Without the built-in module an agent finds nothing. The code is ours, so this
+			// is a fault to be reported.
 			c.log.Error("the built-in resolvers are used all the same", slog.String("reason", reason))
 		}
 	}
@@ -68,9 +68,8 @@ func (c *Catalog) loadBuiltin(ctx context.Context, config *Config) (*row, error)
 	return p, nil
 }
 
-// retryBuiltin tries the built-in module again where it couldn't be loaded: its code is
-// ours, so the machine is to blame, which may have been busy. Without it an agent finds
-// nothing.
+// retryBuiltin tries again to load the built-in module after a failure. Its code is ours, so
+// the machine is to blame, and may have been busy. Without it an agent finds nothing.
 func (c *Catalog) retryBuiltin(ctx context.Context) (err error) {
 	if c.builtin = c.current.builtin(); c.builtin != nil && (c.builtin.handle == nil || c.builtin.handle.failed()) {
 		c.builtin, err = c.loadBuiltin(ctx, &c.config)
@@ -81,15 +80,15 @@ func (c *Catalog) retryBuiltin(ctx context.Context) (err error) {
 // manifestReader is the resolver that finds the parts of a bundle by its manifest.
 const manifestReader = "context"
 
-// builtinName is what the digest of the built-in module is kept by.
+// builtinName is the name under which the built-in module's digest is stored.
 const builtinName = "builtin"
 
-// keptDigest is what an earlier process of the same program has found out.
+// keptDigest is the digest that an earlier process of the same program computed.
 type keptDigest struct{ Salt, Digest string }
 
-// findBuiltin returns the digest of the built-in module. Of one that is part of the
-// program it is remembered with what else is known of that program: it takes longer
-// to find out than a start has.
+// findBuiltin returns the digest of the built-in module. If the module is part of the
+// program, the digest is cached with what else is known of that program, because computing it
+// would take longer than a start may.
 func (c *Catalog) findBuiltin() (string, error) {
 	if c.opts.BuiltinDigest == nil {
 		wasm, err := c.opts.Builtin()
@@ -120,7 +119,7 @@ func (c *Catalog) findBuiltin() (string, error) {
 	return digest, nil
 }
 
-// renamed puts other names of files into patterns.
+// renamed replaces names of files in patterns.
 func renamed(patterns []string, names map[string]string) []string {
 	if len(names) == 0 {
 		return patterns

@@ -13,37 +13,37 @@ import (
 	"waymark/internal/priolock"
 )
 
-// Catalog finds, judges, loads and follows resolver modules. Make one with New;
-// see the package comment for its life.
+// Catalog finds, judges, loads and follows resolver modules. Make one with New; see the
+// package comment for its life.
 type Catalog struct {
-	opts      Options // as they were given to New
+	opts      Options // as given to New
 	log       *slog.Logger
 	life      context.Context //nolint:containedctx // that of whoever owns the Catalog
 	sandbox   *sandbox.Host
 	approvals *approvals.Store
-	check     notify.Wake   // holds a token while the files are to be looked at
-	changed   notify.Signal // the list, what is to be watched, or the number of loads
+	check     notify.Wake   // holds a token when the files need a look
+	changed   notify.Signal // the list, the watched paths or the number of loads
 
-	// Whoever changes the modules takes the turn and owns the fields up to mu.
-	// It may be held for as long as modules are compiled.
+	// turn is held while changing the modules, for as long as compiling them takes. Its
+	// holder owns the fields up to mu.
 	turn          *priolock.Turn
 	config        Config
 	store         store
-	builtin       *row             // of the built-in module; nil when there is none
-	builtinDigest string           // empty until it is needed
-	loaded        bool             // Load or Prepare has been there
-	held          map[*handle]bool // what the turn uses, beside lists
-	unsaved       string           // why approvals weren't kept when it was tried last
+	builtin       *row             // of the built-in module; nil if there is none
+	builtinDigest string           // empty until needed
+	loaded        bool             // Load or Prepare has run
+	held          map[*handle]bool // used by the holder of turn, besides lists
+	unsaved       string           // why approvals couldn't be saved last time
 
-	mu      sync.Mutex      // guards the fields below; nothing is read or run under it
-	handles map[*handle]int // the number of lists that have one, and one more for the turn
-	current *List           // replaced under the turn, so that whoever has it may read it without mu
+	mu      sync.Mutex      // guards the fields below; not held during I/O or runs
+	handles map[*handle]int // the number of lists with the handle, plus one for the holder of turn
+	current *List           // replaced only under turn, whose holder may read it without mu
 	watched Watched
-	loads   int // calls of Load that are going on
+	loads   int // active calls of Load
 }
 
-// New makes a Catalog without modules. Everything that it does ends with life,
-// with its cause.
+// New makes a Catalog without modules. Everything that it does ends with life, with its
+// cause.
 func New(life context.Context, opts Options, config Config) *Catalog {
 	opts.setDefaults()
 	c := &Catalog{
@@ -60,24 +60,22 @@ func New(life context.Context, opts Options, config Config) *Catalog {
 	return c
 }
 
-// Changed returns a channel that is closed when there is another list, or
-// something else to watch. Take it before you ask for either.
+// Changed returns a channel that is closed when the list, or the paths to watch, have
+// changed. Call it before reading either.
 func (c *Catalog) Changed() <-chan struct{} { return c.changed.Changed() }
 
-// Watched returns what has to be watched; whoever does so calls Check when
-// something happens there.
+// Watched returns the paths to watch. Call Check when something happens there.
 func (c *Catalog) Watched() Watched {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	return c.watched
 }
 
-// Load finds out what the built-in module and every module file can do. A
-// module that was loaded by an earlier process, and hasn't changed, isn't loaded
-// again before it is needed. What can't be used is a row of the list and logged;
-// the error is the context's, that of life, or that of Options.Builtin. Acquire
-// waits for it. Prepare interrupts it; it goes on after that with what is left
-// to do.
+// Load finds out what the built-in module and every module file can do. An unchanged module
+// that an earlier process has loaded isn't loaded again before it is needed. What can't be
+// used is logged, and is a row of the list. The error is the context's, that of life, or that
+// of Options.Builtin. Acquire waits for Load. Prepare interrupts it, and it then continues
+// with the rest.
 func (c *Catalog) Load(ctx context.Context) error {
 	c.countLoads(1)
 	defer c.countLoads(-1)
@@ -100,9 +98,9 @@ func (c *Catalog) countLoads(n int) {
 	c.changed.Notify()
 }
 
-// load looks at everything anew, at once, and puts the list together. Modules
-// that are the same as before stay as they are; those for which lazy
-// is true need not be loaded. The caller has the turn.
+// load looks at everything anew, without waiting for files to settle, and builds the list.
+// Unchanged modules stay as they are. Those for which lazy returns true need not be loaded.
+// The caller holds c.turn.
 func (c *Catalog) load(ctx context.Context, config *Config, lazy func(*version) bool) ([]*row, error) {
 	builtin, err := c.loadBuiltin(ctx, config)
 	if err != nil {
@@ -120,8 +118,8 @@ func (c *Catalog) load(ctx context.Context, config *Config, lazy func(*version) 
 	return c.arrangeReady(ctx, config, func(p *row) bool { return !lazy(p.version) }, false)
 }
 
-// survey looks at all module files. It lets the names of those that exist no
-// more be used anew, and keeps what is to be watched.
+// survey looks at all module files. It frees the names of files that no longer exist, and
+// records what to watch.
 func (c *Catalog) survey(config *Config, atOnce bool) *survey {
 	v := newSurvey(&c.store, config, c.opts.Settle, time.Now(), atOnce)
 	for _, path := range v.gone {
@@ -138,8 +136,8 @@ func (c *Catalog) survey(config *Config, atOnce bool) *survey {
 	return v
 }
 
-// Change is a configuration that is ready to be put in force. Nothing else
-// changes the modules until it is closed.
+// Change is a configuration that is ready to be committed. Nothing else changes the modules
+// until it is closed.
 type Change struct {
 	catalog *Catalog
 	config  Config
@@ -147,10 +145,9 @@ type Change struct {
 	leave   func()
 }
 
-// Prepare loads what another configuration needs, and interrupts what is going
-// on. It waits no longer than Options.ReloadWithin for modules: those that aren't
-// loaded by then are shown as being compiled, and come into use when they are
-// ready, if Run is there to do it.
+// Prepare loads what another configuration needs, and interrupts work in progress. It waits
+// for modules at most Options.ReloadWithin. Those that aren't loaded by then are shown as
+// compiling and, if Run is active, come into use when they are ready.
 func (c *Catalog) Prepare(ctx context.Context, config Config) (*Change, error) {
 	ctx, leave, err := c.turn.Urgent(ctx)
 	if err != nil {
@@ -164,8 +161,7 @@ func (c *Catalog) Prepare(ctx context.Context, config Config) (*Change, error) {
 	return change, nil
 }
 
-// loadSoon is load, but for modules that can't be loaded in time. They are left
-// to Run.
+// loadSoon is load without the modules that can't be loaded in time. Run loads those.
 func (c *Catalog) loadSoon(ctx context.Context, config *Config) ([]*row, error) {
 	c.builtin = c.current.builtin()
 	soon, cancel := context.WithTimeout(ctx, c.opts.ReloadWithin)
@@ -178,22 +174,22 @@ func (c *Catalog) loadSoon(ctx context.Context, config *Config) ([]*row, error) 
 	return rows, err
 }
 
-// Commit puts the configuration in force.
+// Commit puts the configuration into effect.
 func (ch *Change) Commit() {
 	ch.catalog.config = ch.config
 	ch.catalog.publish(ch.rows)
 	ch.catalog.loaded = true
 }
 
-// Close ends the change, which counts for nothing unless it was committed.
+// Close ends the change, and discards it unless it was committed.
 func (ch *Change) Close() {
 	ch.catalog.releaseHeld()
 	ch.leave()
 	ch.catalog.Check()
 }
 
-// Close waits for what is going on and closes all modules. Life has to end
-// before. It may come twice.
+// Close waits for work in progress and closes all modules. Life must have ended before. It
+// may be called twice.
 func (c *Catalog) Close() {
 	c.turn.Close()
 	c.mu.Lock()

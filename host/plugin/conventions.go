@@ -10,25 +10,24 @@ import (
 	"waymark/plugins/conventions"
 )
 
-// Conventions is the operator's word on where the built-in resolvers look. The zero
+// Conventions is the operator's configuration of where the built-in resolvers look. The zero
 // value changes nothing.
 type Conventions struct {
-	// Own are the operator's own.
+	// Own are the operator's own conventions.
 	Own []conventions.Convention
-	// Disabled are the ids of those that aren't used.
+	// Disabled are the ids of conventions that aren't used.
 	Disabled []string
 	// Strict makes what agents load with a warning invalid.
 	Strict bool
 	// Grants say what may be shown of files that hold more than text.
 	Grants []string
-	// Heads is how front matter is read, and Dependencies has the "**" of Own look into
+	// Heads is how front matter is read. Dependencies makes the "**" of Own match inside
 	// node_modules.
 	Heads        conventions.Heads
 	Dependencies bool
 }
 
-// convention is the form in which a resolver gets one: the fields of a [[convention]]
-// table.
+// convention is the form in which a resolver gets one: the fields of a [[convention]] table.
 type convention struct {
 	ID          string                 `json:"id"`
 	Readers     []string               `json:"readers"`
@@ -43,7 +42,7 @@ type convention struct {
 	Imports     bool                   `json:"imports,omitempty"`
 }
 
-// used lists the operator's conventions of one of some kinds that aren't switched off.
+// used lists the operator's enabled conventions of one of the given kinds.
 func (c *Conventions) used(kinds []abi.Kind) (list []conventions.Convention) {
 	for i := range c.Own {
 		if o := &c.Own[i]; slices.Contains(kinds, o.Kind) && !slices.Contains(c.Disabled, o.ID) {
@@ -53,7 +52,7 @@ func (c *Conventions) used(kinds []abi.Kind) (list []conventions.Convention) {
 	return list
 }
 
-// places are the patterns of what a built-in resolver sees of a project in addition.
+// places returns the additional patterns that a built-in resolver sees of a project.
 func (c *Conventions) places(kinds []abi.Kind) (patterns []string) {
 	for _, o := range c.used(kinds) {
 		if o.Scope == conventions.ScopeProject {
@@ -63,9 +62,8 @@ func (c *Conventions) places(kinds []abi.Kind) (patterns []string) {
 	return patterns
 }
 
-// configure adds what a built-in resolver of these kinds is to know to its
-// configuration, a JSON object or nil. What isn't set leaves no trace there, since a memo
-// goes by the text.
+// configure adds what a built-in resolver of these kinds needs to its configuration, a JSON
+// object or nil. Settings with default values are omitted, because memos depend on the text.
 func (c *Conventions) configure(config []byte, kinds []abi.Kind) ([]byte, error) {
 	add := map[string]any{}
 	if own := c.used(kinds); len(own) > 0 {
@@ -110,7 +108,7 @@ func (c *Conventions) configure(config []byte, kinds []abi.Kind) ([]byte, error)
 	return json.Marshal(object)
 }
 
-// table is what all resolvers go by to say who reads a find.
+// table returns the table by which all resolvers tell who reads a find.
 func (c *Conventions) table() *resolve.Table {
 	if len(c.Own) == 0 {
 		return nil

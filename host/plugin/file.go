@@ -26,19 +26,18 @@ type version struct {
 	digest string
 	wasm   []byte           // until it has been described
 	desc   *abi.Description // nil before that
-	// remembered says that an earlier process described it, and that it may not
-	// have been loaded yet.
+	// remembered says that an earlier process described it, and that it may not have been
+	// loaded yet.
 	remembered bool
-	ok         bool  // it may go into the list: it is loaded, checked or trusted so far
+	ok         bool  // it may enter the list: it is loaded, checked or trusted so far
 	err        error // why it can't be used
-	was        error // what err was before it was tried again
-	told       error // what err was when it was first tried, if that is no news
-	passing    bool  // the reason may pass: the file needn't change
+	was        error // err before the retry
+	told       error // the first err, as long as later ones are no news
+	passing    bool  // temporary: the file needn't change
 }
 
-// said is why a version can't be used, as it is told: when it was tried again for
-// as long as nobody asked for it, the reason it was given first. Another text of the
-// same is no news.
+// said returns the reported reason why a version can't be used. For automatic retries it is
+// the first reason, because another text for the same failure is no news.
 func (v *version) said() error {
 	if v.told != nil && v.passing {
 		return v.told
@@ -53,18 +52,18 @@ func (v *version) pending() bool { return v.desc == nil && v.err == nil }
 type file struct {
 	modulePath
 	seen  stamp     // at the last look
-	since time.Time // when it was first seen so
+	since time.Time // when this stamp was first seen
 
 	took   bool      // whether the file was read
-	taken  stamp     // what it was like then
-	moving time.Time // since when it changes and isn't taken; zero while it doesn't
-	verify time.Time // when to read it again, because it was young; or zero
+	taken  stamp     // its stamp at that time
+	moving time.Time // since when it has been changing without being read; or zero
+	verify time.Time // when to reread it because it was young; or zero
 	retry  time.Time // when to try newest again; or zero
 	wait   time.Duration
-	gone   time.Time // when it was first missed; zero while it is there
+	gone   time.Time // when it was first missed; zero while it exists
 
 	newest *version // of the content that was read last; nil before
-	used   *version // what runs; nil when nothing does
+	used   *version // what runs; nil if nothing does
 }
 
 // take reads a file, whose content becomes its newest version.
@@ -79,8 +78,8 @@ func (f *file) take(now time.Time, atOnce bool) {
 	}
 	f.took, f.taken = true, f.seen
 	f.moving, f.verify = time.Time{}, time.Time{}
-	// A time that lies ahead, of now and not of when the look began, says
-	// nothing, however long one waits.
+	// A time in the future proves nothing, however long one waits. Compare with the current
+	// time, not with that of the survey.
 	if changed := f.seen.changed(); f.seen.problem == "" && now.Sub(changed) < youngFor && time.Since(changed) > -youngFor {
 		f.verify = now.Add(youngFor)
 	}
@@ -109,8 +108,8 @@ func (f *file) take(now time.Time, atOnce bool) {
 	}
 }
 
-// content reads the file as it was seen. With atOnce any content is taken that
-// was whole while it was read.
+// content reads the file as it was seen. With atOnce it accepts any content that was complete
+// while it was read.
 func (f *file) content(atOnce bool) ([]byte, error) {
 	if f.seen.untrusted {
 		return nil, untrustedError(f.seen.problem)
@@ -131,8 +130,8 @@ func (f *file) content(atOnce bool) ([]byte, error) {
 	return wasm, nil
 }
 
-// same reports whether two versions are of the same content, or can't be used
-// for the same reason.
+// same reports whether two versions have the same content, or can't be used for the same
+// reason.
 func (v *version) same(other *version) bool {
 	if v.digest != "" || other.digest != "" {
 		return v.digest == other.digest
@@ -140,8 +139,8 @@ func (v *version) same(other *version) bool {
 	return v.err != nil && other.err != nil && v.err.Error() == other.err.Error()
 }
 
-// fail records why a version can't be used, and when it is to be tried again if
-// the reason may pass.
+// fail records why a version can't be used and, if the reason may be temporary, when to try
+// again.
 func (v *version) fail(f *file, now time.Time, err error, passing bool) {
 	v.err, v.passing, v.wasm = err, passing, nil
 	if passing {
@@ -153,15 +152,15 @@ func (v *version) fail(f *file, now time.Time, err error, passing bool) {
 // modulePath is a module file.
 type modulePath struct {
 	path string
-	// named files were named one by one: who may write to them isn't looked at.
+	// named files were named individually: their permissions aren't checked.
 	named bool
 }
 
 // errChanging is the state of a file that is written to while it is read.
 var errChanging = errors.New("it is still being written: it is used as soon as it is whole")
 
-// read reads a module file after checking who could have written it, and
-// returns what the file was like then.
+// read reads a module file after checking who could have written it, and returns the file's
+// stamp at that time.
 func (p modulePath) read() (wasm []byte, was stamp, err error) {
 	f, err := os.OpenFile(p.path, os.O_RDONLY|syscall.O_NONBLOCK, 0)
 	if err != nil {
@@ -191,7 +190,7 @@ func (p modulePath) read() (wasm []byte, was stamp, err error) {
 	return wasm, was, whole(wasm)
 }
 
-// acceptable refuses what isn't a module file, or not a trusted one.
+// acceptable refuses a file that isn't a module, or isn't trusted.
 func (p modulePath) acceptable(f *os.File, info os.FileInfo) error {
 	if !info.Mode().IsRegular() {
 		return errors.New("not a regular file: copy the module here")
@@ -207,9 +206,9 @@ func (p modulePath) acceptable(f *os.File, info os.FileInfo) error {
 	return nil
 }
 
-// whole refuses a module that ends in the middle of a section, as every copy
-// does that isn't complete, or nearly every one: what ends between sections
-// lacks what the later ones define, and is refused for that.
+// whole refuses a module that ends in the middle of a section, as nearly every incomplete
+// copy does. One that ends between sections lacks what the later ones define, and is refused
+// for that.
 func whole(wasm []byte) error {
 	const header = 8
 	if len(wasm) < header || !bytes.HasPrefix(wasm, []byte("\x00asm")) {
@@ -218,7 +217,7 @@ func whole(wasm []byte) error {
 	for rest := wasm[header:]; len(rest) > 0; {
 		size, n := binary.Uvarint(rest[1:])
 		if n < 0 || size > sandbox.MaxModule {
-			return nil // it isn't the length that is wrong
+			return nil // the fault isn't its length
 		}
 		if n == 0 || int(size) > len(rest)-1-n {
 			return fmt.Errorf("the file ends in the middle of a section, after %d bytes: it is still being written, or was copied in part; "+
@@ -229,11 +228,11 @@ func whole(wasm []byte) error {
 	return nil
 }
 
-// stamp is what a file looks like from outside: another content has another
-// stamp, but for one written within the same tick of the clock.
+// stamp is a file's identity by its metadata. Other content has another stamp, unless it was
+// written within the same tick of the clock.
 type stamp struct {
 	id        vfs.Identity
-	problem   string // why it can't be used, whatever is in it
+	problem   string // why it can't be used, whatever it contains
 	untrusted bool   // because of who could have written it
 }
 
@@ -253,11 +252,10 @@ func stampOfOpen(f *os.File) (stamp, error) {
 	return stampOf(&st), nil
 }
 
-// changed is when anything of the file was last changed, its mode and its name
-// too.
+// changed returns when the file was last changed, including its mode and name.
 func (s *stamp) changed() time.Time { return time.Unix(0, max(s.id.Mtime, s.id.Ctime)) }
 
-// stat returns what a module file is like now.
+// stat returns the current stamp of a module file.
 func (p modulePath) stat() stamp {
 	if err := p.checkPlace(); err != nil {
 		return stamp{problem: errtext.Of(err), untrusted: true}
@@ -273,7 +271,7 @@ func (p modulePath) stat() stamp {
 	return stampOf(&st)
 }
 
-// digestOf is how the content of a module file is told from any other.
+// digestOf returns the digest that identifies the content of a module file.
 func digestOf(wasm []byte) string {
 	sum := sha256.Sum256(wasm)
 	return hex.EncodeToString(sum[:])

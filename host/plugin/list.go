@@ -11,19 +11,19 @@ import (
 	"waymark/snapshot"
 )
 
-// row is one row of the list of modules: one that is used, or why one isn't. It
-// doesn't change once it is in the list.
+// row is one row of the list of modules: a module in use, or one that isn't with the reason.
+// It doesn't change once it is in the list.
 type row struct {
-	state snapshot.Plugin // as it is while its resolvers don't fail
-	// newer says what became of a newer version of the file, which isn't used, or
-	// not yet; newerState is shown in place of ready.
+	state snapshot.Plugin // while its resolvers don't fail
+	// newer is the state of a newer version of the file that isn't used, or not yet;
+	// newerState is shown in place of ready.
 	newer      string
 	newerState snapshot.PluginState
 
-	handle    *handle // of the module; nil when nothing of it is used
+	handle    *handle // of the module; nil if it isn't used
 	resolvers []resolve.Resolver
 	file      *file    // nil for the built-in module
-	version   *version // that is used, or would be
+	version   *version // in use, or considered
 	waits     *approvals.Pending
 }
 
@@ -41,16 +41,15 @@ func (p *row) same(other *row) bool {
 		a.Name == b.Name && a.Version == b.Version && a.Path == b.Path && a.Digest == b.Digest && a.State == b.State && a.Error == b.Error
 }
 
-// List is what a Catalog holds at one moment: the modules that are used, and the
-// files that aren't, with the reason. It doesn't change, and may be used from
-// any goroutine.
+// List is what a Catalog holds at one moment: the modules in use, and the files that aren't,
+// with the reason. It doesn't change, and may be used from any goroutine.
 type List struct {
 	rows    []*row
 	catalog *Catalog
-	users   int // guarded by Catalog.mu; the modules stay loaded while there are some
+	users   int // guarded by Catalog.mu; the modules stay loaded while it isn't 0
 }
 
-// Release lets go of a list that came from Acquire. It may close modules.
+// Release releases a list from Acquire. It may close modules.
 func (l *List) Release() {
 	if l == nil {
 		return
@@ -64,7 +63,7 @@ func (l *List) Release() {
 	}
 }
 
-// handles lists the modules that are used, in order.
+// handles lists the modules in use, in order.
 func (l *List) handles() []*handle {
 	var list []*handle
 	for _, p := range l.rows {
@@ -75,7 +74,7 @@ func (l *List) handles() []*handle {
 	return list
 }
 
-// builtin is the row of the built-in module; nil when there is none.
+// builtin returns the row of the built-in module; nil if there is none.
 func (l *List) builtin() *row {
 	if len(l.rows) > 0 && l.rows[0].state.Path == BuiltinPath {
 		return l.rows[0]
@@ -85,8 +84,8 @@ func (l *List) builtin() *row {
 
 func (l *List) has(hd *handle) bool { return slices.Contains(l.handles(), hd) }
 
-// SameModules reports whether two lists have the same modules in the same order:
-// what was found with the one is what the other would find. A nil list has none.
+// SameModules reports whether two lists have the same modules in the same order, so that both
+// would find the same. A nil list has none.
 func (l *List) SameModules(other *List) bool {
 	if l == nil || other == nil {
 		return l == other
@@ -94,7 +93,7 @@ func (l *List) SameModules(other *List) bool {
 	return slices.EqualFunc(l.rows, other.rows, func(a, b *row) bool { return a.handle == b.handle })
 }
 
-// Resolvers lists the resolvers of all modules that are used, in order.
+// Resolvers lists the resolvers of all modules in use, in order.
 func (l *List) Resolvers() []resolve.Resolver {
 	var list []resolve.Resolver
 	for _, p := range l.rows {
@@ -103,23 +102,23 @@ func (l *List) Resolvers() []resolve.Resolver {
 	return list
 }
 
-// States is what a snapshot says of the modules, given what their resolvers came
-// to last; nil when they haven't run yet. As long as nothing changes it is the
-// same: that a resolver is tried again, and when, is no news.
+// States returns what a snapshot says of the modules, given the last outcomes of their
+// resolvers; nil if they haven't run yet. It doesn't change while nothing else does: retries
+// of a resolver, and their times, are no news.
 func (l *List) States(outcomes []resolve.Outcome) []snapshot.Plugin {
 	return l.statesAfter(outcomes, func(o *resolve.Outcome) (snapshot.PluginState, error) {
 		return snapshot.PluginFailing, o.Failure
 	})
 }
 
-// Loading reports whether there is a module that is loaded for the first time: what
-// it finds isn't known from any version of it.
+// Loading reports whether a module is loaded for the first time, so that no version of it has
+// found anything yet.
 func (l *List) Loading() bool {
 	return slices.ContainsFunc(l.rows, func(p *row) bool { return p.handle == nil && p.state.State == snapshot.PluginCompiling })
 }
 
-// StatesNow is States for who asks how the modules are doing at this moment: with
-// the error of the last try, and with quarantines.
+// StatesNow returns the current states of the modules, with the error of the last try and
+// with quarantines.
 func (l *List) StatesNow(outcomes []resolve.Outcome) []snapshot.Plugin {
 	return l.statesAfter(outcomes, func(o *resolve.Outcome) (snapshot.PluginState, error) {
 		if o.Quarantined {
@@ -129,7 +128,7 @@ func (l *List) StatesNow(outcomes []resolve.Outcome) []snapshot.Plugin {
 	})
 }
 
-// failureOf is the state of a module with a resolver that failed, and its error.
+// failureOf returns the state of a module for a failed resolver, and the error.
 type failureOf func(*resolve.Outcome) (snapshot.PluginState, error)
 
 func (l *List) statesAfter(outcomes []resolve.Outcome, failure failureOf) []snapshot.Plugin {
@@ -140,8 +139,7 @@ func (l *List) statesAfter(outcomes []resolve.Outcome, failure failureOf) []snap
 	return states
 }
 
-// stateAfter works the outcomes, and what became of a newer version, into the
-// state of one module.
+// stateAfter combines the state of one module with its outcomes and that of a newer version.
 func (p *row) stateAfter(outcomes []resolve.Outcome, failure failureOf) snapshot.Plugin {
 	state := p.state
 	if p.handle == nil {
@@ -166,8 +164,8 @@ func (p *row) stateAfter(outcomes []resolve.Outcome, failure failureOf) snapshot
 	return state
 }
 
-// Acquire returns the current list and keeps its modules loaded until Release.
-// It waits for a Load that is going on.
+// Acquire returns the current list and keeps its modules loaded until Release. It waits for a
+// Load in progress.
 func (c *Catalog) Acquire(ctx context.Context) (*List, error) {
 	for {
 		changed := c.changed.Changed()
@@ -186,16 +184,14 @@ func (c *Catalog) Acquire(ctx context.Context) (*List, error) {
 	}
 }
 
-// Current returns the current list, to look at. Its modules may be closed at any
-// time.
+// Current returns the current list for reading. Its modules may be closed at any time.
 func (c *Catalog) Current() *List {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	return c.current
 }
 
-// Settle waits until every module of the current list is loaded and has its
-// spare instances ready.
+// Settle waits until every module of the current list is loaded and has spare instances.
 func (c *Catalog) Settle(ctx context.Context) {
 	for _, hd := range c.Current().handles() {
 		if m, err := hd.get(ctx); err == nil {
@@ -204,7 +200,7 @@ func (c *Catalog) Settle(ctx context.Context) {
 	}
 }
 
-// publish makes a list the current one. The caller has the turn.
+// publish makes a list the current one. The caller holds c.turn.
 func (c *Catalog) publish(rows []*row) {
 	c.logChanges(rows)
 	for _, p := range rows {
@@ -217,7 +213,7 @@ func (c *Catalog) publish(rows []*row) {
 		}
 	}
 	c.store.dropUnused(rows)
-	next := &List{rows: rows, catalog: c, users: 1} // the Catalog itself, until the next
+	next := &List{rows: rows, catalog: c, users: 1} // held by the Catalog until the next list
 	c.mu.Lock()
 	for _, hd := range next.handles() {
 		c.handles[hd]++
@@ -229,7 +225,7 @@ func (c *Catalog) publish(rows []*row) {
 	c.changed.Notify()
 }
 
-// publishChanged is publish for a list that differs from the current one.
+// publishChanged publishes a list if it differs from the current one.
 func (c *Catalog) publishChanged(rows []*row) {
 	if !slices.EqualFunc(rows, c.current.rows, (*row).same) {
 		c.publish(rows)

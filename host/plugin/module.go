@@ -15,11 +15,11 @@ import (
 	"waymark/host/sandbox"
 )
 
-// slowLoad is when loading is worth a progress line.
+// slowLoad is how long a load takes before it gets a progress line.
 const slowLoad = 300 * time.Millisecond
 
-// handle is a module that is loaded when it is first needed, or before, in the
-// background. As long as memos answer, a start needs no module at all.
+// handle is a module that is loaded when first needed, or before, in the background. While
+// memos have the answers, a start needs no module.
 type handle struct {
 	path   string // of the file that it is loaded from
 	digest string
@@ -31,7 +31,7 @@ type handle struct {
 	end  context.CancelFunc
 
 	mu     sync.Mutex    // guards done and closed
-	done   chan struct{} // closed when result and err are set; nil before the load
+	done   chan struct{} // closed once result and err are set; nil before the load
 	closed bool
 	result *sandbox.Module
 	err    error
@@ -43,7 +43,7 @@ func newHandle(life context.Context, path, digest string, limits sandbox.Limits,
 	return h
 }
 
-// module is what resolvers know of their module.
+// module returns the module for its resolvers.
 func (h *handle) module() resolve.Module {
 	return resolve.Module{Name: h.desc.Name, Version: h.desc.Version, Digest: h.digest, Get: h.get}
 }
@@ -51,8 +51,7 @@ func (h *handle) module() resolve.Module {
 // errUnloaded says that a module was taken out of use.
 var errUnloaded = errors.New("the module is no longer used")
 
-// start begins to load, unless somebody has. The returned channel is closed
-// when that is over.
+// start starts the load, unless it has begun. The returned channel is closed when it is done.
 func (h *handle) start() <-chan struct{} {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -73,7 +72,7 @@ func (h *handle) start() <-chan struct{} {
 	return h.done
 }
 
-// get returns the module and waits until it is loaded.
+// get waits for the module to load, and returns it.
 func (h *handle) get(ctx context.Context) (*sandbox.Module, error) {
 	select {
 	case <-h.start():
@@ -83,8 +82,7 @@ func (h *handle) get(ctx context.Context) (*sandbox.Module, error) {
 	}
 }
 
-// loaded reports whether the module was loaded, be it in vain; failed reports
-// whether it was in vain.
+// loaded reports whether loading has ended; failed, whether it has failed.
 func (h *handle) loaded() bool {
 	h.mu.Lock()
 	done := h.done
@@ -99,8 +97,8 @@ func (h *handle) loaded() bool {
 
 func (h *handle) failed() bool { return h.loaded() && h.err != nil }
 
-// close frees the module, after the load if one is going on. Whoever calls get
-// afterwards gets a module that answers nothing any more, or an error.
+// close frees the module, after waiting for a load in progress. Later calls of get return an
+// error, or a module that no longer answers.
 func (h *handle) close() {
 	h.end()
 	h.mu.Lock()
@@ -116,12 +114,12 @@ func (h *handle) close() {
 	}
 }
 
-// handleFor is the handle that a version of a file is used by.
+// handleFor returns the handle that a version of a file uses.
 func (c *Catalog) handleFor(config *Config, f *file, v *version) *handle {
 	entry, _ := config.entry(v.desc.Name)
 	limits := entry.Limits.Or(config.Limits)
 	if v == f.used && v != f.newest {
-		// Its bytes are gone from the file: other limits have to wait.
+		// The file no longer has these bytes, so other limits have to wait.
 		for _, p := range c.current.rows {
 			if p.version == v && p.handle != nil {
 				return p.handle
@@ -133,8 +131,8 @@ func (c *Catalog) handleFor(config *Config, f *file, v *version) *handle {
 	return hd
 }
 
-// handleOf finds the handle of a content, or makes one. Bytes that are given
-// are not read again.
+// handleOf finds the handle of a content, or makes one. If wasm is given, the file isn't
+// reread.
 func (c *Catalog) handleOf(file modulePath, digest string, limits sandbox.Limits, wasm []byte) *handle {
 	read := func() ([]byte, error) {
 		if wasm != nil {
@@ -165,7 +163,7 @@ func (c *Catalog) builtinHandle(config *Config) *handle {
 	hd := c.hold(func(hd *handle) bool {
 		return hd.path == BuiltinPath && hd.limits == limits && !hd.failed()
 	}, func() *handle {
-		digest := c.builtinDigest // others may change what c has
+		digest := c.builtinDigest // others may change the field
 		return newHandle(c.life, BuiltinPath, digest, limits, c.loader(BuiltinPath, func(ctx context.Context) (*sandbox.Module, error) {
 			var native io.ReaderAt
 			if c.opts.BuiltinNative != nil {
@@ -180,8 +178,7 @@ func (c *Catalog) builtinHandle(config *Config) *handle {
 	return hd
 }
 
-// hold finds a handle that fits, or adds one, and keeps it for the rest of the
-// turn.
+// hold finds a fitting handle, or adds one, and keeps it until the caller releases c.turn.
 func (c *Catalog) hold(fits func(*handle) bool, add func() *handle) *handle {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -202,15 +199,13 @@ func (c *Catalog) hold(fits func(*handle) bool, add func() *handle) *handle {
 	return found
 }
 
-// releaseHeld lets go of the handles that the turn has held. It comes at the end
-// of every turn.
+// releaseHeld releases the handles kept by hold. Every holder of c.turn calls it at the end.
 func (c *Catalog) releaseHeld() {
 	c.release(slices.Collect(maps.Keys(c.held)))
 	clear(c.held)
 }
 
-// release takes one user from each handle, and closes those that nobody uses
-// any more.
+// release removes one user from each handle, and closes those without users.
 func (c *Catalog) release(list []*handle) {
 	var unused []*handle
 	c.mu.Lock()
@@ -226,13 +221,13 @@ func (c *Catalog) release(list []*handle) {
 	}
 }
 
-// loader returns what loads and describes a module, tells when that takes long, and
-// keeps the description.
+// loader returns a function that loads and describes a module, reports slow loads, and stores
+// the description.
 func (c *Catalog) loader(path string, load func(context.Context) (*sandbox.Module, error)) func(context.Context) (*sandbox.Module, error) {
 	return func(ctx context.Context) (*sandbox.Module, error) {
 		slow := time.AfterFunc(slowLoad, func() {
 			line := "compiling " + path + " for the first time, this takes a few seconds …"
-			if path == BuiltinPath && c.opts.BuiltinNative != nil { // which mostly fits, but for a machine that is busy
+			if path == BuiltinPath && c.opts.BuiltinNative != nil { // which nearly always fits, but the machine may be busy
 				line = "loading the built-in resolvers, which can take a few seconds the first time …"
 			}
 			c.opts.Progress(line)
@@ -241,7 +236,7 @@ func (c *Catalog) loader(path string, load func(context.Context) (*sandbox.Modul
 		m, err := load(ctx)
 		if err != nil {
 			if mayPass(err) {
-				time.AfterFunc(firstRetry, c.Check) // which replaces a handle that has failed
+				time.AfterFunc(firstRetry, c.Check) // which replaces a failed handle
 			}
 			return nil, err
 		}

@@ -15,8 +15,8 @@ import (
 	"waymark/host/vfs"
 )
 
-// recognize takes over what is known of a content that is in use already, as
-// after a file was renamed, or written again as it was.
+// recognize copies what is known of content that is already in use, for example after a file
+// was renamed or rewritten unchanged.
 func (c *Catalog) recognize(v *version) {
 	for _, p := range c.current.rows {
 		if hd := p.handle; hd != nil && v.pending() && hd.digest == v.digest && hd.desc != nil && hd.loaded() {
@@ -25,7 +25,7 @@ func (c *Catalog) recognize(v *version) {
 	}
 }
 
-// describeAll finds out what all modules are that were read and not judged yet.
+// describeAll describes all modules that were read and not judged yet.
 func (c *Catalog) describeAll(ctx context.Context, config *Config) error {
 	for _, dir := range c.store.dirs {
 		for _, f := range dir.files {
@@ -40,13 +40,12 @@ func (c *Catalog) describeAll(ctx context.Context, config *Config) error {
 	return nil
 }
 
-// describe finds out what a module says of itself: from an earlier process, or
-// by loading it.
+// describe obtains a module's description: from an earlier process, or by loading the module.
 func (c *Catalog) describe(ctx context.Context, config *Config, f *file) error {
 	v := f.newest
 	v.desc = c.description(v.digest)
 	if reason := c.opts.Running.Quarantined(v.digest); reason != "" {
-		v.err, v.passing, v.wasm = quarantinedError(reason), true, nil // it is for Retry to try it again
+		v.err, v.passing, v.wasm = quarantinedError(reason), true, nil // only Retry tries it again
 		return nil
 	}
 	if v.desc != nil {
@@ -67,7 +66,7 @@ func (c *Catalog) describe(ctx context.Context, config *Config, f *file) error {
 	return nil
 }
 
-// keptDescription is what a module said of itself when it was loaded last.
+// keptDescription is a module's description from when it was last loaded.
 type keptDescription struct {
 	Salt, Digest string
 	Description  abi.Description
@@ -75,8 +74,7 @@ type keptDescription struct {
 
 func descriptionName(digest string) string { return "module-" + digest }
 
-// description returns what a module has said of itself; nil when it isn't
-// known.
+// description returns a module's stored description; nil if there is none.
 func (c *Catalog) description(digest string) *abi.Description {
 	if c.opts.Store == nil {
 		return nil
@@ -92,7 +90,7 @@ func (c *Catalog) description(digest string) *abi.Description {
 	return &kept.Description
 }
 
-// keepDescription keeps it for the next process.
+// keepDescription stores it for the next process.
 func (c *Catalog) keepDescription(digest string, d *abi.Description) error {
 	if c.opts.Store == nil {
 		return nil
@@ -109,16 +107,16 @@ type quarantinedError string
 
 func (e quarantinedError) Error() string { return string(e) }
 
-// mayPass reports whether a module that can't be used may be usable later as it
-// is: when it isn't its own fault, or wasn't in time on a machine that may have
-// been busy.
+// mayPass reports whether a module that can't be used may become usable without a change:
+// because the failure isn't its own fault, or it was too slow on a machine that may have been
+// busy.
 func mayPass(err error) bool {
 	return !errors.Is(err, sandbox.ErrRejected) || errors.Is(err, sandbox.ErrDeadline)
 }
 
-// arrangeReady is arrange with untested versions, of which it loads those that
-// are new to the list and that need names. What can't be loaded isn't used, and
-// the rest is arranged anew.
+// arrangeReady is arrange with untested versions. It loads those that are new to the list and
+// that need selects. Versions that can't be loaded aren't used, and the rest is arranged
+// again.
 func (c *Catalog) arrangeReady(ctx context.Context, config *Config, need func(*row) bool, check bool) ([]*row, error) {
 	for {
 		list := c.arrange(config, true)
@@ -141,8 +139,8 @@ func (c *Catalog) arrangeReady(ctx context.Context, config *Config, need func(*r
 	}
 }
 
-// makeReady loads what a row of the list needs, and checks it if that is asked
-// for. What fails becomes the version's error.
+// makeReady loads what a row of the list needs, and checks it if asked to. A failure becomes
+// the version's error.
 func (c *Catalog) makeReady(ctx context.Context, p *row, check bool) error {
 	_, err := p.handle.get(ctx)
 	if err == nil && check {
@@ -157,8 +155,8 @@ func (c *Catalog) makeReady(ctx context.Context, p *row, check bool) error {
 	return nil
 }
 
-// selfCheck runs all resolvers of a module on an empty directory, where there
-// is nothing that could make them fail.
+// selfCheck runs all resolvers of a module on an empty directory, where nothing should make
+// them fail.
 func selfCheck(ctx context.Context, resolvers []resolve.Resolver) (err error) {
 	dir, err := os.MkdirTemp("", "waymark-empty-")
 	if err != nil {

@@ -13,23 +13,22 @@ import (
 )
 
 const (
-	// movingFor is how long a file may go on changing until its state says so.
+	// movingFor is how long a file may keep changing before its state says so.
 	movingFor = 2 * time.Second
-	// youngFor is how old a file's times must be to be trusted: on coarse
-	// clocks a second write leaves them as they were.
+	// youngFor is how old a file's times must be to be trusted. On coarse clocks a second
+	// write doesn't change them.
 	youngFor = 2 * time.Second
-	// keptFor is how long a file that has vanished is still used while
-	// another one is on its way, which may be its next version under another
-	// name.
+	// keptFor is how long a vanished file is still used while another one is arriving that
+	// may be its next version under another name.
 	keptFor = 10 * time.Second
-	// A module that failed for a reason that may not be its own is tried again
-	// after this, and then at twice the distance each time.
+	// A module that failed for a reason that may not be its own is retried after firstRetry,
+	// and then after twice the time each, up to longestRetry.
 	firstRetry, longestRetry = 30 * time.Second, time.Hour
 )
 
-// directory is a plugin directory, or the files that were named one by one.
+// directory is a plugin directory, or the files that were named individually.
 type directory struct {
-	path  string // empty for files that were named
+	path  string // empty for named files
 	err   error  // why it can't be read
 	files []*file
 }
@@ -47,11 +46,11 @@ type survey struct {
 	config *Config
 	settle time.Duration // see Options
 	now    time.Time
-	atOnce bool      // take what has changed without waiting for it to settle
-	due    []*file   // those that are to be read now
-	next   time.Time // when to look again, even if nothing happens; or zero
-	busy   bool      // a file is on its way
-	gone   []string  // paths of files that exist no more
+	atOnce bool      // take changes without waiting for them to settle
+	due    []*file   // to be read now
+	next   time.Time // when to look again, even without an event; or zero
+	busy   bool      // whether a file is arriving
+	gone   []string  // paths of files that no longer exist
 }
 
 // newSurvey looks at the module files and finds out which are to be read.
@@ -70,8 +69,7 @@ func newSurvey(s *store, config *Config, settle time.Duration, now time.Time, at
 	return v
 }
 
-// list finds out which files there are. One that several names lead to counts
-// under the first of them.
+// list returns the existing files. A file with several names counts under the first of them.
 func (v *survey) list() map[string]bool {
 	present, seen := map[string]bool{}, map[string]bool{}
 	v.dirs = nil
@@ -116,7 +114,7 @@ func (v *survey) list() map[string]bool {
 	return present
 }
 
-// refuse says why nothing is loaded from a place.
+// refuse returns why nothing is loaded from a place.
 func (v *survey) refuse(path string) error {
 	if v.config.Refuse == nil {
 		return nil
@@ -127,7 +125,7 @@ func (v *survey) refuse(path string) error {
 	return nil
 }
 
-// refuseLink is refuse for what a module's link leads to.
+// refuseLink is refuse for the target of a module's link.
 func (v *survey) refuseLink(path string) error {
 	if v.config.Refuse == nil || !isLink(path) {
 		return nil
@@ -135,8 +133,7 @@ func (v *survey) refuseLink(path string) error {
 	return v.refuse(realPath(path))
 }
 
-// realPath is where a path leads to, whatever it is called; only for telling
-// whether two are the same.
+// realPath returns the target of a path. Use it only to compare paths.
 func realPath(path string) string {
 	if abs, err := filepath.Abs(path); err == nil {
 		path = abs
@@ -147,13 +144,13 @@ func realPath(path string) string {
 	return path
 }
 
-// unreliable reports whether an error says nothing of what a directory holds.
+// unreliable reports whether an error says nothing about the content of a directory.
 func unreliable(err error) bool {
 	var untrusted untrustedError
 	return err != nil && !errors.As(err, &untrusted)
 }
 
-// knownIn lists the files of a directory that were there before.
+// knownIn lists the known files of a directory.
 func (s *store) knownIn(dir string) []string {
 	var paths []string
 	for path := range s.files {
@@ -192,13 +189,13 @@ func (v *survey) examine(f *file) {
 	v.busy = v.busy || f.newest != nil && f.newest.pending()
 }
 
-// retryDue reports whether a file that looks the same is to be read all the same.
+// retryDue reports whether an unchanged file is to be reread.
 func (f *file) retryDue(now time.Time) bool {
 	due := func(at time.Time) bool { return !at.IsZero() && !now.Before(at) }
 	return due(f.verify) || due(f.retry)
 }
 
-// schedule has the next survey come at that time, or before.
+// schedule makes the next survey happen at that time or before.
 func (v *survey) schedule(at time.Time) {
 	if !at.IsZero() && (v.next.IsZero() || at.Before(v.next)) {
 		v.next = at
@@ -224,7 +221,7 @@ func (v *survey) missing(present map[string]bool) {
 	}
 }
 
-// stillUsed reports whether a file that has vanished is used for a moment longer.
+// stillUsed reports whether a vanished file is used for a moment longer.
 func (v *survey) stillUsed(f *file) bool {
 	if f.used == nil || v.atOnce {
 		return false
@@ -237,23 +234,22 @@ func (v *survey) stillUsed(f *file) bool {
 	if !v.now.Before(until) {
 		return false
 	}
-	// What is on its way may be there soon.
+	// An arriving file may be complete soon.
 	v.schedule(v.now.Add(min(v.settle, until.Sub(v.now))))
 	v.vanished = append(v.vanished, f)
 	return true
 }
 
-// CheckDir says why no module of a directory would be taken: it can't be looked
-// at, or somebody else could put one there or swap the directory. One that isn't
-// there is as good as an empty one. It says nothing of the files, which are
-// checked one by one when they are opened.
+// CheckDir says why no module of a directory would be taken: it can't be read, or somebody
+// else could put a module there or swap the directory. A missing directory counts as empty.
+// The files themselves are checked when they are opened.
 func CheckDir(dir string) error {
 	_, err := moduleFiles(dir)
 	return err
 }
 
-// moduleFiles lists the modules of a directory, in order of names. A directory
-// that isn't there holds none.
+// moduleFiles lists the modules of a directory, in order of names. A missing directory has
+// none.
 func moduleFiles(dir string) ([]string, error) {
 	if err := checkLinks(dir); err != nil {
 		return nil, err
@@ -280,8 +276,7 @@ func escapeGlob(s string) string {
 	return strings.NewReplacer(`\`, `\\`, `*`, `\*`, `?`, `\?`, `[`, `\[`).Replace(s)
 }
 
-// dropUnused takes back which version is used from files that a list uses
-// nothing of.
+// dropUnused clears the used version of files that no row of the list uses.
 func (s *store) dropUnused(rows []*row) {
 	for _, f := range s.files {
 		if f.used != nil && !slices.ContainsFunc(rows, func(p *row) bool { return p.version == f.used && p.handle != nil }) {
@@ -290,17 +285,16 @@ func (s *store) dropUnused(rows []*row) {
 	}
 }
 
-// Watched is what has to be watched so that no change of a module file goes
-// unnoticed.
+// Watched is what has to be watched so that no change of a module file goes unnoticed.
 type Watched struct {
-	// Paths are names that matter themselves, whether they exist or not: those
-	// of directories, and of every link that leads to one of them or to a file.
+	// Paths are names to watch whether or not they exist: those of directories, and of every
+	// link that leads to one of them or to a file.
 	Paths []string
-	// Dirs are directories of which every name matters.
+	// Dirs are directories in which every name matters.
 	Dirs []string
 }
 
-// watched lists what has to be watched for the files that are known.
+// watched lists what to watch for the known files.
 func (s *store) watched() Watched {
 	var w Watched
 	follow := func(path string) string {

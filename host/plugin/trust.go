@@ -15,8 +15,8 @@ type untrustedError string
 
 func (e untrustedError) Error() string { return string(e) }
 
-// checkFile refuses an open plugin file or directory that somebody else could
-// have written: its code decides what this agent says.
+// checkFile refuses an open plugin file or directory that somebody else could have written,
+// because its code decides what this agent reports.
 func checkFile(f *os.File) error {
 	info, err := f.Stat()
 	if err != nil {
@@ -30,8 +30,8 @@ func checkDir(path string, info os.FileInfo) error {
 	return checkWriters(info, func(name string) (int, error) { return unix.Getxattr(path, name, nil) })
 }
 
-// checkWriters refuses by owner and mode. With an access control list the mode's bits of
-// the group are the list's mask, and don't say who may write: there must be none.
+// checkWriters decides by owner and mode. With an access control list, the group bits of the
+// mode are the list's mask and don't say who may write, so there must be no list.
 func checkWriters(info os.FileInfo, attribute func(name string) (int, error)) error {
 	st, ok := info.Sys().(*syscall.Stat_t)
 	if !ok {
@@ -54,9 +54,9 @@ func checkWriters(info os.FileInfo, attribute func(name string) (int, error)) er
 
 func trustedOwner(st *syscall.Stat_t) bool { return st.Uid == 0 || int(st.Uid) == os.Geteuid() }
 
-// checkLinks refuses a path that leads over a link which somebody else could
-// point elsewhere: its own, or one in a directory that others may write to. In
-// a sticky directory, such as /tmp, only a link's owner can.
+// checkLinks refuses a path over a link that somebody else could redirect: a link that they
+// own, or one in a directory that others may write to. In a sticky directory, such as /tmp,
+// only a link's owner can redirect it.
 func checkLinks(path string) error {
 	links, _ := route(path)
 	for _, link := range links {
@@ -97,7 +97,7 @@ func (p modulePath) checkPlace() error {
 	return nil
 }
 
-// maxLinks is how many links a path may lead over, as in the kernel.
+// maxLinks is how many links a path may contain, as in the kernel.
 const maxLinks = 40
 
 func isLink(path string) bool {
@@ -105,8 +105,8 @@ func isLink(path string) bool {
 	return err == nil && info.Mode()&os.ModeSymlink != 0
 }
 
-// route follows a path and returns the links that it leads over, and the
-// link-free path at its end, which needn't exist.
+// route follows a path and returns its links, and the link-free path at its end, which
+// needn't exist.
 func route(path string) (links []string, target string) {
 	if abs, err := filepath.Abs(path); err == nil {
 		path = abs
@@ -126,7 +126,7 @@ func route(path string) (links []string, target string) {
 		next := filepath.Join(at, name)
 		text, err := os.Readlink(next)
 		if err != nil || len(links) == maxLinks {
-			at = next // no link, or there is nothing
+			at = next // not a link, or nothing there
 			continue
 		}
 		links = append(links, next)

@@ -7,13 +7,13 @@ import (
 	"waymark/internal/errtext"
 )
 
-// Check has Run look at the module files, at once or after what it does now.
+// Check makes Run look at the module files, at once or after its current work.
 func (c *Catalog) Check() {
 	c.check.Set()
 }
 
-// Run keeps the list true to the module files, until ctx or life ends. It does
-// nothing before the first Load.
+// Run keeps the list in step with the module files, until ctx or life ends. It does nothing
+// before the first Load.
 func (c *Catalog) Run(ctx context.Context) error {
 	timer := time.NewTimer(0)
 	defer timer.Stop()
@@ -24,7 +24,7 @@ func (c *Catalog) Run(ctx context.Context) error {
 		case <-c.check:
 		case <-timer.C:
 		}
-		var next time.Time // when to look again even if nothing happens
+		var next time.Time // when to look again even without an event
 		err := c.turn.Do(ctx, func(ctx context.Context) (err error) {
 			next, err = c.update(ctx, false)
 			return err
@@ -40,9 +40,8 @@ func (c *Catalog) Run(ctx context.Context) error {
 	}
 }
 
-// update takes over what has changed in the module files, as far as it has
-// settled, from the first stat to the last module that is loaded. It returns
-// when to look again even if nothing happens. The caller has the turn.
+// update applies the settled changes of the module files, from the first stat to loading the
+// last module. It returns when to look again even without an event. The caller holds c.turn.
 func (c *Catalog) update(ctx context.Context, atOnce bool) (next time.Time, err error) {
 	if !c.loaded {
 		return next, nil // Load is going to look at them
@@ -61,7 +60,7 @@ func (c *Catalog) update(ctx context.Context, atOnce bool) (next time.Time, err 
 			v.schedule(v.now.Add(c.opts.Settle))
 		}
 	}
-	c.publishChanged(c.arrange(&c.config, false)) // what is to be compiled is shown so
+	c.publishChanged(c.arrange(&c.config, false)) // show the modules that are about to compile
 	if err := c.describeAll(ctx, &c.config); err != nil {
 		return v.next, err
 	}
@@ -77,7 +76,7 @@ func (c *Catalog) update(ctx context.Context, atOnce bool) (next time.Time, err 
 	return v.next, nil
 }
 
-// saveApprovals keeps what is used now, and logs once why that doesn't work.
+// saveApprovals saves the approvals of what is in use. It logs a failure once.
 func (c *Catalog) saveApprovals() {
 	text := ""
 	if err := c.approvals.Save(); err != nil {
@@ -89,8 +88,8 @@ func (c *Catalog) saveApprovals() {
 	c.unsaved = text
 }
 
-// Retry ends all quarantines, those of earlier processes too, and tries modules
-// again that couldn't be used for a reason that may pass.
+// Retry ends all quarantines, including those of earlier processes, and tries modules again
+// that couldn't be used for a temporary reason.
 func (c *Catalog) Retry(ctx context.Context) error {
 	if err := c.opts.Running.Release(); err != nil {
 		return err
@@ -99,7 +98,7 @@ func (c *Catalog) Retry(ctx context.Context) error {
 	return c.updateNow(ctx, true)
 }
 
-// updateNow is an update besides those of Run.
+// updateNow is an update in addition to those of Run.
 func (c *Catalog) updateNow(ctx context.Context, atOnce bool) error {
 	return c.turn.Do(ctx, func(ctx context.Context) error {
 		_, err := c.update(ctx, atOnce)

@@ -7,27 +7,26 @@ import (
 	"time"
 )
 
-// Batch says who should look again.
+// Batch says which owners should look again.
 type Batch struct {
-	// All says that everybody should; Owners is empty then.
+	// All says that all owners should; Owners is then empty.
 	All bool
 	// Owners are sorted, and in the watcher at the time of the batch.
 	Owners []string
-	// Reason is one of the Reason constants, for a person: the weightiest,
-	// when several batches were merged.
+	// Reason is one of the Reason constants, for a person: the most important one if several
+	// batches were merged.
 	Reason string
-	// Paths are the absolute paths of the events, sorted; of a directory it may be
-	// anything below it. There are none when something may have happened besides,
-	// or when they are too many to name: then all that the owners asked for has to
-	// be looked at.
+	// Paths are the absolute paths of the events, sorted. The path of a directory stands for
+	// everything below it. Paths is empty if something else may have happened or there are
+	// too many paths; the owners must then check everything that they asked for.
 	Paths []string
 }
 
-// maxPaths is how many paths a batch names. From there on it is cheaper to look
-// at everything than to compare them.
+// maxPaths is how many paths a batch names. With more, looking at everything is cheaper than
+// comparing them.
 const maxPaths = 64
 
-// The reasons of a Batch, the weightiest first.
+// The reasons of a Batch, most important first.
 const (
 	// ReasonOverflow: events were lost.
 	ReasonOverflow = "overflow"
@@ -35,42 +34,41 @@ const (
 	ReasonRecovered = "recovered"
 	// ReasonEvents: something happened to what an owner asked for.
 	ReasonEvents = "events"
-	// ReasonAdded: watches or names were added, so something may have
-	// happened just before.
+	// ReasonAdded: watches or names were added, so something may have happened just before.
 	ReasonAdded = "watches added"
 	// ReasonPoll: notifications don't work, or not for all directories.
 	ReasonPoll = "poll"
-	// ReasonRecheck: the safety re-check.
+	// ReasonRecheck: the safety recheck.
 	ReasonRecheck = "recheck"
 )
 
 // reasons ranks the reasons.
 var reasons = []string{ReasonOverflow, ReasonRecovered, ReasonEvents, ReasonAdded, ReasonPoll, ReasonRecheck}
 
-// pending is a batch in the making. It holds each owner once.
+// pending is a batch that is being gathered. It holds each owner once.
 type pending struct {
 	all         bool
 	owners      map[*subscription]struct{}
 	reason      string
 	first, last time.Time           // when it began, and when something was last added
 	paths       map[string]progress // of the events
-	half        int                 // how many of paths may be half done
-	vague       bool                // it isn't for the events of some paths alone; paths is empty then
+	half        int                 // how many of paths may be incomplete
+	vague       bool                // it is not only for events of known paths; paths is then empty
 }
 
 // progress is what the events of a path say about it.
 type progress struct {
-	born bool // it wasn't there when the batch began
-	half bool // there may be more to come
+	born bool // it didn't exist when the batch began
+	half bool // more events may follow
 }
 
 func (p *pending) empty() bool { return !p.all && len(p.owners) == 0 }
 
-// finished reports whether nothing that it is for may be half done.
+// finished reports whether all changes in the batch are complete.
 func (p *pending) finished() bool { return len(p.paths) > 0 && p.half == 0 }
 
-// event notes an event of a path; named says that somebody asked for just this
-// name. Telling it twice changes nothing.
+// event records an event of a path; named says that an owner asked for exactly this name. It
+// is idempotent.
 func (p *pending) event(path string, op Op, named bool) {
 	if p.vague {
 		return
@@ -79,12 +77,12 @@ func (p *pending) event(path string, op Op, named bool) {
 	was := s.half
 	switch {
 	case op&OpFinish != 0:
-		// A new file of any name may be one that is about to be renamed.
+		// A new file whose name nobody asked for may be about to be renamed.
 		s.half = op&OpCreate == 0 && s.born && !named
 	case op&OpCreate != 0:
 		s.born, s.half = s.born || !known, true
 	case op&(OpRemove|OpRename) != 0:
-		s.half = !s.born // what was there may come again
+		s.half = !s.born // an old path may be created again
 	default:
 		s.half = true
 	}
@@ -97,7 +95,7 @@ func (p *pending) event(path string, op Op, named bool) {
 	p.note(path, s)
 }
 
-// note keeps what is known of a path.
+// note records the progress of a path.
 func (p *pending) note(path string, s progress) {
 	if p.vague {
 		return
@@ -110,7 +108,7 @@ func (p *pending) note(path string, s progress) {
 	}
 }
 
-// blur notes that it is for more than events of some paths.
+// blur records that the batch is for more than events of known paths.
 func (p *pending) blur() { p.vague, p.paths = true, nil }
 
 func (p *pending) add(o *subscription, reason string) {
@@ -132,7 +130,7 @@ func (p *pending) because(reason string) {
 	}
 }
 
-// merge adds what is ready to be handed out, so that progress no longer matters.
+// merge adds a batch that is ready, so progress no longer matters.
 func (p *pending) merge(other *pending) {
 	p.all = p.all || other.all
 	for o := range other.owners {
@@ -165,22 +163,22 @@ func (p *pending) batch() Batch {
 	return b
 }
 
-// gatherLocked puts an owner into the batch that is being made, for more than an
-// event. The caller holds mu, and lets go of it with unlock.
+// gatherLocked adds an owner to the current batch, for more than an event. The caller holds
+// mu, and releases it with unlock.
 func (w *Watcher) gatherLocked(o *subscription, reason string) {
 	w.touchLocked()
 	w.gathering.add(o, reason)
 	w.gathering.blur()
 }
 
-// gatherEventLocked does so for an event of a path.
+// gatherEventLocked is gatherLocked for an event of a path.
 func (w *Watcher) gatherEventLocked(o *subscription, path string, op Op, named bool) {
 	w.touchLocked()
 	w.gathering.add(o, ReasonEvents)
 	w.gathering.event(path, op, named)
 }
 
-// gatherAllLocked is gatherLocked for everybody.
+// gatherAllLocked is gatherLocked for all owners.
 func (w *Watcher) gatherAllLocked(reason string) {
 	w.touchLocked()
 	w.gathering.addAll(reason)
@@ -195,9 +193,9 @@ func (w *Watcher) touchLocked() {
 	w.gathering.last = now
 }
 
-// unlock lets go of mu, when something may have been gathered or the keeper may
-// have become idle. What is due is handed out at once, without another goroutine,
-// and the timer is for the rest.
+// unlock releases mu after something may have been gathered or the keeper may have become
+// idle. It hands out what is due at once, without another goroutine. The timer is for the
+// rest.
 func (w *Watcher) unlock() {
 	defer w.mu.Unlock()
 	g := &w.gathering
@@ -216,11 +214,10 @@ func (w *Watcher) unlock() {
 	w.full.Set()
 }
 
-// dueLocked says when to hand out what is gathered: at once when nothing of it
-// may be half done, else after a time of quiet. While the keeper is at work there
-// is no quiet: what it finds belongs to the same batch. Nor is anything finished
-// so soon after the batch before: somebody may be writing a file in steps, and
-// closing it after each.
+// dueLocked returns when to hand out the batch: at once if everything in it is complete, else
+// after a quiet period. While the keeper is busy there is no quiet, because what it finds
+// belongs to the same batch. A batch soon after another one also waits, because somebody may
+// be writing a file in steps and closing it after each.
 func (w *Watcher) dueLocked() time.Time {
 	g := &w.gathering
 	last := g.first.Add(w.opts.MaxWait)
@@ -236,8 +233,8 @@ func (w *Watcher) dueLocked() time.Time {
 	return last
 }
 
-// alarmLocked has unlock called when a batch will be due. An alarm that comes
-// sooner stays: setting it anew at each event would cost more.
+// alarmLocked has unlock called when a batch is due. It keeps an earlier alarm, because
+// resetting it at each event would cost more.
 func (w *Watcher) alarmLocked(now, due time.Time) {
 	if !w.alarm.IsZero() && !due.Before(w.alarm) || w.ended {
 		return
@@ -250,7 +247,7 @@ func (w *Watcher) alarmLocked(now, due time.Time) {
 	w.timer.Reset(due.Sub(now))
 }
 
-// silenceLocked ends the alarm.
+// silenceLocked stops the alarm.
 func (w *Watcher) silenceLocked() {
 	if w.timer != nil {
 		w.timer.Stop()
@@ -258,18 +255,17 @@ func (w *Watcher) silenceLocked() {
 	w.alarm = time.Time{}
 }
 
-// ring is the alarm.
+// ring is called by the alarm.
 func (w *Watcher) ring() {
 	w.mu.Lock()
 	w.alarm = time.Time{}
 	w.unlock()
 }
 
-// Wait returns the next batch; those that came while nobody waited are merged
-// into one. When ctx is done it returns its error, and after the end of Run
-// or Close ErrClosed. One goroutine may call it. Whoever took a Batch with All
-// is taken to be checking everything until it calls Wait again; meanwhile no re-check or
-// poll comes due.
+// Wait returns the next batch; batches that nobody waited for are merged into one. When ctx
+// is done it returns its error, and after the end of Run or Close ErrClosed. One goroutine
+// may call it. A caller that got a Batch with All is assumed to check everything until its
+// next call; meanwhile no recheck or poll is due.
 func (w *Watcher) Wait(ctx context.Context) (Batch, error) {
 	w.endCheck()
 	for {
@@ -286,7 +282,7 @@ func (w *Watcher) Wait(ctx context.Context) (Batch, error) {
 	}
 }
 
-// endCheck notes that the taker of the last batch is done with it.
+// endCheck records that the receiver of the last batch is done with it.
 func (w *Watcher) endCheck() {
 	w.mu.Lock()
 	defer w.mu.Unlock()

@@ -9,8 +9,7 @@ import (
 	"syscall"
 )
 
-// What a person reads of these errors is in State.Error; nothing here is
-// returned by a method.
+// People see these errors in State.Error; no method returns them.
 
 // failure distinguishes the errors of Backend.Add.
 type failure uint8
@@ -18,7 +17,7 @@ type failure uint8
 const (
 	unknown   failure = iota
 	vanished          // the path isn't a directory any more
-	forbidden         // it may not be read
+	forbidden         // it is unreadable
 	exhausted         // there are no more watches
 )
 
@@ -38,16 +37,16 @@ func failureOf(err error) failure {
 	return unknown
 }
 
-// KernelLimit is a bound on what one user may watch.
+// KernelLimit is a limit on what one user may watch.
 type KernelLimit struct {
 	Name  string // as sysctl has it
 	Value int
-	// Raise is the command that raises it to what is enough for any workspace.
+	// Raise is the command that raises it enough for any workspace.
 	Raise string
 }
 
-// KernelLimits returns the tightest bound of watches and of instances, of those
-// that this system has.
+// KernelLimits returns the lowest limits on watches and on instances, as far as this system
+// has them.
 func KernelLimits() (list []KernelLimit) {
 	for _, limits := range [][]limit{watchLimits, instanceLimits} {
 		if l, n := tightest(limits); n >= 0 {
@@ -57,13 +56,13 @@ func KernelLimits() (list []KernelLimit) {
 	return list
 }
 
-// limit is a sysctl that bounds what a user may have.
+// limit is a sysctl that limits what a user may have.
 type limit struct{ name, file, suggestion string }
 
 func (l limit) raise() string { return "sysctl -w " + l.name + "=" + l.suggestion }
 
-// The kernel counts per user, and in containers that have a user namespace
-// per namespace too; the tighter limit is the one that was met.
+// The kernel counts per user and, in containers with a user namespace, per namespace too; the
+// lower limit is the one that was reached.
 var (
 	watchLimits = []limit{
 		{"fs.inotify.max_user_watches", "/proc/sys/fs/inotify/max_user_watches", "524288"},
@@ -75,7 +74,7 @@ var (
 	}
 )
 
-// tightest returns the tightest limit and its value, -1 where there is none.
+// tightest returns the lowest limit and its value, -1 if there is none.
 func tightest(limits []limit) (found limit, least int) {
 	found, least = limits[0], -1
 	for _, l := range limits {
@@ -90,7 +89,7 @@ func tightest(limits []limit) (found limit, least int) {
 	return found, least
 }
 
-// advice says what the tightest limit is now and how to raise it.
+// advice says what the lowest limit is now and how to raise it.
 func advice(limits []limit) string {
 	l, n := tightest(limits)
 	if n < 0 {
@@ -116,8 +115,8 @@ func instanceError(err error) error {
 	return fmt.Errorf("file notifications can't be had, so changes are polled for: %w%s", err, hint(err))
 }
 
-// lostError says why the notifier was given up. There is nothing for a person
-// to do: it is made anew.
+// lostError says why the notifier was given up. It asks a person for nothing, because the
+// notifier is made anew.
 func lostError(err error) error {
 	return fmt.Errorf("file notifications broke off, so changes are polled for until they work again: %w", err)
 }

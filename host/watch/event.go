@@ -8,8 +8,7 @@ import (
 	"github.com/bmatcuk/doublestar/v4"
 )
 
-// drain takes events from a backend until it fails. It calls nothing that
-// waits for the adding of watches.
+// drain takes events from a backend until it fails. It never waits for watches to be added.
 func (w *Watcher) drain(b Backend) error {
 	for {
 		list, err := b.Read()
@@ -24,7 +23,7 @@ func (w *Watcher) drain(b Backend) error {
 	}
 }
 
-// events finds out whom events concern.
+// events finds the owners that events concern.
 func (w *Watcher) events(list []Event) {
 	w.mu.Lock()
 	defer w.unlock()
@@ -33,8 +32,8 @@ func (w *Watcher) events(list []Event) {
 	}
 }
 
-// overflow has everything looked at. Among the lost events may be those that
-// watches have gone, so each watch is made anew.
+// overflow makes everything be checked. The lost events may have ended watches, so each watch
+// is made anew.
 func (w *Watcher) overflow() {
 	w.mu.Lock()
 	defer w.unlock()
@@ -43,7 +42,7 @@ func (w *Watcher) overflow() {
 	w.wakeLocked()
 }
 
-// eventLocked finds out whom an event concerns. The caller holds mu.
+// eventLocked finds the owners that an event concerns. The caller holds mu.
 func (w *Watcher) eventLocked(ev Event) {
 	dir, name := split(ev.Path)
 	w.entered(dir, name, ev)
@@ -60,7 +59,7 @@ func (w *Watcher) eventLocked(ev Event) {
 	}
 }
 
-// split parts a path into its directory and the name in it.
+// split splits a path into its directory and the name in it.
 func split(path string) (dir, name string) {
 	i := strings.LastIndexByte(path, '/')
 	if i <= 0 {
@@ -69,8 +68,7 @@ func split(path string) (dir, name string) {
 	return path[:i], path[i+1:]
 }
 
-// entered gathers those who asked for a name in a directory. The caller holds
-// mu.
+// entered gathers the owners that asked for a name in a directory. The caller holds mu.
 func (w *Watcher) entered(dir, name string, ev Event) {
 	const comesOrGoes = OpCreate | OpRemove | OpRename
 	n := w.tree.nodes[dir]
@@ -104,8 +102,8 @@ func (w *Watcher) entered(dir, name string, ev Event) {
 	}
 }
 
-// moved gathers those who asked for a directory or what is below, when the
-// directory itself isn't what it was. The caller holds mu.
+// moved gathers the owners that asked for a directory or something below it, when the
+// directory itself has changed. The caller holds mu.
 func (w *Watcher) moved(path string, op Op) {
 	const itself = OpCreate | OpRemove | OpRename
 	n := w.tree.nodes[path]
@@ -113,8 +111,8 @@ func (w *Watcher) moved(path string, op Op) {
 		return
 	}
 	n.below(func(o *subscription) { w.gatherEventLocked(o, path, op, true) })
-	// Whoever deletes and makes a directory again may get the same inode
-	// number, but not the same watch.
+	// A directory that is deleted and created again may get the same inode number, but not
+	// the same watch.
 	w.tree.mark(n, op&itself != 0)
 	w.wakeLocked()
 }

@@ -11,7 +11,7 @@ import (
 	"github.com/fsnotify/fsnotify"
 )
 
-// System is the real Backend: what the system has, as fsnotify knows it.
+// System returns the real Backend: the system's notifier through fsnotify.
 func System() (Backend, error) {
 	w, err := fsnotify.NewWatcher()
 	if err != nil {
@@ -20,8 +20,8 @@ func System() (Backend, error) {
 	return &notifier{w: w}, nil
 }
 
-// notifier is a Backend over fsnotify. It doesn't say when a file is finished, and
-// tells of writes in every directory.
+// notifier is a Backend over fsnotify. It doesn't report when a file is finished, and reports
+// writes in every directory.
 type notifier struct{ w *fsnotify.Watcher }
 
 func (n *notifier) Add(path string, _ bool) error { return n.w.Add(path) }
@@ -45,8 +45,8 @@ func (n *notifier) Read() ([]Event, error) {
 			case errors.Is(err, fsnotify.ErrEventOverflow):
 				return nil, ErrOverflow
 			case err == syscall.EINVAL: //nolint:errorlint // a wrapped one comes from reading
-				// A directory was moved and then deleted, so the watch that
-				// fsnotify wants to remove is already gone. Its event comes.
+				// A directory was moved and then deleted, so the watch that fsnotify wants to
+				// remove is already gone. Its event follows.
 			default:
 				return nil, err
 			}
@@ -54,7 +54,7 @@ func (n *notifier) Read() ([]Event, error) {
 	}
 }
 
-// trimSlash mends the names that fsnotify makes of what is in "/".
+// trimSlash fixes the names that fsnotify reports for entries of "/".
 func trimSlash(path string) string {
 	if strings.HasPrefix(path, "//") {
 		return path[1:]

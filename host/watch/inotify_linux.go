@@ -14,37 +14,35 @@ import (
 )
 
 const (
-	// inotifyEntries is what every directory is watched for. What may be a link by now
-	// isn't watched: it is no directory. A watch that there is keeps what it has.
+	// inotifyEntries is what every directory is watched for. A path that is a link by now
+	// isn't watched, because it isn't a directory. An existing watch keeps its events.
 	inotifyEntries = unix.IN_CREATE | unix.IN_DELETE | unix.IN_DELETE_SELF | unix.IN_MOVED_FROM | unix.IN_MOVED_TO |
 		unix.IN_MOVE_SELF | unix.IN_ATTRIB | unix.IN_ONLYDIR | unix.IN_DONT_FOLLOW | unix.IN_MASK_ADD
-	// inotifyWrites is for directories with files that matter: in one such as /tmp each
-	// write of anybody's would wake us up.
+	// inotifyWrites is for directories with files that matter. In directories such as /tmp,
+	// each write of any process would wake the agent.
 	inotifyWrites = unix.IN_MODIFY | unix.IN_CLOSE_WRITE
 )
 
-// inotifyBuffer is some hundred events at a time; one takes 272 bytes at most.
+// inotifyBuffer holds some hundred events; one takes 272 bytes at most.
 const inotifyBuffer = 16 << 10
 
-// inotify is a Backend over one descriptor of the kernel's. RATIONALE.md says
-// why it isn't fsnotify's.
+// inotify is a Backend over one kernel descriptor. RATIONALE.md says why it isn't fsnotify's.
 //
-// A watch belongs to an inode. That of a directory which was moved stays, under
-// the path it was added with, until the keeper has heard of the move and removes
-// it.
+// A watch belongs to an inode. When a directory is moved, its watch stays under the old path
+// until the keeper handles the move and removes it.
 type inotify struct {
 	file *os.File // nonblocking, so that a reader parks in the runtime's poller
 	fd   int      // of file
-	// buf and events are Read's alone.
+	// Only Read uses buf and events.
 	buf    []byte
 	events []Event
 
 	mu    sync.Mutex       // guards the rest
-	paths map[int32]string // by watch descriptor; the kernel doesn't use one again
-	wds   map[string]int32 // the same, the other way around
+	paths map[int32]string // by watch descriptor; the kernel doesn't reuse them
+	wds   map[string]int32 // the inverse of paths
 }
 
-// System is the real Backend: inotify.
+// System returns the real Backend: inotify.
 func System() (Backend, error) {
 	fd, err := unix.InotifyInit1(unix.IN_CLOEXEC | unix.IN_NONBLOCK)
 	if err != nil {
@@ -56,8 +54,8 @@ func System() (Backend, error) {
 	}, nil
 }
 
-// Add implements Backend. Looking up the path may take its time, so Read isn't
-// kept waiting meanwhile: what happens before Add has returned may go unnoticed.
+// Add implements Backend. Looking up the path may take time, so it doesn't block Read: events
+// before Add returns may go unnoticed.
 func (n *inotify) Add(path string, writes bool) error {
 	mask := uint32(inotifyEntries)
 	if writes {
@@ -74,7 +72,7 @@ func (n *inotify) Add(path string, writes bool) error {
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	if _, ok := n.paths[wd]; ok {
-		return nil // under this path, or the other one that this directory has
+		return nil // under this path, or another path of this directory
 	}
 	if old, ok := n.wds[path]; ok {
 		delete(n.paths, old)
@@ -95,13 +93,12 @@ func (n *inotify) Remove(path string) error {
 	return nil
 }
 
-// end removes a watch of the kernel's. It fails only for one that has ended by
-// itself.
+// end removes a kernel watch. It fails only for one that has already ended.
 func (n *inotify) end(wd int32) {
 	_, _ = unix.InotifyRmWatch(n.fd, uint32(wd)) //nolint:gosec // the kernel takes it as it gave it
 }
 
-// forget notes that a watch has ended. The caller holds mu.
+// forget records that a watch has ended. The caller holds mu.
 func (n *inotify) forget(wd int32) {
 	delete(n.wds, n.paths[wd])
 	delete(n.paths, wd)
@@ -128,7 +125,7 @@ func (n *inotify) Read() ([]Event, error) {
 			return nil, err
 		}
 		if lost := n.parse(n.buf[:size]); lost {
-			return nil, ErrOverflow // has everything looked at, those that came with it too
+			return nil, ErrOverflow // makes everything be checked, including events read with it
 		}
 		if len(n.events) > 0 {
 			return n.events, nil
@@ -156,7 +153,7 @@ func (n *inotify) parse(buf []byte) (lost bool) {
 			lost = true
 		case !known: // of a watch that was removed meanwhile
 		case mask&unix.IN_IGNORED != 0:
-			n.forget(wd) // why it has ended was said before
+			n.forget(wd) // an earlier event told why it ended
 		default:
 			n.events = append(n.events, Event{Path: entryPath(path, name), Op: inotifyOp(mask), File: len(name) > 0 && mask&unix.IN_ISDIR == 0})
 		}
@@ -164,7 +161,7 @@ func (n *inotify) parse(buf []byte) (lost bool) {
 	return lost
 }
 
-// entryPath is the path of a directory's entry, or its own.
+// entryPath returns the path of a directory's entry, or of the directory itself.
 func entryPath(dir string, name []byte) string {
 	switch {
 	case len(name) == 0:

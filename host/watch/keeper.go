@@ -9,20 +9,19 @@ import (
 	"waymark/internal/backoff"
 )
 
-// maxPasses bounds the passes of a round. Each pass that finds something goes
-// a step deeper or meets a change of the moment; a file system whose inode
-// numbers don't stay never comes to an end.
+// maxPasses bounds the passes of a round. Each pass that finds something goes a step deeper
+// or meets a concurrent change. On a file system whose inode numbers change, a round would
+// never end.
 const maxPasses = 8
 
-// keeper keeps the watches as the tree wants them. All of it belongs to the
-// goroutine of Run.
+// keeper keeps the watches in step with the tree. It belongs to Run's goroutine.
 type keeper struct {
 	w   *Watcher
 	log *slog.Logger
 	watches
-	drained chan error // gives the end of reading the backend; nil without one
+	drained chan error // receives the end of reading the backend; nil without one
 
-	pace   *time.Timer // of re-checks and polls
+	pace   *time.Timer // of rechecks and polls
 	every  time.Duration
 	ticked time.Time // when everything was last due
 	retry  *time.Timer
@@ -67,7 +66,7 @@ func (k *keeper) run(ctx context.Context) {
 	}
 }
 
-// open makes a backend and has it drained.
+// open makes a backend and starts draining it.
 func (k *keeper) open() {
 	b, err := k.w.opts.NewBackend()
 	if err != nil {
@@ -96,13 +95,13 @@ func (k *keeper) closeBackend() {
 
 // lose gives up a backend that failed.
 func (k *keeper) lose(err error) {
-	k.drained = nil // its end is what has just been received
+	k.drained = nil // its end was just received
 	k.closeBackend()
 	k.broken = lostError(err)
 	k.settle()
 }
 
-// retryFailed tries once more what didn't work.
+// retryFailed retries what has failed.
 func (k *keeper) retryFailed(ctx context.Context) {
 	if k.backend == nil {
 		k.open()
@@ -128,7 +127,7 @@ func (k *keeper) round(ctx context.Context) {
 	k.w.idle(more)
 }
 
-// tick has everybody look again.
+// tick makes all owners look again.
 func (k *keeper) tick(ctx context.Context) {
 	if k.w.postpone() {
 		return
@@ -143,14 +142,14 @@ func (k *keeper) tick(ctx context.Context) {
 	k.due(reason)
 }
 
-// due makes everything due now, and again after the pace.
+// due makes everything due now, and again after the interval.
 func (k *keeper) due(reason string) {
 	k.w.gatherAll(reason)
 	k.ticked = time.Now()
 	k.pace.Reset(k.every)
 }
 
-// resume starts the pace anew after a postponed tick.
+// resume restarts the interval after a postponed tick.
 func (k *keeper) resume() {
 	if k.w.takeResumed() {
 		k.ticked = time.Now()
@@ -158,7 +157,7 @@ func (k *keeper) resume() {
 	}
 }
 
-// settle publishes how well it goes, and adapts the pace.
+// settle publishes the state, and adapts the interval.
 func (k *keeper) settle() {
 	s := k.survey()
 	switch {
@@ -189,7 +188,7 @@ func (k *keeper) settle() {
 	}
 }
 
-// paceOf returns how often everything is looked at.
+// paceOf returns the interval at which everything is checked.
 func (w *Watcher) paceOf(s State) time.Duration {
 	switch {
 	case s.Mode == ModeDegraded:
@@ -200,9 +199,9 @@ func (w *Watcher) paceOf(s State) time.Duration {
 	return w.opts.Recheck
 }
 
-// The rest is what the keeper does to the state that w.mu guards.
+// The rest are the keeper's accesses to state that w.mu guards.
 
-// markAll has everything looked at in the next pass.
+// markAll has everything checked in the next pass.
 func (w *Watcher) markAll() {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -210,15 +209,15 @@ func (w *Watcher) markAll() {
 	w.busy = true
 }
 
-// mark has one path looked at in the next pass.
+// mark has one path checked in the next pass.
 func (w *Watcher) mark(path string) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	w.tree.markPath(path, true)
 }
 
-// takeDirty returns what has to be looked at, who asked for more, and which of
-// the watched paths nobody needs any more.
+// takeDirty returns what has to be checked, the owners that asked for more, and the watched
+// paths that nobody needs any more.
 func (w *Watcher) takeDirty(watched map[string]*entry) (dirs []dirtyDir, grown map[*subscription]struct{}, unneeded []string) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -237,9 +236,8 @@ func (w *Watcher) takeDirty(watched map[string]*entry) (dirs []dirtyDir, grown m
 	return w.tree.takeDirty(), grown, unneeded
 }
 
-// gatherChanged gathers the owners of what a pass lost and added, and those that
-// asked for more. What was added is inspected once more, now that a change makes
-// an event.
+// gatherChanged gathers the owners of what a pass lost and added, and those that asked for
+// more. What was added is inspected once more, now that changes cause events.
 func (w *Watcher) gatherChanged(lost, added []string, grown map[*subscription]struct{}) {
 	w.mu.Lock()
 	defer w.unlock()
@@ -251,7 +249,7 @@ func (w *Watcher) gatherChanged(lost, added []string, grown map[*subscription]st
 		w.tree.markPath(path, false)
 	}
 	for o := range grown {
-		if w.tree.owners[o.name] == o { // it may have gone meanwhile
+		if w.tree.owners[o.name] == o { // it may be gone by now
 			w.gatherLocked(o, ReasonAdded)
 		}
 	}
@@ -263,21 +261,21 @@ func (w *Watcher) gatherBelowLocked(path, reason string) {
 	}
 }
 
-// gatherAll has everybody look.
+// gatherAll gathers all owners.
 func (w *Watcher) gatherAll(reason string) {
 	w.mu.Lock()
 	defer w.unlock()
 	w.gatherAllLocked(reason)
 }
 
-// alias makes the events of one path those of another, too.
+// alias makes events of one path count for another, too.
 func (w *Watcher) alias(of, path string) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	w.tree.aliases[of] = append(w.tree.aliases[of], path)
 }
 
-// unalias ends what alias began.
+// unalias undoes alias.
 func (w *Watcher) unalias(of, path string) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -289,8 +287,8 @@ func (w *Watcher) unalias(of, path string) {
 	w.tree.aliases[of] = rest
 }
 
-// needs reports whether an owner needs to learn what happens in a directory:
-// it asked for it, or something in it doesn't exist yet.
+// needs reports whether an owner needs the events of a directory: because it asked for it, or
+// because something in it doesn't exist yet.
 func (w *Watcher) needs(path string, entries map[string]*entry) bool {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -313,15 +311,14 @@ func (w *Watcher) unfinished() bool {
 	return w.tree.hasWork()
 }
 
-// idle notes that a round has ended. One that gave up isn't waited for.
+// idle records that a round has ended. Batches don't wait for a round that gave up.
 func (w *Watcher) idle(gaveUp bool) {
 	w.mu.Lock()
 	defer w.unlock()
-	w.busy = !gaveUp && w.tree.hasWork() // by an event of the last moment
+	w.busy = !gaveUp && w.tree.hasWork() // because of an event at the last moment
 }
 
-// postpone reports whether somebody is still checking everything, so that a
-// tick has to wait.
+// postpone reports whether somebody is still checking everything, so that a tick has to wait.
 func (w *Watcher) postpone() bool {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -329,7 +326,7 @@ func (w *Watcher) postpone() bool {
 	return w.checking
 }
 
-// takeResumed reports whether a postponed tick may be timed again.
+// takeResumed reports whether a postponed tick may be scheduled again.
 func (w *Watcher) takeResumed() bool {
 	w.mu.Lock()
 	defer w.mu.Unlock()

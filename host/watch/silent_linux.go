@@ -2,14 +2,12 @@ package watch
 
 import "golang.org/x/sys/unix"
 
-// silentTypes are the file systems whose content changes without events: by
-// another machine, by the host of a virtual machine, by a process behind FUSE
-// or by the kernel itself. virtiofs has the type of FUSE. The list follows
-// what coreutils' tail takes for remote, with one exception: overlayfs. It is
-// what containers have for everything, and changes made through it do make
-// events for the directory; those made below it are undefined anyway. The
-// second column is from linux/magic.h and coreutils' stat.c where x/sys lacks
-// the name.
+// silentTypes are the file systems whose content changes without events: by another machine,
+// by the host of a virtual machine, by a process behind FUSE or by the kernel itself.
+// virtiofs has the type of FUSE. The list is that of remote file systems in coreutils' tail,
+// except for overlayfs: containers use it for everything, and changes through it do cause
+// events for the directory. Changes below it are undefined anyway. Values that x/sys lacks
+// are from linux/magic.h and coreutils' stat.c.
 var silentTypes = map[uint32]string{
 	unix.NFS_SUPER_MAGIC:     "nfs",
 	unix.SMB_SUPER_MAGIC:     "smb",

@@ -8,7 +8,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// silentFS knows the network file systems of darwin by name.
+// silentFS recognizes the network file systems of darwin by name.
 func silentFS(st *unix.Statfs_t) bool {
 	switch name := unix.ByteSliceToString(st.Fstypename[:]); name {
 	case "nfs", "smbfs", "afpfs", "webdav", "ftp", "virtiofs", "lifs":

@@ -6,16 +6,15 @@ import (
 	"strings"
 )
 
-// tree holds every directory that an owner asked for and all on the way to
-// it, whether they exist or not. It knows nothing of the file system. Not
-// safe for concurrent use.
+// tree holds every directory that an owner asked for and all of its ancestors, whether or not
+// they exist. It doesn't access the file system. It isn't safe for concurrent use.
 type tree struct {
 	nodes   map[string]*node
 	owners  map[string]*subscription
 	aliases map[string][]string        // other paths of the directories watched under a path
-	dirty   []*node                    // what has to be looked at, each with all below it
+	dirty   []*node                    // to be checked, each with everything below it
 	grown   map[*subscription]struct{} // the owners that asked for more than before
-	pruned  bool                       // nodes have gone
+	pruned  bool                       // nodes were removed
 }
 
 // node is one directory.
@@ -23,21 +22,21 @@ type node struct {
 	path     string
 	parent   *node // nil: this is "/"
 	children map[*node]struct{}
-	wants    map[*subscription]want     // who asked for it
-	names    map[string][]*subscription // who asked for which name in it
-	any      []*subscription            // who asked for all names in it
-	globs    map[string][]*subscription // who asked for names of a pattern in it
-	dirs     []*subscription            // who asked for the directories in it
-	writers  int                        // how many want to hear of writes in it
+	wants    map[*subscription]want     // by owner, what it asked for here
+	names    map[string][]*subscription // by name, the owners that asked for it
+	any      []*subscription            // owners that asked for all names
+	globs    map[string][]*subscription // by pattern, the owners that asked for matching names
+	dirs     []*subscription            // owners that asked for the directories in it
+	writers  int                        // number of owners that want writes in it
 	dirty    bool                       // it is in tree.dirty
-	lost     bool                       // with dirty: whatever watch it had may be gone
+	lost     bool                       // with dirty: its watch may be gone
 	gone     bool                       // it is no longer in the tree
 }
 
 // subscription is an owner with what it asked for.
 type subscription struct {
 	name  string
-	given []Dir           // as given, to see that a set is unchanged
+	given []Dir           // as given, to recognize an unchanged set
 	wants map[string]want // the same by path
 }
 
@@ -50,7 +49,7 @@ func newTree() tree {
 	}
 }
 
-// at returns the node of a path, making it and those on the way to it.
+// at returns the node of a path, creating it and its ancestors if needed.
 func (t *tree) at(path string) *node {
 	if n := t.nodes[path]; n != nil {
 		return n
@@ -68,7 +67,7 @@ func (t *tree) at(path string) *node {
 	return n
 }
 
-// mark notes that a node and all below have to be looked at.
+// mark records that a node and everything below have to be checked.
 func (t *tree) mark(n *node, lost bool) {
 	if !n.dirty {
 		n.dirty = true
@@ -84,11 +83,10 @@ func (t *tree) markPath(path string, lost bool) {
 	}
 }
 
-// markAll has everything looked at.
+// markAll has everything checked.
 func (t *tree) markAll(lost bool) { t.markPath("/", lost) }
 
-// prune takes a node that nobody needs out of the tree, and those on the way
-// to it.
+// prune removes a node that nobody needs from the tree, and such nodes above it.
 func (t *tree) prune(n *node) {
 	for n != nil && len(n.wants) == 0 && len(n.children) == 0 {
 		n.gone, t.pruned = true, true
@@ -108,11 +106,10 @@ type dirtyDir struct {
 	path   string
 	target bool // an owner asked for it
 	writes bool // writes in it matter
-	lost   bool // whatever watch it had may be gone
+	lost   bool // its watch may be gone
 }
 
-// takeDirty returns what has to be looked at, parents before their children,
-// and forgets it.
+// takeDirty returns and clears what has to be checked, parents before children.
 func (t *tree) takeDirty() []dirtyDir {
 	var dirs []dirtyDir
 	var walk func(n *node, lost bool)
@@ -132,7 +129,7 @@ func (t *tree) takeDirty() []dirtyDir {
 	clear(t.dirty)
 	t.dirty = t.dirty[:0]
 	slices.SortFunc(dirs, func(a, b dirtyDir) int { return strings.Compare(a.path, b.path) })
-	// A node that was reached before its dirty ancestor is there twice.
+	// A node that was reached before its dirty ancestor occurs twice.
 	once := dirs[:0]
 	for _, p := range dirs {
 		if last := len(once) - 1; last >= 0 && once[last].path == p.path {
@@ -144,7 +141,7 @@ func (t *tree) takeDirty() []dirtyDir {
 	return once
 }
 
-// below calls f for the owners of a node and of all below it.
+// below calls f for the owners of a node and of everything below it.
 func (n *node) below(f func(*subscription)) {
 	for o := range n.wants {
 		f(o)
@@ -157,10 +154,10 @@ func (n *node) below(f func(*subscription)) {
 // want is what an owner asked for in one directory.
 type want struct {
 	any    bool
-	names  []string // sorted, each once, and so are globs
+	names  []string // sorted, without duplicates, and so are globs
 	globs  []string
 	dirs   bool
-	writes bool // not all names only lead on
+	writes bool // whether any name is more than a step on a path
 }
 
 // covers reports whether other asks for nothing new.
@@ -177,7 +174,7 @@ func (w want) covers(other want) bool {
 	return holds(w.names, other.names) && holds(w.globs, other.globs)
 }
 
-// holds reports whether all of some names are in a sorted list.
+// holds reports whether a sorted list contains all names.
 func holds(list, names []string) bool {
 	for _, name := range names {
 		if _, ok := slices.BinarySearch(list, name); !ok {
@@ -199,7 +196,7 @@ func same(a, b []Dir) bool {
 	})
 }
 
-// wantsOf brings a set into order. A relative path means nothing here.
+// wantsOf normalizes a set. It ignores relative paths.
 func wantsOf(dirs []Dir) map[string]want {
 	wants := make(map[string]want, len(dirs))
 	for _, d := range dirs {
@@ -225,8 +222,8 @@ func wantsOf(dirs []Dir) map[string]want {
 	return wants
 }
 
-// set replaces what an owner asked for. New nodes come before old ones go, so
-// that what stays keeps its place.
+// set replaces what an owner asked for. It adds new nodes before it removes old ones, so that
+// what stays keeps its place.
 func (t *tree) set(o *subscription, dirs []Dir) {
 	given := make([]Dir, len(dirs))
 	for i, d := range dirs {

@@ -1,49 +1,49 @@
-// Package watch says which owners should look again, and never what they will
-// see: events are hints.
+// Package watch says which owners should look again, and never what they will see: events are
+// hints.
 //
-// An owner asks for directories, and in each of them for names. The directory
-// is watched, never a file and never what is below it. So is every directory
-// on the way to it, which is how a directory that doesn't exist is seen to
-// come, step by step, and one that is renamed, replaced, deleted or made again
-// is followed: a watch of the kernel's belongs to an inode, and what a path
-// means is compared by (device, inode) whenever anything happened on the way.
-// A link on the way counts as missing: paths are free of links, and what has
-// become a link is its owner's to see.
+// An owner asks for directories, and for names in each of them. The watcher watches the
+// directory, never a file and never what is below it. It also watches every directory on the
+// way to it. That is how it notices that a missing directory is created, step by step, and
+// follows one that is renamed, replaced, deleted or created again. A kernel watch belongs to
+// an inode; so whenever something happened on the way, the meaning of a path is compared by
+// (device, inode). A link on the way counts as missing: paths are free of links, and owners
+// have to deal with what has become a link.
 //
-// A directory that only leads somewhere, such as /tmp or a home, is watched for its
-// entries alone. Writes to the files in it make no event, where the system can be
-// asked for so little (Linux).
+// A directory that is only on the way to others, such as /tmp or a home directory, is watched
+// for its entries alone. Where the system allows it (Linux), writes to the files in it cause
+// no events.
 //
-// Guarantees:
-//   - What happens to a name that an owner asked for, while its directory is
-//     watched, is in a [Batch] with this owner (or with All) afterwards.
-//   - When a watch or a name has really been added, one batch for its owners
-//     follows, because something may have changed between their look and the
-//     watch. The same set again adds nothing, so this ends. Looking, reading
-//     and listing make no events.
-//   - What nobody asked for costs the reading of its event and no batch.
-//   - Lost events, a full watch table, no inotify at all and a broken
-//     notifier lead to more looking, never to less: see [State].
-//   - Batches that nobody waits for are merged, so memory is bounded by the
-//     sets, whatever happens.
-//   - A batch is ready when nothing that it is for may be half done. Where the
-//     system says that a file is finished (Linux: it was closed by who wrote it,
-//     or renamed to its name) that is at once; else, and for who closes a file
-//     again and again, after a time of quiet.
+// # Guarantees
 //
-// Concurrency: all methods are safe for concurrent use, but Wait is for one
-// goroutine. [Watcher.Run] owns two: one takes events from the notifier and
-// makes batches of them, and one adds and removes watches, so that a full queue
-// of events can't block the adding of watches, nor the other way around. A timer
-// hands out what waits for quiet. Close ends them and waits.
+//   - An event of a name that an owner asked for, while its directory is watched, is followed
+//     by a [Batch] with this owner (or with All).
+//   - When a watch or a name was actually added, one batch for its owners follows, because
+//     something may have changed between their look and the watch. Setting the same set again
+//     adds nothing, so this ends. Looking, reading and listing cause no events.
+//   - What nobody asked for costs reading its event, and no batch.
+//   - Lost events, a full watch table, a missing inotify and a broken notifier lead to more
+//     looking, never to less: see [State].
+//   - Batches that nobody waits for are merged, so memory is bounded by the sets.
+//   - A batch is ready when all changes in it are complete. If the system reports that a file
+//     is finished (Linux: its writer closed it, or it was renamed to its name), that is at
+//     once. Otherwise, and for a file that is closed repeatedly, it is after a quiet period.
 //
-// Limits: some changes make no event. These are writes through another hard
-// link, those through a memory map as long as the file is open (elsewhere than on
-// Linux for ever), a mount put over a watched directory, and what others
-// do to a network file system. They wait for the safety re-check. Names that come and go in a
-// directory on the way, such as /tmp, are read and dropped. A file system that
-// doesn't answer blocks Run, and thus Close. Who writes a file in steps, closing it
-// after each, may have the first step looked at; the last is, too.
+// # Concurrency
+//
+// All methods are safe for concurrent use, except that one goroutine may call Wait.
+// [Watcher.Run] has two goroutines: one takes events from the notifier and makes batches of
+// them; the other adds and removes watches. So a full event queue can't block the adding of
+// watches, nor the other way around. A timer hands out batches that wait for quiet. Close
+// ends all of them and waits.
+//
+// # Limits
+//
+// Some changes cause no event: writes through another hard link, those through a memory map
+// while the file is open (forever, on systems other than Linux), a mount over a watched
+// directory, and changes to a network file system by other machines. The safety recheck finds
+// them. Names that appear and vanish in a directory on the way, such as /tmp, are read and
+// dropped. A file system that doesn't answer blocks Run, and thus Close. If a file is written
+// in steps and closed after each, owners may see the first step; they also see the last.
 package watch
 
 import (
@@ -57,7 +57,7 @@ import (
 	"waymark/internal/notify"
 )
 
-// ErrClosed says that the Watcher has been closed, or that its Run has ended.
+// ErrClosed says that the Watcher is closed, or that its Run has ended.
 var ErrClosed = errors.New("the watcher is closed")
 
 // errRunning says that Run was called twice.
@@ -83,12 +83,12 @@ type Watcher struct {
 	gathering pending       // waits until it is finished, or for quiet
 	handed    time.Time     // when a batch was last ready
 	timer     *time.Timer   // calls ring; nil before it is first needed
-	alarm     time.Time     // when it does; zero when it doesn't
-	ended     bool          // no alarm any more
+	alarm     time.Time     // when timer fires; zero if it is stopped
+	ended     bool          // no more alarms
 	ready     pending       // waits for Wait
-	checking  bool          // a Batch with All was taken, and its taker isn't back
-	postponed bool          // the keeper's re-check waits for the end of checking
-	resumed   bool          // the end of checking, for the keeper
+	checking  bool          // a Batch with All was taken, and its receiver isn't back
+	postponed bool          // the keeper's recheck waits for the end of checking
+	resumed   bool          // checking has ended; read by the keeper
 	state     State         // what State returns
 	changed   notify.Signal // state has changed
 }
@@ -108,8 +108,8 @@ func New(opts Options) *Watcher {
 	}
 }
 
-// Run watches until ctx is done or Close is called, and then returns nil. It
-// can be called once; after Close it returns ErrClosed.
+// Run watches until ctx is done or Close is called, and then returns nil. It can be called
+// once; after Close it returns ErrClosed.
 func (w *Watcher) Run(ctx context.Context) error {
 	if err := w.begin(); err != nil {
 		return err
@@ -160,9 +160,9 @@ func (w *Watcher) Close() error {
 	return nil
 }
 
-// Set replaces the set of an owner; without dirs it removes the owner. It
-// doesn't block, and an unchanged set in unchanged order costs its comparison.
-// The Watcher keeps no part of dirs.
+// Set replaces the set of an owner; without dirs it removes the owner. It doesn't block. An
+// unchanged set in unchanged order costs only a comparison. The Watcher keeps no part of
+// dirs.
 func (w *Watcher) Set(owner string, dirs []Dir) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -183,7 +183,7 @@ func (w *Watcher) Set(owner string, dirs []Dir) {
 	w.wakeLocked()
 }
 
-// wakeLocked has the keeper do what the tree asks for. The caller holds mu.
+// wakeLocked makes the keeper do what the tree asks for. The caller holds mu.
 func (w *Watcher) wakeLocked() {
 	w.busy = true
 	w.wake.Set()
@@ -193,52 +193,49 @@ func (w *Watcher) wakeLocked() {
 type Dir struct {
 	// Path is absolute, clean and free of links. It needn't exist.
 	Path string
-	// Names are the names in it that matter. Nil means any; empty means that
-	// only the directory itself matters, besides Globs and Through.
+	// Names are the names in it that matter. Nil means any. Empty means only the directory
+	// itself, besides Globs and Through.
 	Names []string
 	// Globs are patterns of more names, in doublestar's language for one name.
 	Globs []string
-	// Through are more names, of what only leads on: that they come, go or become
-	// something else matters, and what is written at them doesn't. For these alone,
-	// and for what lies on the way to a directory, the system isn't asked to tell of
-	// writes, where it can be asked for less.
+	// Through are more names, which only lead to others: it matters if they are created,
+	// removed or replaced, but not if they are written to. For these and for directories on
+	// the way, the system isn't asked to report writes, where that can be chosen.
 	Through []string
-	// Directories says that directories that come to be in it or go matter, whatever their
-	// names. Where the system doesn't tell a directory from a file, all names do.
+	// Directories says that creating or removing a directory in it matters, whatever the
+	// name. If the system doesn't distinguish directories from files, all names matter.
 	Directories bool
 }
 
-// Options sets up a Watcher. The zero value works.
+// Options configures a Watcher. The zero value works.
 type Options struct {
-	// Quiet is how long nothing may happen before a batch is handed out in which
-	// something may be half done; 0 means defaults.Quiet. Nor is a batch handed out
-	// at once that begins so soon after another.
+	// Quiet is how long nothing may happen before a batch with incomplete changes is handed
+	// out; 0 means defaults.Quiet. A batch that begins so soon after another one waits as
+	// well.
 	Quiet time.Duration
 	// MaxWait is the longest that a batch waits for quiet; 0 means defaults.MaxWait.
 	MaxWait time.Duration
-	// Recheck is the pace of the safety re-check of everything; 0 means
-	// defaults.Recheck.
+	// Recheck is the interval of the safety recheck of everything; 0 means defaults.Recheck.
 	Recheck time.Duration
-	// SilentRecheck is its pace while a watched directory makes no events or
-	// not all of them: it can't be read, or lies on a file system known to be
-	// silent (NFS, SMB, FUSE, 9p, virtiofs and their like). 0 means 5 s.
+	// SilentRecheck replaces Recheck while a watched directory doesn't report all changes: it
+	// can't be read, or lies on a file system known to be silent (NFS, SMB, FUSE, 9p,
+	// virtiofs and the like). 0 means 5 s.
 	SilentRecheck time.Duration
-	// Poll is the pace of re-checking everything while degraded, and the
-	// first delay before trying to leave that state; 0 means 2 s.
+	// Poll is the interval of checking everything while degraded, and the first delay before
+	// trying to leave that state; 0 means 2 s.
 	Poll time.Duration
-	// Logger gets a line when the watcher becomes degraded or recovers. Nil
-	// means none.
+	// Logger gets a line when the watcher becomes degraded or recovers; nil logs nothing.
 	Logger *slog.Logger
-	// NewBackend makes the notifier, anew after each failure; nil means
-	// System. It is here for failure injection.
+	// NewBackend makes the notifier, again after each failure; nil means System. It is for
+	// failure injection.
 	NewBackend func() (Backend, error)
 }
 
-// longestRetry bounds the delay before watches are tried again: a person who
-// has raised a limit shouldn't wait longer.
+// longestRetry bounds the delay before adding watches is retried: a person who has raised a
+// limit shouldn't wait longer.
 const longestRetry = time.Minute
 
-// WithDefaults returns the options with the defaults where a field is zero.
+// WithDefaults returns the options, with defaults for zero fields.
 func (o Options) WithDefaults() Options {
 	return defaults.Or(o, Options{
 		Quiet: defaults.Quiet, MaxWait: defaults.MaxWait, Recheck: defaults.Recheck, SilentRecheck: 5 * time.Second,
@@ -252,32 +249,31 @@ const (
 	ModeOff = "off"
 	// ModeNotify: every directory that exists is watched.
 	ModeNotify = "notify"
-	// ModeDegraded: there is no notifier, or not a watch for every directory.
-	// What is watched is watched, and everything is polled.
+	// ModeDegraded: there is no notifier, or not a watch for every directory. Existing
+	// watches work, and everything is polled.
 	ModeDegraded = "degraded"
 )
 
-// State says how well the watching goes.
+// State is the state of the watching.
 type State struct {
 	Mode string
 	// Dirs counts the directories that are watched.
 	Dirs int
-	// Silent says that a watched directory makes no events or not all of
-	// them, so the safety re-check is quicker.
+	// Silent says that a watched directory doesn't report all changes, so the safety recheck
+	// is more frequent.
 	Silent bool
 	// Error says why the mode is degraded, and what to do about it.
 	Error string
 }
 
-// State returns how well the watching goes, and a channel that is closed when
-// this is no longer so.
+// State returns the current state, and a channel that is closed when it has changed.
 func (w *Watcher) State() (State, <-chan struct{}) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	return w.state, w.changed.Changed()
 }
 
-// setState returns the state before.
+// setState returns the previous state.
 func (w *Watcher) setState(s State) State {
 	w.mu.Lock()
 	defer w.mu.Unlock()

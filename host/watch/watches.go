@@ -8,16 +8,16 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// watches are the directories that exist, with the watches on them. All of it
-// belongs to the keeper's goroutine.
+// watches are the existing directories and the watches on them. They belong to the keeper's
+// goroutine.
 type watches struct {
 	w       *Watcher
 	backend Backend // nil: there is none
 	entries map[string]*entry
-	byID    map[identity]string // the paths that watches were added under
+	byID    map[identity]string // the paths under which watches were added
 	silent  map[uint64]bool     // whether the file system of a device is silent
-	lost    []string            // the paths that a pass found to mean something else than before
-	failed  error               // the last failure to add, as long as one is unmended
+	lost    []string            // the paths that a pass found to have another meaning
+	failed  error               // the last failure to add, while one isn't resolved
 }
 
 // entry is a directory that exists.
@@ -26,7 +26,7 @@ type entry struct {
 	by      coverage
 	writes  bool // it is watched for writes, too
 	silent  bool
-	aliases []string // of a watched one: the paths of the same directory
+	aliases []string // of a watched one: other paths of the same directory
 }
 
 // coverage says how an entry is watched.
@@ -34,8 +34,8 @@ type coverage uint8
 
 const (
 	watched    coverage = iota
-	aliased             // under another path, as by a bind mount
-	unreadable          // not: it may not be read
+	aliased             // under another path, as with a bind mount
+	unreadable          // not: it is unreadable
 	unwatched           // not: adding failed
 )
 
@@ -61,13 +61,13 @@ func (k *watches) reset() {
 func (k *watches) drop(path string) {
 	e := k.entries[path]
 	if e == nil {
-		return // it went with another
+		return // it ended with another
 	}
 	delete(k.entries, path)
 	switch e.by {
 	case watched:
 		delete(k.byID, e.id)
-		// It may have ended by itself; there is no other way to fail.
+		// It may have ended by itself; it can't fail in another way.
 		_ = k.backend.Remove(path)
 	case aliased:
 		of := k.byID[e.id]
@@ -82,8 +82,8 @@ func (k *watches) drop(path string) {
 	}
 }
 
-// add watches a directory and reports whether it now is. full is set
-// when there are no more watches, and then nothing is tried any more.
+// add watches a directory and reports whether it now is. It sets full when there are no more
+// watches; nothing more is then tried.
 func (k *watches) add(f *inspected, full *bool) bool {
 	e := &entry{id: f.id, by: unwatched, writes: f.writes, silent: k.isSilent(f.path, f.id)}
 	k.entries[f.path] = e
@@ -109,8 +109,7 @@ func (k *watches) add(f *inspected, full *bool) bool {
 	return false
 }
 
-// added makes sure that the watch just added is on the directory that was
-// looked at.
+// added makes sure that the watch just added is on the inspected directory.
 func (k *watches) added(path string, e *entry) bool {
 	if id, here := identify(path); !here || id != e.id {
 		delete(k.entries, path)
@@ -123,10 +122,9 @@ func (k *watches) added(path string, e *entry) bool {
 	return true
 }
 
-// shares reports whether a directory is watched already under another path
-// that means the same, as by a bind mount: there is one watch to an inode. If
-// that path means something else by now, or is watched for less, its watch is in the
-// way and ends.
+// shares reports whether a directory is already watched under another path, as with a bind
+// mount: an inode has only one watch. If that path has another meaning by now, or is watched
+// for less, its watch is in the way and is ended.
 func (k *watches) shares(path string, e *entry) bool {
 	of, ok := k.byID[e.id]
 	if !ok {
@@ -149,8 +147,7 @@ func (k *watches) shares(path string, e *entry) bool {
 	return true
 }
 
-// pass looks at what is dirty, ends the watches that no longer fit, and adds
-// those that are missing.
+// pass inspects what is dirty, ends the watches that no longer fit, and adds missing ones.
 func (k *watches) pass(ctx context.Context) {
 	dirs, grown, unneeded := k.w.takeDirty(k.entries)
 	if k.backend == nil {
@@ -164,8 +161,7 @@ func (k *watches) pass(ctx context.Context) {
 	}
 	k.lost = k.lost[:0]
 	missing := k.inspect(dirs)
-	// What an owner needs comes before what is on the way to it, in case
-	// there aren't watches enough.
+	// What an owner needs comes before what is on the way to it, in case watches run out.
 	slices.SortStableFunc(missing, func(a, b *inspected) int { return cmp.Compare(a.rank(), b.rank()) })
 	var added []string
 	full := false
@@ -225,7 +221,7 @@ func (k *watches) inspect(dirs []dirtyDir) (missing []*inspected) {
 	return missing
 }
 
-// retryUnwatched has the next pass try again what couldn't be added.
+// retryUnwatched makes the next pass retry what couldn't be added.
 func (k *watches) retryUnwatched() {
 	for path, e := range k.entries {
 		if e.by == unwatched {
@@ -234,9 +230,9 @@ func (k *watches) retryUnwatched() {
 	}
 }
 
-// revise forgets the watches that ended without an event, as at an unmount.
+// revise forgets the watches that ended without an event, as on an unmount.
 func (k *watches) revise() {
-	clear(k.silent) // a device number may be another's by now
+	clear(k.silent) // a device number may be reused
 	list := k.backend.WatchList()
 	still := make(map[string]struct{}, len(list))
 	for _, path := range list {
@@ -250,7 +246,7 @@ func (k *watches) revise() {
 	}
 }
 
-// survey counts the watches, and forgets a failure that is mended.
+// survey counts the watches, and clears a failure that is resolved.
 func (k *watches) survey() State {
 	var s State
 	unmended := false
@@ -271,8 +267,8 @@ func (k *watches) survey() State {
 	return s
 }
 
-// isSilent reports whether the file system that a directory lies on makes no
-// events for what others do to it. It is asked once per device.
+// isSilent reports whether the file system of a directory causes no events for changes by
+// others. It is asked once per device.
 func (k *watches) isSilent(path string, id identity) bool {
 	if silent, ok := k.silent[id.dev]; ok {
 		return silent
@@ -283,11 +279,11 @@ func (k *watches) isSilent(path string, id identity) bool {
 	return silent
 }
 
-// identity says which directory a path means.
+// identity says which directory a path leads to.
 type identity struct{ dev, ino uint64 }
 
-// identify finds out which directory a path means. What isn't a directory, a
-// link to one included, and what can't be inspected isn't here.
+// identify finds out which directory a path leads to. Anything but an accessible directory,
+// including a link to one, isn't here.
 func identify(path string) (id identity, here bool) {
 	var st unix.Stat_t
 	err := unix.Lstat(path, &st)

@@ -19,21 +19,21 @@ import (
 	"waymark/wire"
 )
 
-// How a call ends without an answer.
+// Ways in which a call ends without an answer.
 var (
 	// errLost says that the connection ended without an error of its own.
 	errLost = errors.New("the connection was lost")
-	// errDropped says that the call ended and the connection didn't: that is
-	// what a peer does with a message that is too large for it.
+	// errDropped says that the call ended but the connection didn't, as with a message that
+	// is too large for the peer.
 	errDropped = errors.New("the peer has dropped the call without an answer, as it does with what is too large for it")
-	// errTimeout is matched by the error of a call without an answer in time.
+	// errTimeout matches the error of a call without a timely answer.
 	errTimeout = errors.New("no answer in time")
 )
 
-// maxErrorText bounds what of a peer's error is shown, in bytes.
+// maxErrorText bounds how much of a peer's error is shown, in bytes.
 const maxErrorText = 512
 
-// dial makes a connection within the time for it.
+// dial connects within DialTimeout.
 func (p *Pusher) dial(ctx context.Context) (drpc.Conn, error) {
 	dialCtx, cancel := context.WithTimeout(ctx, p.opts.DialTimeout)
 	defer cancel()
@@ -44,9 +44,9 @@ func (p *Pusher) dial(ctx context.Context) (drpc.Conn, error) {
 	return conn, err
 }
 
-// call makes one unary call with a deadline. It doesn't use Invoke: when a
-// peer answers before it has read the whole request (an unknown method does),
-// Invoke says EOF and the answer is lost; here it is read.
+// call makes one unary call with a deadline. It doesn't use Invoke: if a peer answers before
+// it has read the whole request, as for an unknown method, Invoke returns EOF and loses the
+// answer. Here the answer is read.
 func (p *Pusher) call(ctx context.Context, conn drpc.Conn, method string, request []byte, response proto.Message) error {
 	callCtx, cancel := context.WithTimeout(ctx, p.opts.CallTimeout)
 	defer cancel()
@@ -66,8 +66,8 @@ func (p *Pusher) call(ctx context.Context, conn drpc.Conn, method string, reques
 	case !endedWithoutAnswer(err):
 		return err
 	}
-	// The end of a connection may take a moment to get from the call, which it
-	// ended, to the rest.
+	// When a call ends with the connection, it may take a moment until the connection shows
+	// it.
 	timer := time.NewTimer(closedWithin)
 	defer timer.Stop()
 	select {
@@ -80,12 +80,12 @@ func (p *Pusher) call(ctx context.Context, conn drpc.Conn, method string, reques
 	}
 }
 
-// closedWithin is long enough for another goroutine to have its turn, and
-// nothing compared with the pause before the next connection.
+// closedWithin is long enough for another goroutine to run, and short compared with the pause
+// before the next connection.
 const closedWithin = 100 * time.Millisecond
 
-// brokenConnection reports whether err is the system's word for a connection
-// that ended while something was written: a broken pipe, a reset.
+// brokenConnection reports whether err is the system's error for a connection that ended
+// during a write: a broken pipe, a reset.
 func brokenConnection(err error) bool {
 	var broken *net.OpError
 	return errors.As(err, &broken)
@@ -101,9 +101,8 @@ func isTimeout(err error) bool { return errors.Is(err, errTimeout) }
 
 func isLost(err error) bool { return errors.Is(err, errLost) || errors.Is(err, errDropped) }
 
-// endedWithoutAnswer reports whether err is what DRPC and yamux say of a call
-// whose stream has ended. One of them is context.Canceled, though nobody
-// canceled.
+// endedWithoutAnswer reports whether err is an error of DRPC or yamux for a call whose stream
+// has ended. One of them is context.Canceled, although nobody canceled.
 func endedWithoutAnswer(err error) bool {
 	for _, end := range []error{
 		context.Canceled, io.EOF, io.ErrUnexpectedEOF, io.ErrClosedPipe, net.ErrClosed,
@@ -121,7 +120,7 @@ func exchange(ctx context.Context, conn drpc.Conn, method string, request []byte
 	if err != nil {
 		return err
 	}
-	// An error of closing comes after the answer and changes nothing.
+	// An error from closing comes after the answer and changes nothing.
 	defer func() { _ = stream.Close() }()
 	err = stream.MsgSend(request, encoding{})
 	if err != nil && !errors.Is(err, io.EOF) { // EOF: the answer is already there
@@ -133,7 +132,7 @@ func exchange(ctx context.Context, conn drpc.Conn, method string, request []byte
 	return stream.MsgRecv(response, encoding{})
 }
 
-// encoding sends bytes that are encoded already, and receives messages.
+// encoding sends encoded bytes, and receives messages.
 type encoding struct{}
 
 var _ drpc.Encoding = encoding{}
@@ -156,7 +155,7 @@ func (encoding) Unmarshal(data []byte, message drpc.Message) error {
 	return proto.Unmarshal(data, m)
 }
 
-// stateOf says which state an error of dialing or of a call leads to.
+// stateOf returns the state to which an error of dialing or of a call leads.
 func stateOf(err error) State {
 	switch {
 	case errors.Is(err, ErrUnauthorized), wire.IsUnauthorized(err):
@@ -170,7 +169,7 @@ func stateOf(err error) State {
 	}
 }
 
-// describe makes an error fit for a log and a terminal: peers write into it.
+// describe makes an error fit for a log and a terminal, because it may contain a peer's text.
 func (p *Pusher) describe(err error) string {
 	if err == nil {
 		return ""

@@ -9,15 +9,15 @@ import (
 	"waymark/wire/convert"
 )
 
-// What the resource itself says when its payload had to stay behind.
+// The errors of resources whose payload had to be left out.
 const (
 	errTooLarge = "too large to be sent"
 	errNoRoom   = "left out: all resources together are too large to be sent"
 )
 
-// fitBodies takes payloads away where they are more than a peer accepts, for
-// one resource or in all. Those that come last lose, and when even their names are
-// too much, they aren't sent.
+// fitBodies removes payloads that exceed what a peer accepts, for one resource or in total. It
+// removes the last ones first. A resource that is too much even without its payload isn't
+// sent.
 func fitBodies(rows []*row, f form, rep *report) []*row {
 	total, limit, most := 0, wire.MaxHubBytes, wire.MaxPayload
 	counted := func(r *snapshot.Resource) int { return len(r.Payload) }
@@ -48,7 +48,7 @@ func fitBodies(rows []*row, f form, rep *report) []*row {
 	return without(rows, gone, rep)
 }
 
-// byPrecedence returns the indices of rows, the one that comes first first.
+// byPrecedence returns the indices of rows, highest precedence first.
 func byPrecedence(rows []*row) []int {
 	order := make([]int, len(rows))
 	for i := range order {
@@ -58,7 +58,7 @@ func byPrecedence(rows []*row) []int {
 	return order
 }
 
-// without takes out those rows that are gone, since the peer doesn't take as much.
+// without removes rows that exceed what the peer takes.
 func without(rows []*row, gone []bool, rep *report) []*row {
 	kept := rows[:0]
 	for i := range rows {
@@ -71,8 +71,8 @@ func without(rows []*row, gone []bool, rep *report) []*row {
 	return kept
 }
 
-// trimTools returns an mcp_server with so many fewer tools that its body isn't too long,
-// which no length of its payload says. It is nil where that can't be done.
+// trimTools returns an mcp_server with fewer tools so that its body isn't too long; the
+// length of its payload doesn't show that. It returns nil if that can't be done.
 func trimTools(w *row, most int, counted func(*snapshot.Resource) int) *row {
 	r := w.r
 	for limit := int64(len(r.Payload)) / 2; r.TrimTools(limit); limit /= 2 {
@@ -83,16 +83,16 @@ func trimTools(w *row, most int, counted func(*snapshot.Resource) int) *row {
 	return nil
 }
 
-// withoutPayload returns a row in the place of w, which says why it has no payload.
+// withoutPayload returns a replacement for w that says why it has no payload.
 func (w *row) withoutPayload(status snapshot.Status, why string) *row {
 	r := w.r
 	r.Payload, r.Status, r.Error = nil, status, why
 	return &row{r: r, id: w.id, changed: true}
 }
 
-// fitMessage takes payloads where they travel with their resources, and where that isn't
-// enough resources, of what comes last until the whole push, of which head is the length
-// without resources, fits into its message.
+// fitMessage makes a push fit into one message; head is its length without resources. It
+// removes payloads that are part of the message, and if that isn't enough resources, in both
+// cases the last ones first.
 func fitMessage(head int, rows []*row, f form, rep *report) ([]*row, error) {
 	total, limit, sizes := 0, f.room(head), make([]int, len(rows))
 	measure := func(i int) (err error) {

@@ -19,13 +19,13 @@ import (
 type form interface {
 	// projection is what the peer gets of a snapshot.
 	projection() *snapshot.Projection
-	// adapt removes what the wire doesn't carry anyway, or says why the
-	// resource can't be sent at all.
+	// adapt removes what the wire doesn't carry, or says why the resource can't be sent at
+	// all.
 	adapt(w *row) Reason
-	// identity is what no two resources of a push may share.
+	// identity is a key that no two resources of a push may share.
 	identity(r *snapshot.Resource) string
-	// size is what one resource takes of a message, in bytes; room is what there is for
-	// all, where the rest of the push has that length.
+	// size is what one resource takes of a message, in bytes. room is the space for all
+	// resources, if the rest of the push has length head.
 	size(r *snapshot.Resource) (int, error)
 	room(head int) int
 	// head is the length of a push without resources.
@@ -42,18 +42,18 @@ func formOf(protocol wire.Protocol) form {
 // slack is room in a message for version, names and what the framing adds.
 const slack = 1024
 
-// waymarkForm carries everything that a snapshot has, and payloads beside it.
+// waymarkForm carries everything in a snapshot, with payloads separate from resources.
 type waymarkForm struct{}
 
 func (waymarkForm) projection() *snapshot.Projection {
 	return &snapshot.Projection{Caps: snapshot.Caps{
-		MaxResourceBytes: wire.MaxPayload, MaxBytes: wire.MaxHubBytes, // fitBodies looks more closely
+		MaxResourceBytes: wire.MaxPayload, MaxBytes: wire.MaxHubBytes, // fitBodies checks more closely
 		MaxResources: wire.MaxHubResources, MaxListed: wire.MaxHubResources,
 	}}
 }
 
 func (waymarkForm) adapt(w *row) Reason {
-	if !rules.KnownKind(w.r.Kind) { // a hub refuses the whole push for a kind that the ABI hasn't
+	if !rules.KnownKind(w.r.Kind) { // a hub refuses the whole push for a kind unknown to the ABI
 		return ReasonKind
 	}
 	return ""
@@ -71,8 +71,8 @@ func (waymarkForm) head(s *snapshot.Snapshot) (int, error) {
 	return proto.Size(convert.HeadToWaymark(s)), nil
 }
 
-// coderForm carries four kinds, and nothing that depends on what a chat is
-// about: its server would put it into every chat.
+// coderForm carries four kinds, and only resources that always apply: its server would put
+// any other into every chat.
 type coderForm struct{}
 
 func (coderForm) projection() *snapshot.Projection {
@@ -89,8 +89,8 @@ func notForCoder(r *snapshot.Resource) string {
 	return ""
 }
 
-// invalidForCoder says what Coder's own package calls invalid about a skill, where
-// others load it all the same: its name or its front matter isn't as it should be.
+// invalidForCoder says what Coder's own package calls invalid about a skill that others load
+// anyway: a fault in its name or its front matter.
 func invalidForCoder(r *snapshot.Resource) string {
 	if r.Kind != abi.KindSkill {
 		return ""

@@ -17,25 +17,25 @@ import (
 	"waymark/wire/waymark"
 )
 
-// report says what became of a snapshot on its way to the wire.
+// report says what was changed or left out when a snapshot was prepared.
 type report struct {
 	held   HeldBack
 	mended int
 }
 
-// row is a resource on its way to the wire; r is a copy. Once it is made its resource isn't
-// changed any more: a later push may have it, too.
+// row is a resource prepared for the wire; r is a copy. Once it is made, its resource is
+// immutable, because a later push may share it.
 type row struct {
 	r       snapshot.Resource
 	id      string // to the peer: no two resources of a push may share it
 	changed bool
 
-	// See named. Run's goroutine only.
+	// See named. Only Run's goroutine uses it.
 	body   *convert.Body
 	digest [sha256.Size]byte
 }
 
-// made is what a resource of a snapshot has become: a row, or a reason not to send it.
+// made is what became of a snapshot's resource: a row, or a reason not to send it.
 type made struct {
 	row    *row
 	reason Reason
@@ -50,13 +50,13 @@ type prepared struct {
 	report report // what had to be changed or left out
 
 	projected snapshot.Projected
-	made      []made           // of each resource of that
+	made      []made           // one for each of its resources
 	named     fingerprint.Name // see name; zero until that is called
 }
 
-// prepare makes of s what can be sent, without what hold, unless nil, has a reason for.
-// last, unless nil, is a push before it, of which it takes what is the same; the result
-// says the same without.
+// prepare makes what can be sent of s, without resources for which hold, unless nil, returns
+// a reason. It reuses unchanged parts of last, an earlier push, unless nil; that doesn't
+// affect the result.
 func prepare(s *snapshot.Snapshot, protocol wire.Protocol, hold func(*snapshot.Resource) Reason, last *prepared) (*prepared, error) {
 	p := &prepared{form: formOf(protocol)}
 	p.head = mendHead(s, p.form, &p.report)
@@ -106,15 +106,15 @@ func prepare(s *snapshot.Snapshot, protocol wire.Protocol, hold func(*snapshot.R
 	return p, nil
 }
 
-// makeRows makes a row of each resource, or takes that of last: mostly one resource is
-// another, or one comes or goes.
+// makeRows makes a row of each resource, or reuses that of last: usually only one resource
+// has changed, been added or been removed.
 func (p *prepared) makeRows(last *prepared) {
 	if last != nil && last.form != p.form {
 		last = nil
 	}
 	resources := p.projected.Resources
 	p.made = make([]made, len(resources))
-	next := 0 // of last
+	next := 0 // index in last
 	for i := range resources {
 		r := &resources[i]
 		changed := p.changed(r)
@@ -145,8 +145,7 @@ func (p *prepared) rowOf(r *snapshot.Resource, changed bool) made {
 	return made{row: w}
 }
 
-// same returns which resource r was as it is now: the one at next, or that behind it, or
-// -1.
+// same returns the index of the resource of p that r equals: next or the one after it, or -1.
 func (p *prepared) same(next int, r *snapshot.Resource) int {
 	for at := next; at < min(next+2, len(p.made)); at++ {
 		before := &p.projected.Resources[at]
@@ -157,7 +156,7 @@ func (p *prepared) same(next int, r *snapshot.Resource) int {
 	return -1
 }
 
-// changed reports whether the projection has made something else of r.
+// changed reports whether the projection has changed r.
 func (p *prepared) changed(r *snapshot.Resource) bool {
 	return len(p.projected.Changed) > 0 && p.projected.Changed[r.ID()]
 }
@@ -166,7 +165,7 @@ func sameID(a, b *snapshot.Resource) bool {
 	return a.Kind == b.Kind && a.Source == b.Source && a.Key == b.Key
 }
 
-// whole encodes all of the push for Coder's server, byte by byte the same each time.
+// whole encodes the complete push for Coder's server; equal pushes have equal bytes.
 func (p *prepared) whole(version uint64, initial bool) ([]byte, error) {
 	whole := *p.head
 	whole.Version = version
@@ -182,15 +181,15 @@ func (p *prepared) whole(version uint64, initial bool) ([]byte, error) {
 	return marshal(m)
 }
 
-// marshal is deterministic, so that equal content is equal bytes.
+// marshal is deterministic, so that equal content yields equal bytes.
 func marshal(m proto.Message) ([]byte, error) {
 	return proto.MarshalOptions{Deterministic: true}.Marshal(m)
 }
 
-// withoutDuplicates keeps one of the rows that are the same to the peer: the
-// valid one, then that of the kind that matters most, then the first.
+// withoutDuplicates keeps one of the rows that are the same to the peer: the valid one, then
+// that of the kind that matters most, then the first.
 func withoutDuplicates(rows []*row, rep *report) []*row {
-	if ascending(rows) { // as they mostly are, since a snapshot is
+	if ascending(rows) { // the usual case, because a snapshot is sorted
 		return rows
 	}
 	best := make(map[string]int, len(rows))
@@ -210,7 +209,7 @@ func withoutDuplicates(rows []*row, rep *report) []*row {
 	return kept
 }
 
-// ascending reports whether each row's id is greater than that before it.
+// ascending reports whether each row's id is greater than the previous one.
 func ascending(rows []*row) bool {
 	for i := range rows[min(1, len(rows)):] {
 		if rows[i].id >= rows[i+1].id {
@@ -258,8 +257,8 @@ func (p *prepared) sameHead(other *prepared) bool {
 		slices.EqualFunc(p.head.Plugins, other.head.Plugins, snapshot.Plugin.Equal)
 }
 
-// change encodes what makes p of base, of which nil is nothing. With bring, payloads that
-// base hasn't come with it, as far as there is room.
+// change encodes the difference between base and p; a nil base is empty. With bring, it
+// includes payloads that base lacks, as far as there is room.
 func (p *prepared) change(version uint64, base *prepared, bring bool) ([]byte, error) {
 	request, name := &waymark.PushRequest{Version: version}, p.name()
 	if base != nil {
@@ -281,7 +280,7 @@ func (p *prepared) change(version uint64, base *prepared, bring bool) ([]byte, e
 	brings := payloads{room: wire.MaxInline, has: make(map[[sha256.Size]byte]bool)}
 	for _, w := range past {
 		before[w.id] = w
-		if body, _ := w.named(); body != nil { // the hub has it, or has had it a moment ago
+		if body, _ := w.named(); body != nil { // the hub has it, or had it a moment ago
 			brings.has[body.SHA256] = true
 		}
 	}
@@ -296,25 +295,25 @@ func (p *prepared) change(version uint64, base *prepared, bring bool) ([]byte, e
 		delete(before, w.id)
 	}
 	request.Payloads = brings.list
-	for _, w := range past { // in their order, so that equal changes are equal bytes
+	for _, w := range past { // in their order, so that equal changes have equal bytes
 		if before[w.id] != nil {
 			request.Removed = append(request.Removed, w.id)
 		}
 	}
-	if base != nil && proto.Size(request) > wire.MaxMessage-slack { // it is the whole that is sure to fit
+	if base != nil && proto.Size(request) > wire.MaxMessage-slack { // only the complete push is sure to fit
 		return p.change(version, nil, false)
 	}
 	return marshal(request)
 }
 
-// payloads collects some, as far as there is room.
+// payloads collects payloads, as far as there is room.
 type payloads struct {
 	room int
 	list [][]byte
 	has  map[[sha256.Size]byte]bool
 }
 
-// add takes a row's, unless it is there, and reports whether it is now.
+// add adds a row's payload, unless it is already there, and reports whether it is there now.
 func (p *payloads) add(w *row) bool {
 	body, _ := w.named()
 	switch {
@@ -332,7 +331,8 @@ func (p *payloads) add(w *row) bool {
 	return true
 }
 
-// named returns the names of a row's payload and of all of it. They are made once.
+// named returns the digests of a row's payload and of the whole resource. They are computed
+// once.
 func (w *row) named() (body *convert.Body, digest [sha256.Size]byte) {
 	if w.body == nil && w.r.Payload != nil {
 		w.body = convert.BodyOf(&w.r)
@@ -349,10 +349,10 @@ func (w *row) named() (body *convert.Body, digest [sha256.Size]byte) {
 	return w.body, w.digest
 }
 
-// name is that of all of the push.
+// name is the name of the complete push.
 func (p *prepared) name() fingerprint.Name {
 	if p.named == (fingerprint.Name{}) {
-		// What a hub has of a head is what comes out of it on the other side.
+		// A hub names the head that it has decoded.
 		head, err := fingerprint.HeadOf(convert.HeadFromWaymark(convert.HeadToWaymark(p.head)))
 		if err != nil { // texts and numbers always have JSON
 			panic(err)
@@ -366,8 +366,7 @@ func (p *prepared) name() fingerprint.Name {
 	return p.named
 }
 
-// withoutCommon cuts off both lists what is the same row at their beginnings and at their
-// ends.
+// withoutCommon removes the identical rows at the beginnings and the ends of both lists.
 func withoutCommon(a, b []*row) ([]*row, []*row) {
 	for len(a) > 0 && len(b) > 0 && a[0] == b[0] {
 		a, b = a[1:], b[1:]
@@ -378,7 +377,7 @@ func withoutCommon(a, b []*row) ([]*row, []*row) {
 	return a, b
 }
 
-// mend changes w until a peer would take it, or says why that can't be done.
+// mend changes w until a peer would accept it, or says why that isn't possible.
 func mend(w *row) Reason {
 	changed, err := rules.Mend(&w.r)
 	w.changed = w.changed || changed
@@ -395,8 +394,8 @@ func mend(w *row) Reason {
 	return ReasonKind
 }
 
-// mendHead returns a snapshot without version and resources, whose texts are
-// as mend makes them.
+// mendHead returns a snapshot without version and resources, with its texts mended as by
+// mend.
 func mendHead(s *snapshot.Snapshot, f form, rep *report) *snapshot.Snapshot {
 	head := &snapshot.Snapshot{AggregateHash: s.AggregateHash, SnapshotError: s.SnapshotError}
 	_, all := f.(waymarkForm)

@@ -1,40 +1,46 @@
 // Package push brings the newest snapshot to one peer and keeps it there.
 //
-// A [Pusher] holds one connection. It speaks waymark.v1 and, where the peer
-// doesn't know it, coder.agent.v2 on the same connection; a peer that knows
-// neither is left alone until it has been connected anew. What is sent is
-// always the newest snapshot; there is no queue. A hub is sent what has changed since
-// the last push that it accepted, also on an earlier connection, and everything where
-// it hasn't that; payloads that it may have are named, and uploaded where it wants
-// them. Coder's server is sent all of it each time. Lost connections are dialed again
-// with exponential back-off.
+// A [Pusher] holds one connection. It speaks waymark.v1 or, if the peer doesn't know that,
+// coder.agent.v2 on the same connection. A peer that knows neither is left alone until the
+// next connection. There is no queue: the newest snapshot is sent. A hub gets the changes
+// since the last push that it accepted, even on an earlier connection, or everything if it no
+// longer has that push. Payloads that it may have are named, and uploaded on request. Coder's
+// server gets everything each time. Lost connections are dialed again with exponential
+// backoff.
 //
-// [Remote] makes the connection's options of a URL: plain DRPC over a socket,
-// or Coder's agent endpoint (WebSocket, yamux, a stream for each call), which
-// both a Coder server and a hub have.
+// [Remote] derives the connection's options from a URL: plain DRPC over a socket, or Coder's
+// agent endpoint (WebSocket, yamux, a stream for each call), which both a Coder server and a
+// hub have.
 //
-// Guarantees: no two consecutive pushes of a connection are of equal content, every call
-// has a deadline, since none travels on the wire, and what would make a peer
-// refuse a whole push is mended or left out beforehand, and counted in
-// [Status]. A peer with another writer for the same rows is never fought: of two
-// agents with one token a hub hears the one that was started last, tells the
-// other one at once, and hears that again when the first is gone; of Coder's
-// server only a refused push can be learned from.
-// Neither payloads nor the token appear in errors and logs. The token goes to
-// the host of the URL and nowhere else, redirects included.
+// # Guarantees
 //
-// Limits: an answer is at most 4 MiB, and what is buffered of a peer that
-// sends what nobody asked for at most a few MiB. A peer that vanishes without
-// a word is noticed by the next push, at the latest after 40 seconds where
-// there are pings (the endpoint), and when the kernel gives up elsewhere.
+//   - No two consecutive pushes of a connection have equal content.
+//   - Every call has a deadline of its own, because none travels on the wire.
+//   - What would make a peer refuse a whole push is mended or left out beforehand, and
+//     counted in [Status].
+//   - A peer with another writer for the same rows is never fought. Of two agents with one
+//     token a hub accepts the one that was started last, tells the other at once, and accepts
+//     that one again when the first is gone. With Coder's server, only a refused push shows
+//     the conflict.
+//   - Neither payloads nor the token appear in errors and logs. The token goes only to the
+//     host of the URL, even with redirects.
 //
-// A hub may ask something of the agent, where Options.Reverse serves that: over a
-// stream that is opened for it, on a connection of its own where calls of one come
-// one after another. What happens to that never holds up a push.
+// # Limits
 //
-// All methods are safe for concurrent use. One goroutine, the caller of
-// [Pusher.Run], does all the work but for the reverse channel's; Close ends both and
-// waits.
+// An answer has at most 4 MiB, and at most a few MiB are buffered of a peer that sends
+// unrequested data. A peer that vanishes silently is noticed by the next push: after 40
+// seconds at the latest with pings (the endpoint), otherwise when the kernel gives up.
+//
+// # Reverse channel
+//
+// If Options.Reverse serves requests, a hub may send some to the agent, over a stream that is
+// opened for them. The stream has a connection of its own if a connection carries one call at
+// a time. The reverse channel never delays a push.
+//
+// # Concurrency
+//
+// All methods are safe for concurrent use. One goroutine, the caller of [Pusher.Run], does
+// all the work except for the reverse channel's. Close ends both and waits.
 package push
 
 import (
@@ -52,47 +58,47 @@ import (
 	"waymark/wire/reverse"
 )
 
-// Options sets up a Pusher. The zero value is one that has nothing to push
-// to: it stays idle.
+// Options configures a Pusher. With the zero value there is no peer, and the Pusher stays
+// idle.
 type Options struct {
 	// Dialer makes the connection; nil means that there is no peer.
 	Dialer Dialer
 	// Peer names the peer for a person. It must not hold secrets.
 	Peer string
-	// Token is sent as metadata with each call. Empty means that none is:
-	// the dialer has its own way, or the peer doesn't want one.
+	// Token is sent as metadata with each call. If empty, none is sent: the dialer
+	// authenticates in another way, or the peer needs no token.
 	Token string
-	// Logger gets a line for each change of state. Nil means none.
+	// Logger gets a line for each change of state; nil logs nothing.
 	Logger *slog.Logger
 	// MinBackoff is the first delay before a new attempt; 0 means 250 ms.
 	MinBackoff time.Duration
-	// MaxBackoff is the longest one, and the pace of slow retries; 0 means
-	// 30 s.
+	// MaxBackoff is the longest delay, and the interval of slow retries; 0 means 30 s.
 	MaxBackoff time.Duration
 	// DialTimeout bounds one attempt to connect; 0 means 10 s.
 	DialTimeout time.Duration
-	// CallTimeout bounds one call; 0 means 10 s, enough for 4 MiB over a
-	// slow line and a database that is busy.
+	// CallTimeout bounds one call; 0 means 10 s, enough for 4 MiB over a slow line and a busy
+	// database.
 	CallTimeout time.Duration
-	// Observe is called after every push attempt, by Run's goroutine, which
-	// waits for it. Nil means that nothing is.
+	// Observe is called after every push attempt by Run's goroutine, which waits for it. It
+	// may be nil.
 	Observe func(Attempt)
-	// Describe says which agent this is, for people, whenever a connection begins; nil
-	// means that nothing is said. Only hubs are told.
+	// Describe returns a description of this agent for people, for each new connection. Only
+	// hubs get it. It may be nil.
 	Describe func() Description
-	// Reverse is what the peer may ask of this agent.
+	// Reverse is what the peer may request from this agent.
 	Reverse Reverse
-	// Hold says in a word why a resource is nothing for this peer, and "" where it is
-	// sent. It depends on the resource alone. Nil means that all are.
+	// Hold returns a one-word reason not to send a resource to this peer, or "" to send it.
+	// It depends on the resource alone. Nil sends all.
 	Hold func(*snapshot.Resource) Reason
 }
 
-// Description says to people which agent this is.
+// Description describes this agent for people.
 type Description struct {
 	Hostname, Root, Version string
 }
 
-// HoldUser is an Options.Hold: what is in the user's home directory stays on this machine.
+// HoldUser is an Options.Hold that keeps resources of the user's home directory on this
+// machine.
 func HoldUser(r *snapshot.Resource) Reason {
 	if r.Scope == snapshot.ScopeUser {
 		return ReasonUser
@@ -100,7 +106,7 @@ func HoldUser(r *snapshot.Resource) Reason {
 	return ""
 }
 
-// ErrClosed says that the Pusher has been closed.
+// ErrClosed says that the Pusher is closed.
 var ErrClosed = errors.New("the pusher is closed")
 
 // errRunning says that Run was called twice.
@@ -111,15 +117,15 @@ type Pusher struct {
 	opts    Options
 	log     *slog.Logger
 	backoff backoff.Backoff // Run's goroutine only
-	// run names this Pusher to a hub; see OpenRequest.
+	// run identifies this Pusher to a hub; see OpenRequest.
 	run []byte
-	// handlers are those of Options.Reverse; nil for none.
+	// handlers are those of Options.Reverse; nil if there are none.
 	handlers map[string]reverse.Handler
-	// yields says that this run has been heard, and so doesn't take over from
-	// another one. Run's goroutine only.
+	// yields says that a hub has accepted this run, which therefore doesn't take over from
+	// another one. Only Run's goroutine uses it.
 	yields bool
-	// had is what a hub has accepted last, with whatever connection; nil for nothing. Run's
-	// goroutine only.
+	// had is the last push that a hub has accepted on any connection, or nil. Only Run's
+	// goroutine uses it.
 	had *prepared
 
 	closing context.Context // done once Close has been called
@@ -129,7 +135,7 @@ type Pusher struct {
 	mu      sync.Mutex         // guards everything below
 	newest  *snapshot.Snapshot // what to push; nil until the first Publish
 	status  Status
-	settled uint64        // the newest version that the peer has, or has the equal of
+	settled uint64        // the newest version whose content the peer has
 	changed notify.Signal // status or settled have changed
 	stopped chan struct{} // closed when Run has returned; nil before Run
 }
@@ -149,8 +155,7 @@ func New(opts Options) *Pusher {
 	return &Pusher{
 		opts: opts,
 		log:  opts.Logger.With(slog.String("peer", opts.Peer)),
-		// Jitter keeps a fleet of agents from coming back to a restarted hub
-		// all at once.
+		// Jitter keeps a fleet of agents from reconnecting to a restarted hub all at once.
 		backoff: backoff.Backoff{Shortest: opts.MinBackoff, Longest: opts.MaxBackoff, Jitter: true},
 		closing: closing, close: closeNow,
 		run:      newRun(),
@@ -160,7 +165,7 @@ func New(opts Options) *Pusher {
 	}
 }
 
-// runBytes is the length of a run's name: no two are the same by chance.
+// runBytes is the length of a run's name, enough to avoid accidental duplicates.
 const runBytes = 16
 
 func newRun() []byte {
@@ -169,10 +174,9 @@ func newRun() []byte {
 	return run
 }
 
-// Publish makes s the snapshot to push, unless it is nil, of version 0, or
-// not newer than the one before: a late result of older work must not
-// overwrite a newer one. It doesn't block. The Pusher keeps s and doesn't
-// change it.
+// Publish makes s the snapshot to push. It ignores nil, version 0, and a snapshot that isn't
+// newer than the previous one, so that a late result can't replace a newer one. It doesn't
+// block. The Pusher keeps s and doesn't change it.
 func (p *Pusher) Publish(s *snapshot.Snapshot) {
 	if s == nil || s.Version == 0 {
 		return
@@ -189,8 +193,8 @@ func (p *Pusher) Publish(s *snapshot.Snapshot) {
 	p.wake.Set()
 }
 
-// Run pushes until ctx is done or Close is called, and then returns nil. It
-// can be called once; after Close it returns ErrClosed.
+// Run pushes until ctx is done or Close is called, and then returns nil. It can be called
+// once; after Close it returns ErrClosed.
 func (p *Pusher) Run(ctx context.Context) error {
 	stopped, err := p.begin()
 	if err != nil {
@@ -207,7 +211,7 @@ func (p *Pusher) Run(ctx context.Context) error {
 		return nil
 	}
 	for ctx.Err() == nil {
-		_ = backoff.Sleep(ctx, p.connect(ctx)) // the loop looks at ctx
+		_ = backoff.Sleep(ctx, p.connect(ctx)) // the loop checks ctx
 	}
 	return nil
 }
@@ -226,8 +230,8 @@ func (p *Pusher) begin() (chan struct{}, error) {
 	return p.stopped, nil
 }
 
-// Close ends Run, cuts a push that is under way, and waits. It is safe to
-// call twice, and before Run.
+// Close ends Run, interrupts a push in progress, and waits. It is safe to call twice, and
+// before Run.
 func (p *Pusher) Close() error {
 	p.mu.Lock()
 	p.close() // under the lock: no Run can begin after this
@@ -239,8 +243,8 @@ func (p *Pusher) Close() error {
 	return nil
 }
 
-// connect dials, serves the connection until it ends, and returns how long to
-// wait before the next one.
+// connect dials, serves the connection until it ends, and returns how long to wait before the
+// next one.
 func (p *Pusher) connect(ctx context.Context) time.Duration {
 	p.setState(StateConnecting, nil)
 	conn, err := p.dial(ctx)
@@ -254,8 +258,8 @@ func (p *Pusher) connect(ctx context.Context) time.Duration {
 	return s.serve(ctx)
 }
 
-// failed says what went wrong with a connection, and returns how long to wait
-// before the next one.
+// failed reports what went wrong with a connection, and returns how long to wait before the
+// next one.
 func (p *Pusher) failed(ctx context.Context, err error) time.Duration {
 	if ctx.Err() != nil { // ours, not the peer's, whatever err says
 		return 0
@@ -268,7 +272,7 @@ func (p *Pusher) failed(ctx context.Context, err error) time.Duration {
 	return p.backoff.Max()
 }
 
-// latest returns the newest snapshot; nil when there is none.
+// latest returns the newest snapshot; nil if there is none.
 func (p *Pusher) latest() *snapshot.Snapshot {
 	p.mu.Lock()
 	defer p.mu.Unlock()

@@ -26,38 +26,36 @@ import (
 	"waymark/wire"
 )
 
-// ErrClearText says that a URL would carry the token and all contents over a
-// network in clear text.
+// ErrClearText says that a URL would send the token and all contents over a network in clear
+// text.
 var ErrClearText = errors.New("not encrypted")
 
-// RemoteOptions say how to reach a peer. The zero value is fine for a peer
-// that wants no token.
+// RemoteOptions say how to reach a peer. The zero value is for a peer that needs no token.
 type RemoteOptions struct {
-	// Token is the agent's, as the peer gave it out.
+	// Token is the agent's token, issued by the peer.
 	Token string
-	// Insecure allows http to another machine. Without it, only a loopback
-	// address can be reached that way.
+	// Insecure allows http to another machine. Without it, http is limited to loopback
+	// addresses.
 	Insecure bool
-	// TLS is for https; nil trusts what the system trusts, or the
-	// certificates in the file that SSL_CERT_FILE names.
+	// TLS is for https; nil trusts what the system trusts, or the certificates in the file
+	// that SSL_CERT_FILE names.
 	TLS *tls.Config
-	// Proxy chooses the proxy for http and https; nil means the one that
-	// HTTPS_PROXY, HTTP_PROXY and NO_PROXY name.
+	// Proxy chooses the proxy for http and https; nil means the one that HTTPS_PROXY,
+	// HTTP_PROXY and NO_PROXY name.
 	Proxy func(*http.Request) (*url.URL, error)
 }
 
-// Remote returns Options whose Dialer, Peer and Token are set for the peer at
-// a URL; see ParseURL for its forms. The caller sets the rest.
+// Remote returns Options with Dialer, Peer and Token set for the peer at a URL; see ParseURL
+// for its forms. The caller sets the rest.
 //
-// An https or http URL is dialed as a workspace agent dials a Coder server,
-// except for the role, so that the server doesn't mistake this connection for
-// that of the workspace's own agent.
+// An https or http URL is dialed as a workspace agent dials a Coder server, except for the
+// role, so that the server doesn't mistake this connection for that of the workspace's own
+// agent.
 //
 // # Errors
 //
-// ErrClearText is matched when the peer is on another machine, the URL says
-// http and Insecure isn't set. No error holds the token or a credential that
-// was in the URL.
+// ErrClearText if the peer is on another machine, the URL says http and Insecure isn't set.
+// No error contains the token or a credential from the URL.
 func Remote(url string, opts RemoteOptions) (Options, error) {
 	target, err := ParseURL(url)
 	if err != nil {
@@ -72,29 +70,26 @@ func Remote(url string, opts RemoteOptions) (Options, error) {
 	return Options{Dialer: newWebDialer(target, &opts), Peer: target.String()}, nil
 }
 
-// Target is where a peer is: a socket or an address that speaks plain DRPC,
-// or the URL of a server with Coder's agent endpoint. Remote connects to one.
+// Target is where a peer is: a socket or an address that speaks plain DRPC, or the URL of a
+// server with Coder's agent endpoint. Remote connects to one.
 type Target struct {
-	// Network is "unix" or "tcp" for plain DRPC, "http" or "https" for the
-	// endpoint.
+	// Network is "unix" or "tcp" for plain DRPC, "http" or "https" for the endpoint.
 	Network string
 	Address string // a path, or host:port
-	// Path is what stands before the endpoint's own path, such as "/coder";
-	// mostly empty.
+	// Path is the prefix of the endpoint's own path, such as "/coder"; usually empty.
 	Path string
 }
 
-// maxUnixPath is what a socket address holds on Linux, less its final NUL.
-// On darwin it is 103, where the dial then says so.
+// maxUnixPath is what a socket address holds on Linux, without its final NUL. On darwin the
+// limit is 103, and the dial fails.
 const maxUnixPath = 107
 
-// forms is the end of an error about a URL that has no form we know.
+// forms is the end of an error about a URL of unknown form.
 const forms = "write https://host, unix:/path or tcp:host:port"
 
-// ParseURL reads "unix:/path" and "tcp:host:port", both also with "//" after
-// the colon, and "https://host[:port][/path]" with the address of a hub or of
-// a Coder server, also when it is written with wss, http or ws. Its errors
-// don't repeat what may be a credential.
+// ParseURL parses "unix:/path" and "tcp:host:port", both optionally with "//" after the
+// colon, and "https://host[:port][/path]" with the address of a hub or a Coder server, also
+// with wss, http or ws. Its errors don't repeat possible credentials.
 func ParseURL(raw string) (Target, error) {
 	scheme, rest, found := strings.Cut(raw, ":")
 	rest, slashes := strings.CutPrefix(rest, "//")
@@ -164,14 +159,13 @@ func webTarget(raw string) (Target, error) {
 		}
 		t.Address = net.JoinHostPort(host, u.Port())
 	}
-	// Someone who copies the whole endpoint means its server.
+	// Accept a copy of the endpoint's complete URL.
 	t.Path = strings.TrimSuffix(path.Clean("/"+u.EscapedPath()), "/")
 	t.Path = strings.TrimSuffix(t.Path, wire.EndpointPath)
 	return t, nil
 }
 
-// isHost reports whether s is a name or an address. Anything stricter is the
-// resolver's business.
+// isHost reports whether s looks like a name or an address. The resolver checks the rest.
 func isHost(s string) bool {
 	allowed := "abcdefghijklmnopqrstuvwxyz0123456789-._"
 	if strings.Contains(s, ":") {
@@ -192,8 +186,8 @@ func checkPort(port string) error {
 	return nil
 }
 
-// withoutSecrets cuts what may be a credential out of a URL that can't be used: user
-// info, and everything from a query on.
+// withoutSecrets removes possible credentials from an invalid URL: user info, and everything
+// from a query on.
 func withoutSecrets(raw string) string {
 	if i := strings.IndexAny(raw, "?#"); i >= 0 {
 		raw = raw[:i]
@@ -204,7 +198,7 @@ func withoutSecrets(raw string) string {
 	return text.Truncate(raw, 100)
 }
 
-// String returns the target as ParseURL reads it.
+// String returns the target in the form that ParseURL reads.
 func (t Target) String() string {
 	if t.web() {
 		return (&url.URL{Scheme: t.Network, Host: t.Address}).String() + t.Path
@@ -215,12 +209,11 @@ func (t Target) String() string {
 // web reports whether the target is a server with Coder's endpoint.
 func (t Target) web() bool { return t.Network == "http" || t.Network == "https" }
 
-// Encrypted reports whether nobody on the way can read what is sent.
+// Encrypted reports whether what is sent is encrypted in transit.
 func (t Target) Encrypted() bool { return t.Network == "https" }
 
-// Local reports whether what is sent stays on this machine. Plain DRPC and
-// http aren't encrypted, so for other targets a token and all payloads can be
-// read on the way.
+// Local reports whether what is sent stays on this machine. Plain DRPC and http aren't
+// encrypted, so with other targets a token and all payloads can be read in transit.
 func (t Target) Local() bool {
 	if t.Network == "unix" {
 		return true
@@ -236,10 +229,10 @@ func (t Target) Local() bool {
 	return err == nil && addr.IsLoopback()
 }
 
-// errNeedsRemote is for a target that has been used without its token.
+// errNeedsRemote is for a target that was used without its token.
 var errNeedsRemote = errors.New("a server needs the token when it is dialed: make the options with Remote")
 
-// Dial implements Dialer for plain DRPC. For the rest, use Remote.
+// Dial implements Dialer for plain DRPC. For other targets, use Remote.
 func (t Target) Dial(ctx context.Context) (drpc.Conn, error) {
 	if t.web() {
 		return nil, errNeedsRemote
@@ -252,8 +245,8 @@ func (t Target) Dial(ctx context.Context) (drpc.Conn, error) {
 	return NewConn(conn), nil
 }
 
-// Errors that a Dialer wraps when a peer refuses a connection for a reason
-// that trying again at once won't mend.
+// Errors that a Dialer wraps when a peer refuses a connection and an immediate retry won't
+// help.
 var (
 	ErrUnauthorized   = errors.New("the peer refuses the token")
 	ErrVersionRefused = errors.New("the peer refuses this version of the API")
@@ -271,11 +264,11 @@ type DialFunc func(ctx context.Context) (drpc.Conn, error)
 // Dial implements Dialer.
 func (f DialFunc) Dial(ctx context.Context) (drpc.Conn, error) { return f(ctx) }
 
-// keptBuffer is the largest message, in bytes, for which a connection keeps the
-// memory that it was encoded in. A delta fits; a full push is rare, and large.
+// keptBuffer is the largest message, in bytes, for which a connection keeps its encoding
+// buffer. A delta fits; a full push is rare, and large.
 const keptBuffer = 64 << 10
 
-// NewConn speaks DRPC over transport, which it owns from then on.
+// NewConn speaks DRPC over transport, and takes ownership of it.
 func NewConn(transport io.ReadWriteCloser) drpc.Conn {
 	return drpcconn.NewWithOptions(transport, drpcconn.Options{Manager: drpcmanager.Options{
 		Reader: drpcwire.ReaderOptions{MaximumBufferSize: wire.MaxMessage},

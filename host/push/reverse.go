@@ -16,24 +16,22 @@ import (
 	"waymark/wire/waymark"
 )
 
-// Reverse is what the peer may ask of this agent, over a channel that the Pusher
-// opens once a push was accepted, and again whenever it is lost: beside the pushes,
-// which it never holds up. A peer without such a channel is left alone until the next
-// connection. The zero value serves nothing, and then no channel is opened.
+// Reverse is what the peer may request from this agent. Requests use a channel that the
+// Pusher opens once a push was accepted, and reopens whenever it is lost. It never delays
+// pushes. If a peer has no such channel, none is tried until the next connection. The zero
+// value serves nothing, and then no channel is opened.
 type Reverse struct {
-	// SetApprovals takes the signed approvals that the peer has for this agent, in
-	// place of all before. Who signed them, and whether that one may, is for it to
-	// find out. Calls come one after another.
+	// SetApprovals replaces all signed approvals that the peer has for this agent. It checks
+	// the signatures and the signers' authority itself. Calls don't overlap.
 	SetApprovals func(ctx context.Context, signed [][]byte) error
-	// Handlers serve further kinds of requests, whose bodies are no business of this
-	// package.
+	// Handlers serve further kinds of requests. This package doesn't interpret their bodies.
 	Handlers map[string]reverse.Handler
-	// Observe is called after each request of the peer, for an audit log, from a
-	// goroutine of its own. Nil means that nothing is.
+	// Observe is called after each request of the peer, for an audit log, from a separate
+	// goroutine. It may be nil.
 	Observe func(reverse.Served)
 }
 
-// handlers are the requests that are served; nil for none.
+// handlers returns the requests that are served; nil if there are none.
 func (r *Reverse) handlers() map[string]reverse.Handler {
 	if r.SetApprovals == nil && len(r.Handlers) == 0 {
 		return nil
@@ -64,7 +62,7 @@ func (r *Reverse) setApprovals() reverse.Handler {
 	}
 }
 
-// ReverseState is how the reverse channel is.
+// ReverseState is the state of the reverse channel.
 type ReverseState string
 
 // The states of the reverse channel.
@@ -78,7 +76,7 @@ const (
 	ReverseUnimplemented ReverseState = "unimplemented"
 )
 
-// ReverseStatus is how the reverse channel is doing.
+// ReverseStatus is the status of the reverse channel.
 type ReverseStatus struct {
 	// State says whether it is there: off where nothing would be served, unimplemented where
 	// the peer has none.
@@ -87,8 +85,8 @@ type ReverseStatus struct {
 	LastError string `json:"last_error"`
 }
 
-// openReverse begins to keep a reverse channel open for as long as the session lasts,
-// unless it has begun. It is called when a push was accepted.
+// openReverse starts keeping a reverse channel open while the session lasts, unless that has
+// begun. It is called when a push was accepted.
 func (s *session) openReverse(ctx context.Context) {
 	if s.reversing || s.p.handlers == nil || s.protocol != wire.ProtocolWaymark {
 		return
@@ -106,8 +104,8 @@ func (s *session) closeReverse() {
 	}
 }
 
-// keepReverse opens the channel again and again, until the peer hasn't one, or ctx
-// ends. It has a goroutine of its own and uses nothing of the session that changes.
+// keepReverse opens the channel repeatedly, until the peer turns out to have none, or ctx
+// ends. It runs in its own goroutine and uses only immutable fields of the session.
 func (s *session) keepReverse(ctx context.Context) {
 	pauses := backoff.Backoff{Shortest: s.p.opts.MinBackoff, Longest: s.p.opts.MaxBackoff, Jitter: true}
 	for ctx.Err() == nil {
@@ -121,7 +119,7 @@ func (s *session) keepReverse(ctx context.Context) {
 			return
 		case wire.IsBusy(err), wire.IsSuperseded(err), wire.IsUnauthorized(err):
 			s.p.setReverse(ReverseClosed, err)
-			_ = backoff.Sleep(ctx, pauses.Max()) // the loop looks at ctx
+			_ = backoff.Sleep(ctx, pauses.Max()) // the loop checks ctx
 			continue
 		}
 		s.p.setReverse(ReverseClosed, err)
@@ -134,7 +132,7 @@ func (s *session) serveReverse(ctx context.Context, pauses *backoff.Backoff) err
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	conn := s.conn
-	if _, ok := conn.(*muxConn); !ok { // its calls come one after another
+	if _, ok := conn.(*muxConn); !ok { // its calls are sequential
 		own, err := s.p.dial(ctx)
 		if err != nil {
 			return err
@@ -152,7 +150,7 @@ func (s *session) serveReverse(ctx context.Context, pauses *backoff.Backoff) err
 	defer func() { _ = stream.Close() }()
 	channel := reverse.New(stream, reverse.Options{
 		Agent: true, Run: s.p.run, Handlers: s.p.handlers, Observe: s.p.opts.Reverse.Observe,
-		End: func(error) { cancel() }, // which DRPC needs nobody's help for
+		End: func(error) { cancel() }, // DRPC needs no help to end a stream
 		Ready: func(reverse.Hello) {
 			pauses.Worked()
 			s.p.setReverse(ReverseOpen, nil)
@@ -162,8 +160,7 @@ func (s *session) serveReverse(ctx context.Context, pauses *backoff.Backoff) err
 	return channel.Run()
 }
 
-// openStream opens the channel's stream, for which a peer that doesn't read has a
-// while.
+// openStream opens the channel's stream. within bounds the wait for a peer that doesn't read.
 func openStream(ctx context.Context, cancel context.CancelFunc, conn drpc.Conn, within time.Duration) (drpc.Stream, error) {
 	late := time.AfterFunc(within, cancel)
 	defer late.Stop()
@@ -174,7 +171,7 @@ func openStream(ctx context.Context, cancel context.CancelFunc, conn drpc.Conn, 
 	return stream, err
 }
 
-// setReverse notes how the reverse channel is, and logs what is new.
+// setReverse records the state of the reverse channel, and logs changes.
 func (p *Pusher) setReverse(state ReverseState, err error) {
 	next := ReverseStatus{State: state, LastError: p.describe(err)}
 	before := p.Status().Reverse

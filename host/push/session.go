@@ -17,16 +17,16 @@ import (
 	"waymark/wire/waymark"
 )
 
-// errConflict says that the peer didn't accept a push although its version
-// was above everything this connection has sent.
+// errConflict says that the peer didn't accept a push although its version was above
+// everything that this connection has sent.
 var errConflict = errors.New("another agent writes this agent's context; stop one of the two, or give each a token of its own")
 
-// errSuperseded says that the hub hears another agent in place of this one.
+// errSuperseded says that the hub accepts another agent in place of this one.
 var errSuperseded = errors.New("another agent with the same token has taken over, and this one isn't heard as long as that one is connected; stop one of the two, or give each a token of its own (hub token create --role agent --agent ID)")
 
-// supersededPause is how long an agent whose push was refused for a newer one
-// waits before it connects again: longer than hubs over one database take to
-// tell each other who is connected, so that this one's knows, too.
+// supersededPause is how long an agent whose push lost to a newer agent's waits before it
+// reconnects. It is longer than hubs over one database need to tell each other who is
+// connected, so that this agent's hub knows, too.
 const supersededPause = 5 * time.Second
 
 // session is the life of one connection. It belongs to Run's goroutine.
@@ -34,19 +34,19 @@ type session struct {
 	p        *Pusher
 	conn     drpc.Conn
 	protocol wire.Protocol
-	// opened says that the peer has been asked whether it knows waymark.v1.
+	// opened says that the peer was asked whether it knows waymark.v1.
 	opened bool
-	// done is the newest version that needs no more attention here: accepted,
-	// equal to what was, or refused for good.
+	// done is the newest version that needs no more attention here: accepted, equal to the
+	// previous one, or permanently refused.
 	done uint64
-	// last is what the peer has accepted last; of a hub also on an earlier connection. Nil
-	// is nothing.
+	// last is what the peer has accepted last, in the case of a hub on any connection; nil if
+	// nothing.
 	last *prepared
 	// pushed says that something was accepted on this connection.
 	pushed bool
 
-	// reversing says that a goroutine keeps the reverse channel open; endReverse
-	// ends it, and reverse has it.
+	// reversing says that a goroutine keeps the reverse channel open; endReverse ends it, and
+	// reverse waits for it.
 	reversing  bool
 	endReverse context.CancelFunc
 	reverse    sync.WaitGroup
@@ -56,8 +56,8 @@ func newSession(p *Pusher, conn drpc.Conn) *session {
 	return &session{p: p, conn: conn, protocol: wire.ProtocolWaymark, last: p.had}
 }
 
-// serve pushes what is new until the connection ends, and returns how long to
-// wait before the next one.
+// serve pushes what is new until the connection ends, and returns how long to wait before the
+// next one.
 func (s *session) serve(ctx context.Context) time.Duration {
 	defer s.closeReverse()
 	for {
@@ -77,8 +77,7 @@ func (s *session) serve(ctx context.Context) time.Duration {
 			s.hold(ctx, 0)
 			return s.p.backoff.Next()
 		case wire.IsBusy(err):
-			// Nothing was stored, and a new connection would cost the peer
-			// even more.
+			// Nothing was stored, and a new connection would cost the peer even more.
 			s.p.setState(StateBackingOff, err)
 			if pause := s.p.backoff.Next(); !s.hold(ctx, pause) {
 				return pause
@@ -87,19 +86,19 @@ func (s *session) serve(ctx context.Context) time.Duration {
 		}
 		switch state := stateOf(err); {
 		case errors.Is(err, errSuperseded):
-			// The hub ends the connection when the other one is gone.
+			// The hub ends the connection when the other agent is gone.
 			s.p.setState(state, err)
 			if !s.hold(ctx, s.p.backoff.Max()) {
 				return s.p.backoff.Next()
 			}
 		case wire.IsSuperseded(err):
-			// No push of this connection will ever be accepted. The next one
-			// asks before it pushes.
+			// No push of this connection will ever be accepted. The next connection asks
+			// before it pushes.
 			s.p.yields = true
 			s.p.setState(state, errSuperseded)
 			return supersededPause
 		case state == StateConflict:
-			s.done = next.Version // a fight would begin with sending it again
+			s.done = next.Version // sending it again would start a fight
 			fallthrough
 		case state == StateUnauthorized:
 			s.p.setState(state, err)
@@ -108,15 +107,15 @@ func (s *session) serve(ctx context.Context) time.Duration {
 				return s.p.backoff.Max()
 			}
 		default:
-			// Whether the push was stored can't be known. A new connection,
-			// whose first push is unconditional, is right either way.
+			// It is unknown whether the push was stored. A new connection, whose first push
+			// is unconditional, is right either way.
 			return s.p.failed(ctx, err)
 		}
 	}
 }
 
-// wait returns the newest snapshot once there is one that hasn't been dealt
-// with, or nil when the connection or ctx ends first.
+// wait returns the newest snapshot once there is one that hasn't been handled, or nil if the
+// connection or ctx ends first.
 func (s *session) wait(ctx context.Context) *snapshot.Snapshot {
 	for {
 		select {
@@ -136,8 +135,8 @@ func (s *session) wait(ctx context.Context) *snapshot.Snapshot {
 	}
 }
 
-// hold keeps quiet for d, or for as long as the connection lasts when d is 0,
-// and reports whether the connection still stands.
+// hold waits for d, or for the end of the connection if d is 0, and reports whether the
+// connection is still up.
 func (s *session) hold(ctx context.Context, d time.Duration) bool {
 	var elapsed <-chan time.Time
 	if d > 0 {
@@ -168,11 +167,10 @@ func (s *session) push(ctx context.Context, next *snapshot.Snapshot) error {
 	return s.pushAs(ctx, next)
 }
 
-// coder goes on as with a peer that isn't a hub.
+// coder switches to the protocol for a peer that isn't a hub.
 func (s *session) coder() { s.protocol, s.last, s.pushed = wire.ProtocolCoder, nil, false }
 
-// pushAs sends next in the session's protocol, unless the peer already has
-// the equal.
+// pushAs sends next in the session's protocol, unless the peer already has equal content.
 func (s *session) pushAs(ctx context.Context, next *snapshot.Snapshot) error {
 	content, err := prepare(next, s.protocol, s.p.opts.Hold, s.last)
 	if err != nil {
@@ -222,7 +220,7 @@ func (s *session) send(ctx context.Context, version uint64, content *prepared) (
 	}
 	c := change{s: s, version: version, content: content, base: s.last}
 	again := c.send(ctx)
-	if again { // the hub hasn't the base
+	if again { // the hub doesn't have the base
 		c.base = nil
 		again = c.send(ctx)
 	}
@@ -242,8 +240,8 @@ func resultIf(accepted bool) Result {
 // errNonsense says that the answers of a hub don't follow the protocol.
 var errNonsense = errors.New("the hub's answer makes no sense")
 
-// maxRounds bounds how often a hub may want payloads of one push: it wants some again only
-// when it has dropped them meanwhile.
+// maxRounds bounds how often a hub may request payloads for one push. It requests some again
+// only if it has dropped them meanwhile.
 const maxRounds = 3
 
 // change is a push to a hub.
@@ -256,8 +254,8 @@ type change struct {
 	err      error
 }
 
-// send brings it, with the payloads that the hub wants, and reports whether it hasn't the
-// base.
+// send sends the change with the payloads that the hub requests, and reports whether the hub
+// lacks the base.
 func (c *change) send(ctx context.Context) (baseUnknown bool) {
 	c.s.observed(ctx, func(a *Attempt) error {
 		a.Delta = c.base != nil
@@ -290,7 +288,7 @@ func (c *change) send(ctx context.Context) (baseUnknown bool) {
 	return baseUnknown
 }
 
-// upload brings payloads that the hub wants.
+// upload sends payloads that the hub requests.
 func (c *change) upload(ctx context.Context, wanted [][]byte, a *Attempt) error {
 	named := make(map[string]*row)
 	for _, w := range c.content.rows {
@@ -322,9 +320,8 @@ func (c *change) upload(ctx context.Context, wanted [][]byte, a *Attempt) error 
 	return nil
 }
 
-// open asks the peer whether it is a hub, and has it give this connection its
-// place in the order of the agent's connections. It does so until the answer
-// isn't errSuperseded.
+// open asks the peer whether it is a hub, and registers this connection in the order of the
+// agent's connections. It repeats that while the answer is errSuperseded.
 func (s *session) open(ctx context.Context) error {
 	if s.opened {
 		return nil
@@ -335,7 +332,7 @@ func (s *session) open(ctx context.Context) error {
 		who = describe()
 	}
 	request, err := proto.Marshal(&waymark.OpenRequest{
-		RunId: s.p.run, Yields: s.p.yields, // protobuf takes UTF-8 alone
+		RunId: s.p.run, Yields: s.p.yields, // protobuf accepts only UTF-8
 		Hostname: strings.ToValidUTF8(who.Hostname, "?"), Root: strings.ToValidUTF8(who.Root, "?"), AgentVersion: strings.ToValidUTF8(who.Version, "?"),
 	})
 	if err != nil {
@@ -357,7 +354,7 @@ func (s *session) open(ctx context.Context) error {
 	return nil
 }
 
-// observed has push observed, which says what is known of it, also where it fails.
+// observed runs push and reports the attempt to the observer, even if it fails.
 func (s *session) observed(ctx context.Context, push func(*Attempt) error) {
 	begin := time.Now()
 	attempt := Attempt{Protocol: s.protocol}
@@ -371,22 +368,21 @@ func (s *session) observed(ctx context.Context, push func(*Attempt) error) {
 
 // call makes one call of an attempt.
 func (s *session) call(ctx context.Context, method string, request []byte, response proto.Message, a *Attempt) error {
-	if len(request) > wire.MaxMessage { // the peer would drop the call without a word
+	if len(request) > wire.MaxMessage { // the peer would drop the call silently
 		return fmt.Errorf("the push has %d bytes, a message at most %d", len(request), wire.MaxMessage)
 	}
 	a.Bytes += len(request)
 	return s.p.call(ctx, s.conn, method, request, response)
 }
 
-// Result says how a push attempt ended, in a word that can be the label of a
-// metric.
+// Result says how a push attempt ended, in a word that can be the label of a metric.
 type Result string
 
 // The results.
 const (
 	ResultAccepted      Result = "accepted"
 	ResultNotAccepted   Result = "not_accepted"  // another writer has a newer version
-	ResultFullNeeded    Result = "full_needed"   // the peer hasn't what it is against
+	ResultFullNeeded    Result = "full_needed"   // the peer lacks the base
 	ResultUnimplemented Result = "unimplemented" // the peer doesn't know the method
 	ResultUnauthorized  Result = "unauthorized"
 	ResultSuperseded    Result = "superseded" // a newer session of this agent has taken over
@@ -397,28 +393,28 @@ const (
 	ResultCanceled      Result = "canceled"   // Close, or the end of Run's context
 )
 
-// Attempt are the calls that brought a snapshot, or should have: also one that failed
-// before that, when the peer was asked what it knows.
+// Attempt describes the calls that pushed a snapshot or tried to, including an attempt that
+// failed earlier, when the peer was asked for its protocol.
 type Attempt struct {
 	Result   Result
 	Protocol wire.Protocol
-	// Delta says that only what has changed was sent.
+	// Delta says that only changes were sent.
 	Delta bool
-	// Bytes is the length of all encoded messages; 0 if nothing was
-	// sent. Bodies is how many payloads the peer asked for.
+	// Bytes is the length of all encoded messages; 0 if nothing was sent. Bodies is the
+	// number of payloads that the peer requested.
 	Bytes    int
 	Bodies   int
 	Duration time.Duration
 }
 
-// observe hands an attempt to the observer, if there is one.
+// observe passes an attempt to the observer, if there is one.
 func (p *Pusher) observe(a Attempt) {
 	if p.opts.Observe != nil {
 		p.opts.Observe(a)
 	}
 }
 
-// resultOf says how a call ended that failed.
+// resultOf says how a failed call ended.
 func resultOf(ctx context.Context, err error) Result {
 	switch {
 	case ctx.Err() != nil:

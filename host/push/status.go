@@ -11,7 +11,7 @@ import (
 	"waymark/wire"
 )
 
-// State is where a Pusher stands with its peer.
+// State is the state of a Pusher.
 type State string
 
 // The states.
@@ -20,32 +20,31 @@ const (
 	StateIdle State = "idle"
 	// StateConnecting: a connection is being made.
 	StateConnecting State = "connecting"
-	// StateConnected: connected, and no push has gone wrong since.
+	// StateConnected: connected, and no push has failed since.
 	StateConnected State = "connected"
-	// StateBackingOff: something failed; the next attempt is waited for.
+	// StateBackingOff: something failed; the next attempt follows after a pause.
 	StateBackingOff State = "backing_off"
-	// StateUnimplemented: the peer knows neither protocol. It is left alone
-	// until the next connection.
+	// StateUnimplemented: the peer knows neither protocol. It is left alone until the next
+	// connection.
 	StateUnimplemented State = "unimplemented"
-	// StateVersionRefused: the peer speaks another version of its API.
-	// Retried slowly.
+	// StateVersionRefused: the peer speaks another version of its API. Retried slowly.
 	StateVersionRefused State = "version_refused"
 	// StateUnauthorized: the peer refuses the token. Retried slowly.
 	StateUnauthorized State = "unauthorized"
-	// StateConflict: another writer owns this agent's rows. A hub is asked
-	// whether that one is gone; to others only what is new is sent, slowly.
+	// StateConflict: another writer owns this agent's rows. A hub says when that writer is
+	// gone; other peers get only new content, slowly.
 	StateConflict State = "conflict"
 )
 
 // Reason says why a resource wasn't sent.
 type Reason string
 
-// The reasons. The first two are mostly a matter of what Coder's wire can say;
-// the others are what a peer would refuse the whole push for.
+// The reasons. The first two mostly depend on what Coder's wire can express; the others are
+// what a peer would refuse the whole push for.
 const (
 	ReasonKind            Reason = "kind"             // this wire doesn't know it
 	ReasonMode            Reason = "mode"             // doesn't always apply
-	ReasonNoSource        Reason = "no_source"        // nothing to know it by
+	ReasonNoSource        Reason = "no_source"        // nothing to identify it by
 	ReasonSourceTooLong   Reason = "source_too_long"  // over wire.MaxSource
 	ReasonUnknownStatus   Reason = "unknown_status"   // not one of the five
 	ReasonDuplicateSource Reason = "duplicate_source" // another resource has it, on this wire
@@ -55,24 +54,24 @@ const (
 	ReasonUser            Reason = "user"             // the user's own, which stays on this machine
 )
 
-// Status is how the push is doing.
+// Status is the state of the push.
 type Status struct {
-	// Peer is the address of what the agent pushes to.
+	// Peer is the address that the agent pushes to.
 	Peer string `json:"peer"`
-	// State is where the agent stands with it.
+	// State is the state of the connection to the peer.
 	State State `json:"state"`
-	// Protocol is what the peer answered to last; empty until then.
+	// Protocol is the protocol that the peer answered to last; empty until then.
 	Protocol wire.Protocol `json:"protocol"`
 	// LastAccepted is nil until a push has been accepted.
 	LastAccepted *AcceptedPush `json:"last_accepted"`
 	// LastError is the newest error; empty after a push was accepted.
 	LastError string `json:"last_error"`
-	// HeldBack is what isn't sent of the newest snapshot that was prepared for the peer.
+	// HeldBack counts what isn't sent of the newest snapshot that was prepared for the peer.
 	HeldBack HeldBack `json:"held_back"`
-	// Mended is how many of its resources and plugins are sent changed, so that the peer
-	// takes them.
+	// Mended is how many of its resources and plugins are changed before sending, so that the
+	// peer accepts them.
 	Mended int `json:"mended" minimum:"0"`
-	// Reverse is the channel by which the peer may ask something of the agent.
+	// Reverse is the channel by which the peer may send requests to the agent.
 	Reverse ReverseStatus `json:"reverse"`
 }
 
@@ -80,8 +79,7 @@ type Status struct {
 type AcceptedPush struct {
 	// Version is that of the snapshot.
 	Version uint64 `json:"version" minimum:"1"`
-	// Hash is the aggregate hash of what the peer was sent, which may be less than
-	// there is.
+	// Hash is the aggregate hash of what was sent, which may be less than the snapshot.
 	Hash snapshot.Hash `json:"hash"`
 	// At is when it was accepted.
 	At time.Time `json:"at"`
@@ -105,14 +103,13 @@ func (h *HeldBack) addMany(reason Reason, n int) {
 	h.Reasons[reason] += n
 }
 
-// Status returns how things stand.
+// Status returns the current status.
 func (p *Pusher) Status() Status {
 	status, _ := p.Watch()
 	return status
 }
 
-// Watch returns how things stand, and a channel that is closed when they have
-// changed.
+// Watch returns the current status, and a channel that is closed when it has changed.
 func (p *Pusher) Watch() (Status, <-chan struct{}) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -125,9 +122,9 @@ func (p *Pusher) Watch() (Status, <-chan struct{}) {
 	return status, p.changed.Changed()
 }
 
-// Accepted waits until the peer has stored the given version or a newer one,
-// or one of equal content. It fails when ctx is done, saying how things
-// stand, and with ErrClosed.
+// Accepted waits until the peer has stored the given version or a newer one, or one of equal
+// content. It fails with ErrClosed, and when ctx is done, with the current status in the
+// error.
 func (p *Pusher) Accepted(ctx context.Context, version uint64) error {
 	for {
 		p.mu.Lock()
@@ -146,7 +143,7 @@ func (p *Pusher) Accepted(ctx context.Context, version uint64) error {
 	}
 }
 
-// update changes the status under the lock and wakes those who watch.
+// update changes the status under the lock and wakes watchers.
 func (p *Pusher) update(change func(*Status)) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -154,17 +151,17 @@ func (p *Pusher) update(change func(*Status)) {
 	p.changed.Notify()
 }
 
-// setState moves to state because of err, which may be nil, and logs it. The log
-// comes first, here and below, so that whoever has waited for a status finds what
-// led to it there; each part of the status has one goroutine that changes it, so nothing
-// comes between.
+// setState moves to state because of err, which may be nil, and logs it. It logs before it
+// changes the status, as the functions below do, so that a goroutine that waited for a status
+// finds its cause in the log. Each part of the status is changed by one goroutine only, so
+// nothing comes between.
 func (p *Pusher) setState(state State, err error) {
 	text := p.describe(err)
 	before := p.Status()
 	level, message := slog.LevelDebug, "push state changed"
 	attrs := []slog.Attr{slog.String("state", string(state)), slog.String("before", string(before.State))}
 	if err != nil {
-		if before.State != state || before.LastError != text { // what is asked again and again isn't news each time
+		if before.State != state || before.LastError != text { // repeated failures are no news
 			level = slog.LevelWarn
 		}
 		attrs = append(attrs, slog.String("error", text))
@@ -178,7 +175,7 @@ func (p *Pusher) setState(state State, err error) {
 	})
 }
 
-// logReverse logs that the reverse channel is as it wasn't before.
+// logReverse logs a change of the reverse channel.
 func (p *Pusher) logReverse(before ReverseState, next ReverseStatus) {
 	attrs := []slog.Attr{slog.String("state", string(next.State)), slog.String("before", string(before))}
 	level := slog.LevelInfo
@@ -191,8 +188,8 @@ func (p *Pusher) logReverse(before ReverseState, next ReverseStatus) {
 	p.log.LogAttrs(context.Background(), level, "reverse channel", attrs...)
 }
 
-// setPrepared keeps in the status what became of a snapshot on its way to the
-// wire. It is logged when it differs from the time before.
+// setPrepared stores what was changed or left out of a snapshot in the status, and logs it if
+// it differs from the previous time.
 func (p *Pusher) setPrepared(rep report) {
 	p.logPrepared(rep)
 	p.update(func(s *Status) { s.HeldBack, s.Mended = rep.held, rep.mended })
@@ -212,8 +209,8 @@ func (p *Pusher) logPrepared(rep report) {
 		slog.Int("mended", rep.mended))
 }
 
-// settle notes that the peer has version; last is the push that brought
-// it, nil when it already had the equal.
+// settle records that the peer has version; last is the push that brought it, nil if the peer
+// already had equal content.
 func (p *Pusher) settle(version uint64, protocol wire.Protocol, last *AcceptedPush) {
 	if last != nil {
 		p.log.Info("snapshot accepted", slog.Uint64("version", version), slog.String("protocol", string(protocol)))

@@ -22,10 +22,10 @@ import (
 const (
 	// maxRedirects is for http to https, and a host that has moved a path.
 	maxRedirects = 3
-	// maxResponseHeader is far above what any server answers.
+	// maxResponseHeader is far above what any server sends.
 	maxResponseHeader = 64 << 10
-	// maxFrame bounds a WebSocket message from the peer; DRPC over yamux
-	// writes no more than 64 KiB at once.
+	// maxFrame bounds a WebSocket message from the peer; DRPC over yamux writes no more than
+	// 64 KiB at once.
 	maxFrame = 4 << 20
 )
 
@@ -61,8 +61,8 @@ func newWebDialer(t Target, opts *RemoteOptions) *webDialer {
 	}
 }
 
-// checkRedirect follows a peer within its own host, and never out of TLS: the
-// token is a header of our own, which net/http would carry anywhere.
+// checkRedirect follows redirects only within the peer's own host, and never out of TLS: the
+// token is a custom header, which net/http would send anywhere.
 func checkRedirect(request *http.Request, via []*http.Request) error {
 	from := via[len(via)-1].URL
 	switch {
@@ -108,7 +108,7 @@ type scrubbed struct {
 func (s *scrubbed) Error() string { return s.text }
 func (s *scrubbed) Unwrap() error { return s.err }
 
-// refusal is how Coder's server and a hub say no.
+// refusal is the body of a refusal by Coder's server or a hub.
 type refusal struct {
 	Message     string `json:"message"`
 	Detail      string `json:"detail"`
@@ -118,8 +118,8 @@ type refusal struct {
 	} `json:"validations"`
 }
 
-// refused says why a handshake failed, in the words of the peer where it has
-// some. response is nil when there was none.
+// refused says why a handshake failed, in the peer's words if it has some. response is nil if
+// there was none.
 func refused(response *http.Response, err error) error {
 	if response == nil || response.StatusCode == http.StatusSwitchingProtocols {
 		return plain(err)
@@ -154,7 +154,7 @@ func (r *refusal) text(code int) string {
 	return text
 }
 
-// version returns what the peer says about the version, if it does.
+// version returns what the peer says about the version, if anything.
 func (r *refusal) version() string {
 	for _, v := range r.Validations {
 		if v.Field == "version" {
@@ -164,8 +164,7 @@ func (r *refusal) version() string {
 	return ""
 }
 
-// plain strips what the libraries wrap around the cause: the whole URL, and
-// whose function it was.
+// plain removes what the libraries wrap around the cause: the whole URL, and function names.
 func plain(err error) error {
 	var request *url.Error
 	if errors.As(err, &request) {
@@ -174,23 +173,22 @@ func plain(err error) error {
 	return err
 }
 
-// muxBacklog bounds the streams that a peer may open towards us. None is ever
-// accepted, so this is only about memory.
+// muxBacklog bounds the streams that a peer may open to us. None is ever accepted, so this
+// only limits memory.
 const muxBacklog = 16
 
-// muxConn is a DRPC connection over a yamux session: each call has a stream
-// of its own, so that one call's end isn't the connection's.
+// muxConn is a DRPC connection over a yamux session. Each call has a stream of its own, so
+// that its end doesn't end the connection.
 type muxConn struct {
 	session *yamux.Session
 }
 
 var _ drpc.Conn = (*muxConn)(nil)
 
-// newMuxConn makes a connection of a WebSocket, which it owns if there is no
-// error.
+// newMuxConn makes a connection of a WebSocket, and takes ownership of it unless it fails.
 func newMuxConn(ws *websocket.Conn) (*muxConn, error) {
 	conn := websocket.NetConn(context.Background(), ws, websocket.MessageBinary)
-	ws.SetReadLimit(maxFrame) // NetConn has just taken the limit away
+	ws.SetReadLimit(maxFrame) // NetConn has just removed the limit
 	config := yamux.DefaultConfig()
 	config.AcceptBacklog = muxBacklog
 	config.LogOutput, config.Logger = nil, discardLogger{}
@@ -201,8 +199,8 @@ func newMuxConn(ws *websocket.Conn) (*muxConn, error) {
 	return &muxConn{session: session}, nil
 }
 
-// abrupt is a WebSocket that is closed without asking the peer, which could
-// hold that up for seconds.
+// abrupt is a WebSocket that is closed without asking the peer, which could delay that for
+// seconds.
 type abrupt struct {
 	conn net.Conn
 	ws   *websocket.Conn
@@ -246,8 +244,8 @@ func (c *muxConn) NewStream(ctx context.Context, rpc string, enc drpc.Encoding) 
 	return muxStream{inner: stream, conn: conn}, nil
 }
 
-// open opens a yamux stream. Where the peer doesn't read, that would wait for
-// longer than ctx; then the whole connection is given up.
+// open opens a yamux stream. If the peer doesn't read, that would outlast ctx; the whole
+// connection is then closed.
 func (c *muxConn) open(ctx context.Context) (io.ReadWriteCloser, error) {
 	stop := context.AfterFunc(ctx, func() { _ = c.session.Close() })
 	defer stop()
@@ -258,8 +256,8 @@ func (c *muxConn) open(ctx context.Context) (io.ReadWriteCloser, error) {
 	return muxTransport{stream}, nil
 }
 
-// muxTransport is a stream whose Close ends a Read that is under way, too:
-// yamux leaves that to the peer, and DRPC waits for it.
+// muxTransport is a stream whose Close also ends a pending Read: yamux leaves that to the
+// peer, and DRPC waits for it.
 type muxTransport struct{ stream *yamux.Stream }
 
 func (t muxTransport) Read(p []byte) (int, error)  { return t.stream.Read(p) }
@@ -272,7 +270,7 @@ func (t muxTransport) Close() error {
 	return err
 }
 
-// muxStream is a call and the connection that is its own.
+// muxStream is a call with a connection of its own.
 type muxStream struct {
 	inner drpc.Stream
 	conn  drpc.Conn
@@ -286,7 +284,7 @@ func (s muxStream) CloseSend() error                              { return s.inn
 // Close implements drpc.Stream.
 func (s muxStream) Close() error {
 	err := s.inner.Close()
-	_ = s.conn.Close() // the answer is in, or never will be
+	_ = s.conn.Close() // the answer has arrived, or never will
 	return err
 }
 

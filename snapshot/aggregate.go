@@ -9,24 +9,23 @@ import (
 	"waymark/abi"
 )
 
-// aggregateVersion opens the encoding. Another encoding needs another one: a
-// hash that changes meaning silently would mark every pinned chat as dirty.
+// aggregateVersion opens the encoding and changes with it. A hash that silently changed its
+// meaning would mark every pinned chat as dirty.
 const aggregateVersion = "waymark-context-v1"
 
-// Aggregate returns the SHA-256 of what a chat would pin. Two snapshots with
-// the same hash look the same to a chat; peers compare it and never recompute
-// it.
+// Aggregate returns the SHA-256 of what a chat would pin. Two snapshots with the same hash
+// look the same to a chat. Peers compare it and never recompute it.
 //
-// Resources of the kinds mcp_config and mcp_server are left out: the peers
-// follow them without asking. So are fields that say how a resource was found
-// (source path, resolver, staleness, size, error text), and what comes from the table of
-// conventions (convention, readers, scope, findings): that changes with each release, and
-// every pin would drift.
+// It leaves out resources of the kinds mcp_config and mcp_server, whose changes peers follow
+// without asking. It leaves out fields that say how a resource was found (source path,
+// resolver, staleness, size, error text). It also leaves out what comes from the table of
+// conventions (convention, readers, scope, findings): that changes with each release, and every
+// pin would drift.
 //
 // # Encoding
 //
-// The hash is over the following bytes. A number is 8 bytes, big-endian,
-// unsigned. A string is its length in bytes as a number, then its bytes.
+// The hash is over the following bytes. A number is 8 bytes, big-endian, unsigned. A string
+// is its length in bytes as a number, then its bytes.
 //
 //	aggregate = string "waymark-context-v1"
 //	            number of resources
@@ -52,7 +51,7 @@ func Aggregate(resources []Resource) Hash {
 			pinned = append(pinned, &resources[i])
 		}
 	}
-	if !slices.IsSortedFunc(pinned, compareIDs) { // that of a snapshot is
+	if !slices.IsSortedFunc(pinned, compareIDs) { // as in a snapshot
 		slices.SortStableFunc(pinned, compareIDs)
 	}
 

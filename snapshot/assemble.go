@@ -8,29 +8,29 @@ import (
 	"waymark/abi"
 )
 
-// Assemble turns everything that all resolvers found in all roots into the
-// list of a snapshot, in order of ID, and says what it left out and why.
+// Assemble turns everything that all resolvers found in all roots into the list of a
+// snapshot, in order of ID, and says what it left out and why.
 //
-// Precedence is the same everywhere: resolver rank, then root order, then
-// kind, source and key.
+// Precedence is the same everywhere: resolver rank, then root order, then kind, source and
+// key.
 //
-//  1. A payload above the cap goes: oversize. Of an mcp_server only as many
-//     tools go as it takes. What isn't ok has no payload, and an mcp_config
-//     keeps only what the host itself said about it.
-//  2. Of the finds of one id one stays: an ok one before any other, then by
-//     precedence. Links collapse here, since a source is link-resolved.
-//  3. The caps, in order of precedence: first those of the dropped-in module, or
-//     of all that providers made, then those of the whole list. What doesn't fit
-//     stays as excluded, without payload, as long as there are rows for it; of an
-//     mcp_server the tools stay that fit.
+//  1. A payload above the cap is dropped: oversize. An mcp_server loses only the tools that
+//     don't fit. A resource that isn't ok has no payload, and an mcp_config keeps only what
+//     the host itself said about it.
+//  2. One find of each id is kept: an ok one before any other, then by precedence. Links
+//     collapse here, because a source is link-resolved.
+//  3. The caps apply in order of precedence: first those of the dropped-in module, or of all
+//     providers together, then those of the whole list. What doesn't fit stays as excluded,
+//     without payload, as long as there are rows for it. An mcp_server keeps the tools that
+//     fit.
 //
-// The result is the same for every order of the candidates. They are not
-// changed; payloads and attributes are shared with the result.
+// The result doesn't depend on the order of the candidates. They are not changed; payloads
+// and attributes are shared with the result.
 func Assemble(candidates []Candidate, caps Caps) ([]Resource, []Note) {
 	a := assembly{caps: caps.withDefaults()}
 	list := a.classify(candidates)
 	list = a.collapse(list)
-	slices.SortStableFunc(list, func(x, y *Candidate) int { // what nobody has read has no place before what was
+	slices.SortStableFunc(list, func(x, y *Candidate) int { // unread candidates come after read ones
 		return cmp.Or(compareTrue(x.Status != StatusExcluded, y.Status != StatusExcluded), precedence(x, y))
 	})
 	return a.applyCaps(list), a.notes
@@ -46,13 +46,13 @@ func (a *assembly) addNote(c *Candidate, reason Reason, winner, detail string) {
 	a.notes = append(a.notes, c.note(reason, winner, detail))
 }
 
-// classify copies the candidates and holds every one to its status and kind.
+// classify copies the candidates, and enforces what their status and kind allow.
 func (a *assembly) classify(candidates []Candidate) []*Candidate {
 	list := make([]*Candidate, 0, len(candidates))
 	for _, c := range candidates { // c is a copy
 		c.boundPayload(a.caps.MaxResourceBytes)
 		if c.Kind == abi.KindMCPConfig {
-			// Such files hold tokens: nothing a resolver took from one goes on.
+			// Such files hold tokens: drop everything that a resolver took from one.
 			c.Key, c.Name, c.Description, c.Payload = "", "", "", nil
 			c.Attributes = c.whose()
 		}
@@ -64,8 +64,8 @@ func (a *assembly) classify(candidates []Candidate) []*Candidate {
 	return list
 }
 
-// boundPayload makes what is ok and has a longer payload oversize, but for an
-// mcp_server of which tools can be taken.
+// boundPayload marks an ok resource with a longer payload as oversize, unless it is an
+// mcp_server that can lose tools instead.
 func (r *Resource) boundPayload(limit int64) {
 	if r.Status == StatusOK && int64(len(r.Payload)) > limit && !r.TrimTools(limit) {
 		r.Status, r.Error = StatusOversize, fmt.Sprintf("%d bytes, the limit is %d", len(r.Payload), limit)
@@ -105,8 +105,8 @@ func (a *assembly) noteCollapsed(c, winner *Candidate) {
 	a.addNote(c, ReasonDeduplicated, winner.ID(), "found by "+winner.Resolver+" too, which comes first")
 }
 
-// applyCaps excludes what doesn't fit, numbers the rest and brings it into the order of
-// ids. The list is in order of precedence.
+// applyCaps excludes what doesn't fit, numbers the rest and sorts it by id. The list is in
+// order of precedence.
 func (a *assembly) applyCaps(list []*Candidate) []Resource {
 	budgets := a.budgets()
 	excluded := 0
@@ -116,7 +116,7 @@ func (a *assembly) applyCaps(list []*Candidate) []Resource {
 		}
 	}
 	resources := make([]Resource, 0, min(len(list), a.caps.MaxListed))
-	rows := a.caps.MaxListed - (len(list) - excluded) // for what is excluded
+	rows := a.caps.MaxListed - (len(list) - excluded) // for excluded candidates
 	for _, c := range list {
 		if c.Status == StatusExcluded {
 			listed := rows > 0
@@ -133,8 +133,7 @@ func (a *assembly) applyCaps(list []*Candidate) []Resource {
 	return resources
 }
 
-// charge uses up the budgets for c, which is excluded where they don't suffice, and
-// reports whether it isn't.
+// charge takes c from the budgets. If they don't suffice, it excludes c and returns false.
 func (a *assembly) charge(c *Candidate, budgets *budgets) bool {
 	if c.Status == StatusExcluded {
 		return false
@@ -154,7 +153,7 @@ func (a *assembly) excludedDetail(c *Candidate, listed bool) string {
 	return c.Error + fmt.Sprintf("; not listed, there are more than %d rows", a.caps.MaxListed)
 }
 
-// budgets are what there may still be of each.
+// budgets are what remains of the caps.
 type budgets struct {
 	whole, provided budget
 	modules         map[string]*budget
@@ -168,13 +167,12 @@ func (a *assembly) budgets() *budgets {
 	}
 }
 
-// of returns the budget that c shares with the others of its origin; nil means that
-// there is none.
+// of returns the budget that c shares with the others of its origin; nil if there is none.
 func (b *budgets) of(c *Candidate, caps *Caps) *budget {
 	switch {
 	case c.Provided:
 		return &b.provided
-	case !c.DropIn: // what is built in has no budget of its own
+	case !c.DropIn: // built-in modules have no budget of their own
 		return nil
 	}
 	own := b.modules[c.module()]
@@ -185,7 +183,7 @@ func (b *budgets) of(c *Candidate, caps *Caps) *budget {
 	return own
 }
 
-// overCap uses up the budgets for c, or says which of them doesn't suffice.
+// overCap takes c from the budgets, or says which of them doesn't suffice.
 func (a *assembly) overCap(c *Candidate, budgets *budgets) string {
 	own, whole := budgets.of(c, &a.caps), &budgets.whole
 	if own == nil {
@@ -214,15 +212,15 @@ func (a *assembly) overCap(c *Candidate, budgets *budgets) string {
 	return ""
 }
 
-// Note says what Assemble did to one candidate: what `agent why` says about
-// a file that isn't in the list, or is there without its text.
+// Note says what Assemble did to one candidate. `agent why` reports it for a file that isn't
+// in the list, or is there without its text.
 type Note struct {
 	Reason Reason
 	// ID is the candidate's own id.
 	ID string
-	// Winner is the id of the resource that stands in its place; empty when
-	// the reason isn't ReasonDeduplicated or ReasonCollapsed. It equals ID
-	// when the same thing was found more than once.
+	// Winner is the id of the resource that replaces it; empty unless the reason is
+	// ReasonDeduplicated or ReasonCollapsed. It equals ID when the same thing was found more
+	// than once.
 	Winner string
 	// Path is where the candidate was found, before links were followed.
 	Path string
@@ -231,8 +229,7 @@ type Note struct {
 	Root     int
 	// Detail is one line for a person.
 	Detail string
-	// Unlisted says that there is no row for the candidate, though nothing stands in
-	// its place.
+	// Unlisted says that there is no row for the candidate, although nothing replaces it.
 	Unlisted bool
 }
 
@@ -241,16 +238,16 @@ type Reason string
 
 // The reasons that Assemble gives.
 const (
-	// ReasonDeduplicated: another find of the same id comes first. The candidate
-	// isn't listed.
+	// ReasonDeduplicated: another find of the same id comes first. The candidate isn't
+	// listed.
 	ReasonDeduplicated Reason = "deduplicated"
-	// ReasonCollapsed: a link leads to something that is listed under its own
-	// path. The candidate isn't listed.
+	// ReasonCollapsed: a link leads to something that is listed under its own path. The
+	// candidate isn't listed.
 	ReasonCollapsed Reason = "collapsed_into"
-	// ReasonOversize: the payload is above the cap. It is listed without it.
+	// ReasonOversize: the payload is above the cap. The candidate is listed without it.
 	ReasonOversize Reason = "oversize"
-	// ReasonExcluded: the list is full. It is listed without its payload, or,
-	// past MaxListed rows, not at all.
+	// ReasonExcluded: the list is full. The candidate is listed without its payload, or,
+	// beyond MaxListed rows, not at all.
 	ReasonExcluded Reason = "excluded"
 )
 

@@ -6,9 +6,9 @@ import (
 	"waymark/abi"
 )
 
-// Assembler is Assemble for lists that mostly differ little from the one before: where
-// only the contents of some finds are others, these alone are put into the list that
-// there was. The zero value is ready. It belongs to one goroutine at a time, and keeps
+// Assembler is an incremental Assemble, for lists that usually differ little from the
+// previous one. If only the contents of some finds differ, it replaces just these in the
+// previous list. The zero value is ready. It belongs to one goroutine at a time, and keeps
 // the last list.
 type Assembler struct {
 	caps      Caps
@@ -18,9 +18,9 @@ type Assembler struct {
 	bytes     int64 // of all payloads in resources
 }
 
-// Assemble gives what the function of that name makes of all groups together. Neither the
+// Assemble returns what the function Assemble returns for all groups together. Neither the
 // candidates nor the result may be changed afterwards. A group that is the same slice as
-// before isn't looked at, and where all are the result is the same slice, too.
+// before isn't compared. If all groups are, the result is the same slice, too.
 func (a *Assembler) Assemble(groups [][]Candidate, caps Caps) ([]Resource, []Note) {
 	if !a.patch(groups, caps) {
 		a.caps, a.bytes = caps, 0
@@ -33,8 +33,8 @@ func (a *Assembler) Assemble(groups [][]Candidate, caps Caps) ([]Resource, []Not
 	return a.resources, a.notes
 }
 
-// patch puts the candidates that are others into the list, and reports whether it
-// is then what Assemble gives.
+// patch replaces the changed candidates in the list, and reports whether the list then equals
+// the result of Assemble.
 func (a *Assembler) patch(groups [][]Candidate, caps Caps) bool {
 	if a.resources == nil || caps != a.caps || len(groups) != len(a.groups) {
 		return false
@@ -56,8 +56,8 @@ func (a *Assembler) patch(groups [][]Candidate, caps Caps) bool {
 	return true
 }
 
-// patchGroup does so for one group, in a copy of the list, and returns that with the
-// length of all its payloads.
+// patchGroup does so for one group, in a copy of the list. It returns the copy and the length
+// of all its payloads.
 func (a *Assembler) patchGroup(resources []Resource, bytes int64, past, group []Candidate) ([]Resource, int64, bool) {
 	if len(past) != len(group) {
 		return nil, 0, false
@@ -74,7 +74,7 @@ func (a *Assembler) patchGroup(resources []Resource, bytes int64, past, group []
 		}
 		at, found := slices.BinarySearchFunc(resources, &before.Resource, func(r Resource, c *Resource) int { return compareIDs(&r, c) })
 		if !found || !resources[at].Equal(&before.Resource) {
-			return nil, 0, false // another find stands for it, or it is there in another form
+			return nil, 0, false // another find replaces it, or it is listed in another form
 		}
 		if sameSlice(resources, a.resources) {
 			resources = slices.Clone(resources)
@@ -87,15 +87,15 @@ func (a *Assembler) patchGroup(resources []Resource, bytes int64, past, group []
 	return resources, bytes, true
 }
 
-// samePlace reports whether two candidates take the same part in the order of all.
+// samePlace reports whether two candidates have the same place in the order of all.
 func (c *Candidate) samePlace(other *Candidate) bool {
 	return c.Path == other.Path && c.Rank == other.Rank && c.Root == other.Root && c.DropIn == other.DropIn && c.Provided == other.Provided &&
 		c.Directory == other.Directory
 }
 
-// replaces reports whether now takes the place of before whatever else there is: it
-// is the same find, ok as that was, of which only the content is another. What shares a
-// budget with others of its origin, or with what was left out, is left to Assemble.
+// replaces reports whether now replaces before, whatever else there is: it is the same find,
+// both are ok, and only the content differs. Candidates that share a budget with others of
+// their origin, or with excluded ones, are left to Assemble.
 func (a *Assembler) replaces(before, now *Candidate) bool {
 	limits := a.caps.withDefaults()
 	if before.Status != StatusOK || now.Status != StatusOK || before.Resolver != now.Resolver ||

@@ -7,7 +7,7 @@ import (
 	"waymark/abi"
 )
 
-// The attributes that say what a resource is for, and their words.
+// The attributes that say when a resource applies, and their values.
 const (
 	attributeDirectory = "directory"
 	attributeMode      = "mode"
@@ -15,21 +15,21 @@ const (
 	modeGlob           = "glob"
 )
 
-// What other attributes, and globs, may take beside a directory, in bytes.
+// The room that other attributes, and globs, may take beside a directory, in bytes.
 const (
 	maxOthers = abi.MaxAttributes / 2
 	maxGlobs  = abi.MaxAttributes/2 - 1024
 )
 
-// PutBelow says of a find that it is one of a project in a directory, which is given
-// relative to its root: its attribute directory is that, and its globs are relative to
-// the root. Unless always is set, what would apply always applies to the files of the
-// directory: its mode is glob. What only somebody or the model asks for stays so.
+// PutBelow marks a find as belonging to a project in a directory, which is relative to its
+// root. It sets the attribute directory, and makes the globs relative to the root. Unless
+// always is set, a find that would always apply then applies to the files of the directory:
+// its mode becomes glob. Finds that a person or the model has to ask for stay so.
 //
-// The attributes are not changed but replaced, and stay within the ABI's bound: who gets
-// more than that drops them all, and would take the find for one that always applies. For
-// that, globs that find no room are left out, and all other attributes where they take half
-// of it.
+// The attributes are replaced, not changed, and stay within the ABI's bound. A receiver drops
+// attributes that exceed it, and would then take the find for one that always applies. So
+// globs that don't fit are left out, and so are all other attributes if they take half of the
+// bound.
 func (r *Resource) PutBelow(directory string, always bool) {
 	attributes := make(Attributes, len(r.Attributes)+3)
 	mode, globs, others := r.Attributes[attributeMode], r.Attributes[attributeGlobs], 0
@@ -61,7 +61,7 @@ func (r *Resource) PutBelow(directory string, always bool) {
 	r.Attributes = attributes
 }
 
-// below puts a prefix before globs, as far as there is room.
+// below prefixes globs, as far as there is room.
 func below(prefix string, globs []string) []string {
 	list, size := make([]string, 0, len(globs)), 0
 	for _, g := range globs {
@@ -81,7 +81,7 @@ func below(prefix string, globs []string) []string {
 	return list
 }
 
-// literal escapes what a glob would take for more than a name.
+// literal escapes characters of a name that are special in a glob.
 func literal(name string) string {
 	return strings.NewReplacer(`*`, `\*`, `?`, `\?`, `[`, `\[`, `]`, `\]`, `{`, `\{`, `}`, `\}`, `\`, `\\`).Replace(name)
 }
@@ -89,8 +89,8 @@ func literal(name string) string {
 // attributePlugin names the plugin that brings a find.
 const attributePlugin = "plugin"
 
-// whose are the attributes that the host itself has given a find, or has checked: which
-// project has it, and which plugin brings it.
+// whose returns the attributes that the host itself has set or checked: the project that
+// contains the find, and the plugin that brings it.
 func (c *Candidate) whose() Attributes {
 	keys := []string{attributePlugin}
 	if c.Directory != "" {

@@ -7,28 +7,25 @@ import (
 	"strings"
 )
 
-// Candidate is one find on its way into a snapshot, with what decides its
-// precedence.
+// Candidate is one find before it enters a snapshot, with what decides its precedence.
 type Candidate struct {
 	Resource
-	// Path is the absolute path under which it was found, before links were
-	// followed. It takes part in notes, and, last of all, in precedence: a
-	// find under its own path beats one through a link. Empty means Source.
+	// Path is the absolute path under which it was found, before links were followed. It is
+	// used in notes and, last of all, for precedence: a find under its own path beats one
+	// through a link. Empty means Source.
 	Path string
-	// Rank is the resolver's: 0 for built-in ones, then plugins in the order
-	// of the configuration. Lower wins.
+	// Rank is the resolver's: 0 for built-in ones, then plugins in the order of the
+	// configuration. Lower wins.
 	Rank int
 	// Root is the position of the root in the order of roots. Lower wins.
 	Root int
-	// DropIn says that the resolver's module isn't built in: the caps per
-	// module hold. The module is what Resolver has before its first "/".
+	// DropIn says that the resolver's module isn't built in, so that the caps per module
+	// apply. The module is the part of Resolver before its first "/".
 	DropIn bool
-	// Directory is the directory of a root, relative to it, that is a project of its own and
-	// has the find; empty for a find of the root itself, which comes first. See
-	// Resource.PutBelow.
+	// Directory is the project that contains the find, as a directory relative to the root;
+	// empty for a find of the root itself, which comes first. See Resource.PutBelow.
 	Directory string
-	// Provided says that no resolver made it, but a provider; see
-	// Caps.ProvidedBytes.
+	// Provided says that a provider made it, and no resolver; see Caps.ProvidedBytes.
 	Provided bool
 }
 
@@ -39,17 +36,16 @@ func (c *Candidate) path() string {
 	return c.Path
 }
 
-// module names the candidate's module.
+// module returns the name of the candidate's module.
 func (c *Candidate) module() string {
 	name, _, _ := strings.Cut(c.Resolver, "/")
 	return name
 }
 
-// precedence orders candidates, the strongest first: resolver rank, then root
-// order, then what is of the root itself before what is of projects in it, then kind,
-// source and key. What follows only breaks ties between
-// finds of the same thing, so that the result never depends on the order in
-// which resolvers happened to finish.
+// precedence orders candidates, the strongest first: by resolver rank, then root order, then
+// finds of the root itself before those of projects in it, then kind, source and key. The
+// rest only breaks ties between finds of the same thing, so that the result doesn't depend on
+// the order in which resolvers finish.
 func precedence(a, b *Candidate) int {
 	order := cmp.Or(
 		cmp.Compare(a.Rank, b.Rank),
@@ -62,14 +58,14 @@ func precedence(a, b *Candidate) int {
 		cmp.Compare(a.path(), b.path()),
 		cmp.Compare(a.Resolver, b.Resolver),
 	)
-	if order == 0 { // rare, and dear
+	if order == 0 { // rare and expensive
 		order = cmp.Or(compareContent(&a.Resource, &b.Resource), compareTrue(a.DropIn, b.DropIn))
 	}
 	return order
 }
 
-// compareContent orders two finds of one resolver for one id, which no rule
-// distinguishes, by their content.
+// compareContent orders two finds of one resolver for one id by their content, because no
+// other rule distinguishes them.
 func compareContent(a, b *Resource) int {
 	return cmp.Or(
 		cmp.Compare(a.Status, b.Status),
@@ -92,7 +88,7 @@ func compareContent(a, b *Resource) int {
 	)
 }
 
-// compareTrue puts what is true first.
+// compareTrue sorts true first.
 func compareTrue(a, b bool) int {
 	switch {
 	case a == b:

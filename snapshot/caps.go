@@ -1,7 +1,7 @@
 package snapshot
 
-// The default caps. The first three are what a hub takes; what
-// another peer gets is for its Projection.
+// The default caps. The first three are what a hub takes; a Projection has those of other
+// peers.
 const (
 	// DefaultMaxResourceBytes bounds one payload.
 	DefaultMaxResourceBytes = 256 << 10
@@ -9,23 +9,22 @@ const (
 	DefaultMaxBytes = 16 << 20
 	// DefaultMaxResources bounds the resources that are kept.
 	DefaultMaxResources = 4000
-	// DefaultMaxListed bounds all rows, excluded ones included, where no more than
-	// those are to be kept.
+	// DefaultMaxListed bounds all rows, including excluded ones, unless more are to be kept.
 	DefaultMaxListed = 4000
-	// DefaultDropInResources and DefaultDropInBytes bound what one dropped-in
-	// module contributes, so that none can crowd out another.
+	// DefaultDropInResources and DefaultDropInBytes bound what one dropped-in module
+	// contributes, so that none can crowd out another.
 	DefaultDropInResources = 200
 	DefaultDropInBytes     = 1 << 20
-	// DefaultProvidedResources and DefaultProvidedBytes bound all that providers
-	// make together, whether or not there is more room, so that the list of tools doesn't
-	// shrink with each file that is added. They also rank last, so that what a workspace
-	// says itself is never pushed out.
+	// DefaultProvidedResources and DefaultProvidedBytes bound what all providers make
+	// together, whether or not there is more room, so that the list of tools doesn't shrink
+	// with each file that is added. They also rank last, so that they never displace a
+	// workspace's own files.
 	DefaultProvidedResources = 200
 	DefaultProvidedBytes     = 1 << 20
 )
 
-// What a Coder peer gets: the caps of Coder's own agent, and the rows that Coder's
-// server takes in a push.
+// What a Coder peer gets: the caps of Coder's own agent, and the rows that Coder's server
+// accepts in a push.
 const (
 	CoderMaxResourceBytes = 64 << 10
 	CoderMaxBytes         = 2 << 20
@@ -33,7 +32,7 @@ const (
 	CoderMaxListed        = 1000
 )
 
-// CoderCaps are those of a Coder peer.
+// CoderCaps returns the caps of a Coder peer.
 func CoderCaps() Caps {
 	return Caps{
 		MaxResourceBytes: CoderMaxResourceBytes, MaxBytes: CoderMaxBytes,
@@ -41,27 +40,23 @@ func CoderCaps() Caps {
 	}
 }
 
-// Caps bounds a list of resources. A field that is zero has its default.
+// Caps bounds a list of resources. Zero fields mean the default.
 type Caps struct {
-	// MaxResourceBytes is the largest payload, in bytes. A resource above it
-	// is oversize.
+	// MaxResourceBytes is the largest payload, in bytes. A resource above it is oversize.
 	MaxResourceBytes int64
-	// MaxBytes is the largest sum of all payloads, in bytes. A resource whose
-	// payload doesn't fit any more is excluded; a smaller one after it may
-	// still fit.
+	// MaxBytes is the largest sum of all payloads, in bytes. A resource whose payload doesn't
+	// fit any more is excluded; a smaller one after it may still fit.
 	MaxBytes int64
 	// MaxResources is how many resources are kept; the others are excluded.
 	MaxResources int
-	// MaxListed is how many rows there are in all, and bounds MaxResources; its
-	// default is not less than that. Excluded rows beyond it are dropped, with a
-	// note.
+	// MaxListed bounds all rows, and MaxResources; its default is at least MaxResources.
+	// Excluded rows beyond it are dropped, with a note.
 	MaxListed int
-	// DropInResources and DropInBytes are MaxResources and MaxBytes of each
-	// dropped-in module.
+	// DropInResources and DropInBytes are MaxResources and MaxBytes for each dropped-in
+	// module.
 	DropInResources int
 	DropInBytes     int64
-	// ProvidedResources and ProvidedBytes are those of all provided candidates
-	// together.
+	// ProvidedResources and ProvidedBytes are those for all provided candidates together.
 	ProvidedResources int
 	ProvidedBytes     int64
 }

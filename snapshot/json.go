@@ -10,47 +10,48 @@ import (
 
 // ResourceJSON is one find of an agent, without its payload.
 type ResourceJSON struct { // MarshalJSON writes it, and descriptions are made of it
-	// ID is `kind:source`, and `#key` where one source holds several.
+	// ID is `kind:source`, with `#key` if one source holds several.
 	ID string `json:"id"`
-	// Kind is what it is.
+	// Kind is the kind of the resource.
 	Kind abi.Kind `json:"kind"`
-	// Source is the link-free absolute path of what it is about; for a skill, its directory.
+	// Source is the link-free absolute path of the resource's subject; for a skill, its
+	// directory.
 	Source string `json:"source"`
-	// SourcePath is the user's source that led here; empty for the others.
+	// SourcePath is the user's source that led here; empty for other resources.
 	SourcePath string `json:"source_path"`
-	// Name is what it is called; empty where it has none.
+	// Name is the resource's name; empty if it has none.
 	Name string `json:"name"`
-	// Description is what it says that it is for.
+	// Description is what the resource says it is for.
 	Description string `json:"description"`
 	// Status is the agent's verdict on it. Only `ok` resources have a payload.
 	Status Status `json:"status"`
-	// Error says for a person why the status isn't `ok`; empty where it is.
+	// Error says for a person why the status isn't `ok`; empty if it is.
 	Error string `json:"error"`
 	// Stale says that the resolver failed, and that this is its last good find.
 	Stale bool `json:"stale"`
-	// ContentHash is SHA-256 of the whole file up to 16 MiB, beyond that of
-	// `large:size:mtime-ns`; empty where nothing could be read.
+	// ContentHash is the SHA-256 of the whole file up to 16 MiB, and of `large:size:mtime-ns`
+	// for larger files; empty if nothing could be read.
 	ContentHash Hash `json:"content_hash"`
-	// SizeBytes is the length of the whole content, whatever was kept of it.
+	// SizeBytes is the length of the whole content, however much of it was kept.
 	SizeBytes int64 `json:"size_bytes" minimum:"0"`
-	// Resolver is `module/resolver@version`; empty for other agents than Waymark's.
+	// Resolver is `module/resolver@version`; empty for agents other than Waymark's.
 	Resolver string `json:"resolver"`
 	// Attributes are what the resolver adds.
 	Attributes Attributes `json:"attributes"`
-	// Convention is the id of the convention by which it was found; empty where there is none.
+	// Convention is the id of the convention by which it was found; empty if there is none.
 	// Neither this nor Readers, Scope and Findings is part of the aggregate hash.
 	Convention string `json:"convention"`
 	// Readers are the ids of the agents that read it.
 	Readers Names `json:"readers"`
-	// Scope says whose it is; empty where that isn't known.
+	// Scope says whose it is; empty if unknown.
 	Scope Scope `json:"scope"`
-	// Findings are what there is to know about it though it is there all the same.
+	// Findings are remarks on a resource that is nevertheless listed.
 	Findings Findings `json:"findings"`
 }
 
-// MarshalJSON gives the form that the APIs document: id first, every field
-// always there, content_hash in hexadecimal or "", attributes {} when there
-// are none. The key is part of the id; the payload is left out.
+// MarshalJSON returns the form that the APIs document: id first, every field always present,
+// content_hash in hexadecimal or "", attributes {} when there are none. The key is part of
+// the id; the payload is left out.
 func (r Resource) MarshalJSON() ([]byte, error) {
 	j := ResourceJSON{
 		ID: r.ID(), Kind: r.Kind, Source: r.Source, SourcePath: r.SourcePath,
@@ -66,11 +67,11 @@ func (r Resource) MarshalJSON() ([]byte, error) {
 	return json.Marshal(j)
 }
 
-// UnmarshalJSON reads what MarshalJSON writes. Unknown fields are ignored.
+// UnmarshalJSON reads the output of MarshalJSON. Unknown fields are ignored.
 //
 // # Errors
 //
-// An id that isn't made of the kind and the source, as ID makes it.
+// An id that doesn't match the kind and the source as ID combines them.
 func (r *Resource) UnmarshalJSON(data []byte) error {
 	var j ResourceJSON
 	if err := json.Unmarshal(data, &j); err != nil {
@@ -117,7 +118,7 @@ func keyOf(j *ResourceJSON) (string, error) {
 
 // MarshalJSON writes nil as [], not as null.
 //
-// The lists have it rather than Snapshot, so that a struct that embeds a
+// The list types have this method instead of Snapshot, so that a struct that embeds a
 // Snapshot keeps its own fields in JSON.
 func (rs Resources) MarshalJSON() ([]byte, error) { return marshalList(rs) }
 

@@ -7,27 +7,25 @@ import (
 	"waymark/abi"
 )
 
-// Projection is what one peer gets of a snapshot, which has everything. Whatever a
-// peer can't take goes to it no more; what is left is capped anew, in the precedence
-// that the snapshot's resources have, so that nothing that a peer doesn't know takes
-// the place of what it does. The zero value is a peer that takes all of a snapshot with
+// Projection is the part of a snapshot that one peer gets. It removes what the peer can't
+// take, then caps the rest again in the snapshot's precedence, so that nothing unknown to a
+// peer displaces what it knows. The zero value is a peer that takes all of a snapshot with
 // the default caps.
 type Projection struct {
-	// Caps are the peer's. Those of modules and providers have been applied when the
-	// snapshot was made.
+	// Caps are the peer's. Those of modules and providers were applied when the snapshot was
+	// made.
 	Caps Caps
-	// Hold says in a word why a resource isn't for the peer, and "" where it is. Nil:
-	// all are.
+	// Hold returns a one-word reason not to send a resource to the peer, or "". Nil sends
+	// all.
 	Hold func(*Resource) string
-	// Invalid says for a person what the peer calls invalid about a resource that is
-	// ok, and "" where nothing is. Nil: nothing is.
+	// Invalid says for a person what the peer considers invalid about an ok resource, or "".
+	// Nil means nothing.
 	Invalid func(*Resource) string
-	// UniqueSkills says that of the ok skills of one name only the first is for the
-	// peer.
+	// UniqueSkills sends only the first of several ok skills with one name.
 	UniqueSkills bool
 }
 
-// The words of what a Projection holds back itself.
+// The reasons for which a Projection itself holds a resource back.
 const (
 	// HeldName: a skill of the same name comes first.
 	HeldName = "duplicate_name"
@@ -37,17 +35,17 @@ const (
 
 // Projected is what a peer gets.
 type Projected struct {
-	// Snapshot has the aggregate hash of just that. Where the peer gets everything as
-	// it is, it is the one that was projected itself.
+	// Snapshot has the aggregate hash of exactly what the peer gets. If the peer gets
+	// everything unchanged, it is the projected snapshot itself.
 	*Snapshot
-	// Held counts the resources that the peer doesn't get at all, by why.
+	// Held counts the resources that the peer doesn't get at all, by reason.
 	Held map[string]int
-	// Changed are the ids of those that are invalid, oversize or excluded for this
+	// Changed holds the ids of resources that are invalid, oversize or excluded for this
 	// peer, or have fewer tools.
 	Changed map[string]bool
 }
 
-// Of projects s, which isn't changed.
+// Of projects s without changing it.
 func (p *Projection) Of(s *Snapshot) Projected {
 	caps := p.Caps.withDefaults()
 	if p.fits(s, &caps) {
@@ -63,7 +61,7 @@ func (p *Projection) Of(s *Snapshot) Projected {
 	return projected
 }
 
-// fits reports whether the peer gets all of s as it is.
+// fits reports whether the peer gets all of s unchanged.
 func (p *Projection) fits(s *Snapshot, caps *Caps) bool {
 	if len(s.Resources) > caps.MaxListed {
 		return false
@@ -88,7 +86,7 @@ func (p *Projection) fits(s *Snapshot, caps *Caps) bool {
 	return left.resources >= 0 && left.bytes >= 0
 }
 
-// resources makes the list of the peer, in order of id.
+// resources returns the peer's list, in order of id.
 func (p *Projection) resources(s *Snapshot, caps Caps, to *Projected) []Resource {
 	a := assembly{caps: caps}
 	budgets := a.budgets()
@@ -101,7 +99,7 @@ func (p *Projection) resources(s *Snapshot, caps Caps, to *Projected) []Resource
 			to.Held[why]++
 			continue
 		}
-		if budgets.whole.resources < 1 && len(list) >= caps.MaxListed { // whatever it is
+		if budgets.whole.resources < 1 && len(list) >= caps.MaxListed { // whatever its kind
 			to.Held[HeldTooMany]++
 			continue
 		}
@@ -123,7 +121,7 @@ func (p *Projection) resources(s *Snapshot, caps Caps, to *Projected) []Resource
 		list, from = append(list, c), append(from, i)
 	}
 	resources := make([]Resource, 0, min(len(list), caps.MaxListed))
-	rows := caps.MaxListed - kept // for what is excluded
+	rows := caps.MaxListed - kept // for excluded resources
 	for i := range list {
 		if list[i].Status == StatusExcluded {
 			if rows--; rows < 0 {
@@ -155,13 +153,13 @@ func (p *Projection) invalid(r *Resource) string {
 	return p.Invalid(r)
 }
 
-// named reports whether no other skill of r's name is for the peer, too.
+// named reports whether UniqueSkills applies to r.
 func (p *Projection) named(r *Resource) bool {
 	return p.UniqueSkills && r.Kind == abi.KindSkill && r.Status == StatusOK && r.Name != ""
 }
 
-// byPrecedence returns the indices of resources, the one that comes first first. Of
-// those that have no Order, since they come from elsewhere, the order stays.
+// byPrecedence returns the indices of resources, highest precedence first. Resources from
+// elsewhere have no Order and keep their sequence.
 func byPrecedence(resources []Resource) []int {
 	order := make([]int, len(resources))
 	for i := range order {

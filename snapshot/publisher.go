@@ -9,13 +9,12 @@ import (
 	"waymark/internal/notify"
 )
 
-// Publisher gives snapshots their versions and hands the newest to readers.
-// The zero value is ready, with an empty snapshot of version 0, whose discovery
-// is pending: nothing that isn't in it has been looked for. Its methods
-// may be called from any goroutine; don't copy it.
+// Publisher gives snapshots their versions and hands the newest to readers. The zero value is
+// ready, with an empty snapshot of version 0 whose discovery is pending, because nothing was
+// looked for. Its methods may be called from any goroutine; don't copy it.
 //
-// Its life: Begin before a resolve looks at the first file; Publish with what
-// it found. Results arrive in any order and only the newest counts.
+// Call Begin before a resolve looks at the first file, and Publish with its result. Results
+// may arrive in any order, and only the newest counts.
 type Publisher struct {
 	current atomic.Pointer[Snapshot]
 
@@ -29,8 +28,8 @@ type Publisher struct {
 // Ticket is a resolve's place in the order of all resolves.
 type Ticket uint64
 
-// Content is what a snapshot says, before it has a version. The Publisher owns
-// all slices of one that it is given.
+// Content is what a snapshot says, before it has a version. The Publisher takes ownership of
+// all its slices.
 type Content struct {
 	// Resources are those of Assemble, in order of ID.
 	Resources     []Resource
@@ -39,8 +38,8 @@ type Content struct {
 	Discovery     Discovery
 }
 
-// Begin returns a ticket that is higher than all before. Take it before
-// looking at any file: a result may replace only what was begun earlier.
+// Begin returns a ticket that is higher than all before. Call it before looking at any file:
+// a result may replace only what was begun earlier.
 func (p *Publisher) Begin() Ticket {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -48,11 +47,10 @@ func (p *Publisher) Begin() Ticket {
 	return p.issued
 }
 
-// Publish makes a result the current snapshot, under the next version, and
-// returns it with true. It returns the current snapshot with false, and
-// changes nothing, when the result says nothing new, or when a later or the
-// same ticket has been published already. The very first result is always
-// new, also an empty one.
+// Publish makes a result the current snapshot, under the next version, and returns it with
+// true. It changes nothing, and returns the current snapshot with false, if the result has no
+// news, or if the same or a later ticket was already published. The very first result is
+// always news, even if it is empty.
 func (p *Publisher) Publish(t Ticket, content Content) (*Snapshot, bool) {
 	next := p.build(content)
 
@@ -65,12 +63,11 @@ func (p *Publisher) Publish(t Ticket, content Content) (*Snapshot, bool) {
 	return p.replace(next)
 }
 
-// Amend replaces the current snapshot for news that no resolve brings: a plugin
-// failed, watching degraded, an MCP server has answered. What resolves found is in
-// the content as it was, and the caller sees to it that no result is published
-// meanwhile. It takes no part in the order of tickets, so that a resolve that is
-// under way isn't lost. Before the first Publish it does nothing, since there is
-// nothing to push then.
+// Amend replaces the current snapshot for news that no resolve brings: a plugin failed,
+// watching is degraded, an MCP server has answered. The content repeats what resolves found,
+// and the caller makes sure that no result is published meanwhile. Amend uses no ticket, so
+// that a resolve in progress isn't lost. Before the first Publish it does nothing, because
+// there is nothing to push yet.
 func (p *Publisher) Amend(content Content) (*Snapshot, bool) {
 	next := p.build(content)
 
@@ -102,9 +99,8 @@ func (p *Publisher) Current() *Snapshot {
 	return &Snapshot{Discovery: Discovery{Phase: PhasePending}}
 }
 
-// Wait returns the newest snapshot as soon as its version is above after;
-// versions in between are skipped. When ctx ends first, it returns the
-// current snapshot and the context's cause.
+// Wait returns the newest snapshot as soon as its version is above after; it skips versions
+// in between. If ctx ends first, it returns the current snapshot and the context's cause.
 func (p *Publisher) Wait(ctx context.Context, after uint64) (*Snapshot, error) {
 	for {
 		changed := p.changed.Changed()

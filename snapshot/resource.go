@@ -23,16 +23,16 @@ const (
 	StatusExcluded   Status = "excluded"
 )
 
-// Resource is one find, as it is shown, pinned and pushed. It is immutable
-// once it is part of a Snapshot. Its JSON form is documented at MarshalJSON.
+// Resource is one find, as it is shown, pinned and pushed. It is immutable once it is part of
+// a Snapshot. Its JSON form is documented at MarshalJSON.
 type Resource struct {
 	Kind abi.Kind
-	// Source is the link-resolved absolute path of what the resource is
-	// about; for a skill, its directory.
+	// Source is the link-resolved absolute path of the resource's subject; for a skill, its
+	// directory.
 	Source string
 	// Key distinguishes several resources of one source; usually empty.
 	Key string
-	// SourcePath is the user's source that led here; empty for the others.
+	// SourcePath is the user's source that led here; empty for other resources.
 	SourcePath  string
 	Name        string
 	Description string
@@ -41,31 +41,31 @@ type Resource struct {
 	Error string
 	// Stale says that the resolver failed and this is its last good row.
 	Stale bool
-	// ContentHash is SHA-256 over the whole file up to 16 MiB; beyond that
-	// over "large:size:mtime-ns". Nil where nothing could be read.
+	// ContentHash is the SHA-256 of the whole file up to 16 MiB, and of "large:size:mtime-ns"
+	// for larger files. It is nil if nothing could be read.
 	ContentHash Hash
-	// SizeBytes is the size of the whole content, whatever was kept of it.
+	// SizeBytes is the size of the whole content, however much of it was kept.
 	SizeBytes int64
 	// Resolver is "module/resolver@version".
 	Resolver   string
 	Attributes Attributes
-	// Convention is the id of the convention by which it was found, empty where
-	// there is none. Like the next three it is no part of what a chat pins, since
-	// another release of the table must not make every pin drift.
+	// Convention is the id of the convention by which it was found, empty if there is none.
+	// Like the next three it is no part of what a chat pins, because a new release of the
+	// table must not make every pin drift.
 	Convention string
 	// Readers are the ids of the agents that read it, in byte order.
 	Readers []string
 	// Scope says whose it is.
 	Scope Scope
-	// Findings are what there is to know about it, most severe first.
+	// Findings are remarks on it, most severe first.
 	Findings []Finding
-	// Order is the resource's place in the precedence of all that are in its snapshot,
-	// from 0, which comes first. It decides what a Projection keeps, and is part
-	// neither of the JSON form nor of Equal: another find before it is no news of it.
+	// Order is the resource's rank in its snapshot by precedence; 0 comes first. It decides
+	// what a Projection keeps. It is part neither of the JSON form nor of Equal: another find
+	// before it is no news about it.
 	Order int
-	// Payload is what is pushed; nil when the status isn't ok, when the kind
-	// (mcp_config) never has one, or when the find has no content. An empty
-	// file has an empty payload that isn't nil. It isn't part of the JSON form.
+	// Payload is what is pushed; nil if the status isn't ok, if the kind (mcp_config) never
+	// has one, or if the find has no content. An empty file has a non-nil empty payload. It
+	// isn't part of the JSON form.
 	Payload []byte
 }
 
@@ -78,11 +78,11 @@ const (
 	ScopeUser    Scope = "user"
 )
 
-// Finding is something to know about a resource that is there all the same.
+// Finding is a remark on a resource that is nevertheless listed.
 type Finding abi.Finding
 
-// HasFacts reports whether anything is known of the resource that no chat pins: its
-// convention, readers, scope or findings.
+// HasFacts reports whether the resource has information that no chat pins: a convention,
+// readers, a scope or findings.
 func (r *Resource) HasFacts() bool {
 	return r.Convention != "" || r.Scope != "" || len(r.Readers) > 0 || len(r.Findings) > 0
 }
@@ -92,8 +92,8 @@ func (r *Resource) ClearFacts() { r.Convention, r.Scope, r.Readers, r.Findings =
 
 // ID returns the resource's identity: kind:source, and #key if there is one.
 //
-// A source that itself holds a "#" can give the same ID as another source
-// with a key. Such resources count as one, and precedence decides.
+// A source that itself contains a "#" can give the same ID as another source with a key. Such
+// resources count as one, and precedence decides.
 func (r *Resource) ID() string {
 	id := string(r.Kind) + ":" + r.Source
 	if r.Key != "" {
@@ -102,8 +102,8 @@ func (r *Resource) ID() string {
 	return id
 }
 
-// Equal reports whether a peer that holds r would learn nothing from other:
-// all fields but Order are the same, payloads included.
+// Equal reports whether a peer that holds r would learn nothing from other: all fields but
+// Order are the same, payloads included.
 func (r *Resource) Equal(other *Resource) bool {
 	return r.Kind == other.Kind &&
 		r.Source == other.Source &&
@@ -125,8 +125,8 @@ func (r *Resource) Equal(other *Resource) bool {
 		bytes.Equal(r.Payload, other.Payload)
 }
 
-// Hash is a content hash or an aggregate hash: SHA-256, in JSON as
-// lower-case hexadecimal. Nil means that there is none.
+// Hash is a content hash or an aggregate hash: SHA-256, in JSON as lower-case hexadecimal.
+// Nil means that there is none.
 type Hash []byte
 
 // String returns the hash in hexadecimal.
@@ -148,11 +148,11 @@ func (h *Hash) UnmarshalText(text []byte) error {
 	return nil
 }
 
-// Attributes are the attributes a resolver gave a resource.
+// Attributes are the attributes that a resolver gave a resource.
 type Attributes map[string]Attribute
 
-// Attribute is the value of one attribute: a string, or a list of strings
-// when List isn't nil. In JSON it is exactly that.
+// Attribute is the value of one attribute: a string, or a list of strings if List isn't nil.
+// Its JSON form is the same.
 type Attribute abi.Value
 
 // Equal reports whether both are the same string, or the same list.

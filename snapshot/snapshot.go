@@ -15,11 +15,11 @@ type Snapshot struct { // nobody changes one that is published: readers share it
 	AggregateHash Hash `json:"aggregate_hash"`
 	// PayloadBytes is the sum of the lengths of all payloads.
 	PayloadBytes int64 `json:"payload_bytes" minimum:"0"`
-	// SnapshotError says what is wrong with the snapshot as a whole, for
-	// example that files can't be watched; usually empty.
+	// SnapshotError says what is wrong with the snapshot as a whole, for example that files
+	// can't be watched; usually empty.
 	SnapshotError string `json:"snapshot_error"`
-	// Discovery says whether more is still to come. It is no part of the
-	// aggregate hash: what a chat pins doesn't differ by it.
+	// Discovery says whether resources may still be missing. It isn't part of the aggregate
+	// hash, because it doesn't change what a chat pins.
 	Discovery Discovery `json:"discovery"`
 	// Resources are in order of their ids.
 	Resources Resources `json:"resources"`
@@ -27,8 +27,8 @@ type Snapshot struct { // nobody changes one that is published: readers share it
 	Plugins Plugins `json:"plugins"`
 }
 
-// Resources is a list of resources, [] in JSON when it is nil. Assign a
-// []Resource to it and the other way round without a conversion.
+// Resources is a list of resources, [] in JSON when it is nil. It is assignable to and from
+// []Resource without a conversion.
 type Resources []Resource
 
 // Plugins is a list of plugins, [] in JSON when it is nil.
@@ -39,48 +39,47 @@ type Names []string
 
 // Plugin is the state of one module at the time of the snapshot.
 type Plugin struct {
-	// Name is what the module calls itself.
+	// Name is the name that the module declares.
 	Name string `json:"name"`
-	// Version is its own.
+	// Version is the version that the module declares.
 	Version string `json:"version"`
-	// Digest is SHA-256 of the file, in hexadecimal.
+	// Digest is the SHA-256 of the file, in hexadecimal.
 	Digest string `json:"digest"`
-	// Path is that of the file, or `builtin` for the module that the agent brings along.
+	// Path is that of the file, or `builtin` for the module that comes with the agent.
 	Path string `json:"path"`
-	// State is where it is in its life. `quarantined`: not run until
-	// `POST /api/v0/plugins/retry`, or, in answers about the agent but not in snapshots,
-	// resting between two tries.
+	// State is the state of the module. `quarantined`: not run until `POST
+	// /api/v0/plugins/retry`, or, in answers about the agent but not in snapshots, resting
+	// between two tries.
 	State PluginState `json:"state"`
-	// Error says what is wrong with it; empty when nothing is.
+	// Error says what is wrong with it; empty if nothing is.
 	Error string `json:"error"`
-	// Resolvers are the names of those that it holds.
+	// Resolvers are the names of its resolvers.
 	Resolvers Names `json:"resolvers"`
 }
 
-// PluginState is where a module is in its life.
+// PluginState is the state of a module.
 type PluginState string
 
 // The states of a module.
 const (
 	PluginCompiling PluginState = "compiling"
 	PluginReady     PluginState = "ready"
-	// PluginFailing: a resolver of it has failed, and is tried again from time to
-	// time.
+	// PluginFailing: one of its resolvers has failed, and is retried from time to time.
 	PluginFailing PluginState = "failing"
-	// PluginQuarantined: it isn't run until somebody asks for it. The status of an
-	// agent also calls so one that fails, between two tries.
+	// PluginQuarantined: it isn't run until somebody requests it. An agent's status also uses
+	// this state for a failing module between two tries.
 	PluginQuarantined   PluginState = "quarantined"
 	PluginRejected      PluginState = "rejected"
 	PluginNeedsApproval PluginState = "needs_approval"
 )
 
-// Failing reports whether somebody should look at the plugin: it doesn't do what it is
-// there for. One that waits for an approval isn't failing.
+// Failing reports whether the plugin doesn't do its work, so that somebody should look at it.
+// A plugin that waits for an approval isn't failing.
 func (p *Plugin) Failing() bool {
 	return p.State == PluginFailing || p.State == PluginQuarantined || p.State == PluginRejected
 }
 
-// Find returns the resource of that ID, or nil.
+// Find returns the resource with that ID, or nil.
 func (s *Snapshot) Find(id string) *Resource {
 	i, ok := slices.BinarySearchFunc(s.Resources, id, func(r Resource, id string) int {
 		return cmp.Compare(r.ID(), id)
@@ -91,9 +90,9 @@ func (s *Snapshot) Find(id string) *Resource {
 	return &s.Resources[i]
 }
 
-// SameContent reports whether pushing b to a peer that holds a would change
-// nothing there, whatever the peer takes: everything but the version is equal, also the
-// precedence of the resources.
+// SameContent reports whether pushing b to a peer that holds a would change nothing there,
+// whatever the peer takes: everything but the version is equal, including the precedence of
+// the resources.
 func SameContent(a, b *Snapshot) bool {
 	return a.SnapshotError == b.SnapshotError && a.Discovery.Equal(b.Discovery) &&
 		slices.EqualFunc(a.Plugins, b.Plugins, Plugin.Equal) &&
@@ -115,7 +114,7 @@ func sameResources(a, b []Resource) bool {
 	return true
 }
 
-// sameSlice reports whether two slices are one, and not only equal.
+// sameSlice reports whether two slices are identical, not only equal.
 func sameSlice[T any](a, b []T) bool {
 	return len(a) == len(b) && (len(a) == 0 || &a[0] == &b[0])
 }
@@ -128,14 +127,14 @@ func (p Plugin) Equal(other Plugin) bool {
 		slices.Equal(p.Resolvers, other.Resolvers)
 }
 
-// sortByID puts a list into the order in which snapshots list resources.
+// sortByID sorts a list into the order of snapshots.
 func sortByID(list []Resource) {
 	slices.SortFunc(list, byID)
 }
 
 func byID(a, b Resource) int { return compareIDs(&a, &b) }
 
-// compareIDs compares what ID returns, which it needn't make.
+// compareIDs compares the results of ID without building them.
 func compareIDs(a, b *Resource) int {
 	if a.Kind == b.Kind && a.Key == "" && b.Key == "" {
 		return strings.Compare(a.Source, b.Source)

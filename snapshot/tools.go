@@ -10,11 +10,11 @@ import (
 	"waymark/abi"
 )
 
-// The attributes by which an mcp_server says that its list of tools isn't whole.
+// The attributes by which an mcp_server says that its list of tools is incomplete.
 const (
-	// AttributeTrimmed says it for a person.
+	// AttributeTrimmed is a text for people.
 	AttributeTrimmed = "trimmed"
-	// AttributeTools counts the tools that there are in all, in decimal.
+	// AttributeTools is the total number of tools, in decimal.
 	AttributeTools = "tools"
 )
 
@@ -24,8 +24,8 @@ const (
 	toolsEnd   = `]}`
 )
 
-// ToolsPayload is the payload of an mcp_server with these tools, each an object in
-// JSON without line breaks.
+// ToolsPayload returns the payload of an mcp_server with these tools, each a JSON object
+// without line breaks.
 func ToolsPayload(tools []json.RawMessage) []byte {
 	out := append([]byte(toolsStart), bytes.Join(asBytes(tools), []byte(","))...)
 	return append(out, toolsEnd...)
@@ -39,11 +39,11 @@ func asBytes(tools []json.RawMessage) [][]byte {
 	return list
 }
 
-// TrimTools takes tools from an mcp_server until its payload has at most limit
-// bytes, and says so in its attributes: half of a server's tools are better than
-// none of them. Tools are kept in their order, each that still fits. It reports
-// false, and changes nothing, where r isn't an mcp_server with a list of tools, or
-// where not one of them fits. Nothing that r shares with others is changed.
+// TrimTools removes tools from an mcp_server until its payload has at most limit bytes, and
+// records that in its attributes: half of a server's tools are better than none. It keeps
+// every tool that still fits, in order. It changes nothing and returns false if r isn't an
+// mcp_server with a list of tools, or if none of them fits. It doesn't change what r shares
+// with others.
 func (r *Resource) TrimTools(limit int64) bool {
 	if r.Kind != abi.KindMCPServer || r.Payload == nil {
 		return false
@@ -52,7 +52,7 @@ func (r *Resource) TrimTools(limit int64) bool {
 		return true
 	}
 	if limit < int64(len(toolsStart)+len(toolsEnd)+len("{}")) {
-		return false // what is left of a budget needn't be tried with each server
+		return false // don't try the rest of a budget with each server
 	}
 	var list struct {
 		Tools []json.RawMessage `json:"tools"`
@@ -84,8 +84,8 @@ func (r *Resource) TrimTools(limit int64) bool {
 	return true
 }
 
-// setTools replaces the list of tools by a part of it. The hash is that of the part:
-// two payloads never have one.
+// setTools replaces the list of tools by a part of it. The hash is that of the part, so that
+// no two payloads share one.
 func (r *Resource) setTools(kept []json.RawMessage, before int) {
 	r.Payload = ToolsPayload(kept)
 	sum := sha256.Sum256(r.Payload)
@@ -96,7 +96,7 @@ func (r *Resource) setTools(kept []json.RawMessage, before int) {
 	}
 	all := before
 	if n, err := strconv.Atoi(attributes[AttributeTools].Text); err == nil && n > before {
-		all = n // it has been trimmed before
+		all = n // it was trimmed before
 	}
 	attributes[AttributeTools] = Attribute{Text: strconv.Itoa(all)}
 	if len(kept) < all {

@@ -15,14 +15,14 @@ import (
 	"waymark/internal/text"
 )
 
-// What bounds an approval.
+// The bounds of an approval.
 const (
-	// MaxSigned is how long a signed approval may be, in bytes.
+	// MaxSigned bounds a signed approval, in bytes.
 	MaxSigned = 16 << 10
-	// MaxLife is from Issued to Expires at most: who has left, or lost a key, is
-	// forgotten within a year.
+	// MaxLife bounds the time from Issued to Expires, so that the approvals of a person who
+	// has left, or lost a key, end within a year.
 	MaxLife = 366 * 24 * time.Hour
-	// Skew is how far an agent's clock may be behind that of who signs.
+	// Skew is how far an agent's clock may be behind the signer's.
 	Skew = 5 * time.Minute
 
 	maxText  = 256  // of a name and an agent's id, in bytes
@@ -30,33 +30,32 @@ const (
 	maxItems = 256  // of each list
 )
 
-// Approval lets a server start, on the agents that it names.
+// Approval lets a server start on the agents that it names.
 type Approval struct {
-	// ID names this approval, for revoking it: 1 to 64 letters, digits, "-" and "_".
+	// ID identifies this approval, for revoking it: 1 to 64 letters, digits, "-" and "_".
 	ID string `json:"id"`
-	// Name is the server's, for people to read; it decides nothing.
+	// Name is the server's, for people; it decides nothing.
 	Name string `json:"name,omitempty"`
-	// Definition is the digest of the definition: "sha256:" and 64 hexadecimal
-	// digits.
+	// Definition is the digest of the definition: "sha256:" and 64 hexadecimal digits.
 	Definition string `json:"definition"`
-	// Agents are the ids of those that it is for; empty: for all.
+	// Agents are the ids of the agents that it is for; empty means all.
 	Agents []string `json:"agents,omitempty"`
-	// Issued and Expires are whole seconds; it counts from Issued until before
-	// Expires.
+	// Issued and Expires are whole seconds. The approval is valid from Issued until just
+	// before Expires.
 	Issued  time.Time `json:"issued"`
 	Expires time.Time `json:"expires"`
-	// Widening is what the server may do beyond its profile. Nobody can sign one
-	// that does without a profile.
+	// Widening is what the server may do beyond its profile. A server without a profile can't
+	// be approved with one.
 	Widening Widening `json:"widening,omitzero"`
 }
 
-// Widening is what a server may do beyond its profile; see workspace/launch, whose
-// fields these are.
+// Widening is what a server may do beyond its profile; see workspace/launch, which defines
+// these fields.
 type Widening struct {
 	// Read and Write are paths, absolute or relative to the workspace.
 	Read  []string `json:"read,omitempty"`
 	Write []string `json:"write,omitempty"`
-	// Ports narrows TCP to these; nil leaves it open, and an empty list closes it.
+	// Ports restricts TCP to these; nil leaves it open, and an empty list closes it.
 	Ports []uint16 `json:"ports,omitzero"`
 	// Unix allows Unix sockets by path.
 	Unix bool `json:"unix,omitempty"`
@@ -64,14 +63,13 @@ type Widening struct {
 	Env []string `json:"env,omitempty"`
 }
 
-// When an approval doesn't count, see At.
+// Reasons why an approval isn't valid; see At.
 var (
 	ErrExpired = errors.New("the approval has expired")
 	ErrNotYet  = errors.New("the approval isn't valid yet; check the clocks of this machine and of the one that signed it")
 )
 
-// At returns nil where the approval counts at that time, and else ErrExpired or
-// ErrNotYet.
+// At returns nil if the approval is valid at that time, and else ErrExpired or ErrNotYet.
 func (a *Approval) At(now time.Time) error {
 	switch {
 	case credential.Expired(now, a.Expires):
@@ -82,15 +80,15 @@ func (a *Approval) At(now time.Time) error {
 	return nil
 }
 
-// For reports whether the approval is for an agent with one of these ids. Without an
-// id, only what is for all agents is.
+// For reports whether the approval is for an agent with one of these ids. Without an id, only
+// approvals for all agents are.
 func (a *Approval) For(ids ...string) bool {
 	return len(a.Agents) == 0 || slices.ContainsFunc(ids, func(id string) bool {
 		return id != "" && slices.Contains(a.Agents, id)
 	})
 }
 
-// NewID returns an id that no other approval has.
+// NewID returns a unique id.
 func NewID() string {
 	var id [16]byte
 	_, _ = rand.Read(id[:]) // never fails
@@ -103,7 +101,7 @@ var (
 	variablePattern   = text.Lazy(`^[A-Za-z_][A-Za-z0-9_]*$`)
 )
 
-// maxVariable bounds a name, in bytes. A count in the expression would make it large,
+// maxVariable bounds a name, in bytes. A count in the regular expression would make it large,
 // and it is compiled at every start.
 const maxVariable = 256
 
@@ -157,7 +155,7 @@ func (w *Widening) check() error {
 	return checkList("variables", w.Env, isVariable)
 }
 
-// checkList looks at each of a list, which has none twice.
+// checkList checks each element of a list, and that there are no duplicates.
 func checkList[T comparable](name string, list []T, good func(T) bool) error {
 	if len(list) > maxItems {
 		return fmt.Errorf("an approval has at most %d %s", maxItems, name)
@@ -173,11 +171,10 @@ func checkList[T comparable](name string, list []T, good func(T) bool) error {
 	return nil
 }
 
-// cleanPath reports whether p is written as a path that doesn't lead out of where it
-// begins.
+// cleanPath reports whether p is a clean path that doesn't lead out of its start.
 func cleanPath(p string) bool {
 	return readable(p) && p != "" && len(p) <= maxPath && path.Clean(p) == p && p != ".." && !strings.HasPrefix(p, "../")
 }
 
-// readable reports whether all of a text can be seen by who signs it.
+// readable reports whether a signer can see all of a text.
 func readable(s string) bool { return utf8.ValidString(s) && text.Printable(s) == s }

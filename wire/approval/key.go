@@ -10,8 +10,8 @@ import (
 	"strings"
 )
 
-// The types of PEM blocks, which are everybody's: openssl genpkey -algorithm ed25519
-// writes such a file, too.
+// The standard types of PEM blocks: openssl genpkey -algorithm ed25519 writes such a file,
+// too.
 const (
 	pemPrivate = "PRIVATE KEY"
 	pemPublic  = "PUBLIC KEY"
@@ -27,7 +27,7 @@ func GenerateKey() (ed25519.PublicKey, ed25519.PrivateKey, error) {
 	return ed25519.GenerateKey(rand.Reader)
 }
 
-// MarshalPrivateKey returns a private key as PEM (PKCS #8). Who can read it can
+// MarshalPrivateKey returns a private key as PEM (PKCS #8). Anybody who can read it can
 // approve.
 func MarshalPrivateKey(key ed25519.PrivateKey) ([]byte, error) {
 	der, err := x509.MarshalPKCS8PrivateKey(key)
@@ -37,8 +37,7 @@ func MarshalPrivateKey(key ed25519.PrivateKey) ([]byte, error) {
 	return pem.EncodeToMemory(&pem.Block{Type: pemPrivate, Bytes: der}), nil
 }
 
-// ParsePrivateKey reads what MarshalPrivateKey wrote. Its errors say nothing of what
-// they were given.
+// ParsePrivateKey reads the output of MarshalPrivateKey. Its errors don't quote the input.
 func ParsePrivateKey(data []byte) (ed25519.PrivateKey, error) {
 	block, _ := pem.Decode(data)
 	if block == nil || block.Type != pemPrivate {

@@ -12,16 +12,16 @@ import (
 	"time"
 )
 
-// domain goes before the body in what is signed.
+// domain precedes the body in what is signed.
 const domain = "waymark-mcp-approval-v1\x00"
 
-// version is the only one of an envelope.
+// version is the only version of an envelope.
 const version = 1
 
-// keyIDBytes of a public key's SHA-256 are its id.
+// keyIDBytes is the length of a key id, a prefix of the public key's SHA-256.
 const keyIDBytes = 16
 
-// envelope is a signed approval as it is written.
+// envelope is the encoded form of a signed approval.
 type envelope struct {
 	V         int    `json:"v"`
 	Body      []byte `json:"body"`
@@ -29,7 +29,7 @@ type envelope struct {
 	KeyID     string `json:"key_id"`
 }
 
-// How a signed approval isn't good.
+// Reasons why a signed approval is refused.
 var (
 	// ErrKey says that none of the keys has signed it.
 	ErrKey = errors.New("the approval is signed by a key that isn't trusted here")
@@ -37,14 +37,14 @@ var (
 	ErrSignature = errors.New("the signature of the approval is wrong")
 )
 
-// KeyID names a public key, in documents and in messages.
+// KeyID identifies a public key in documents and messages.
 func KeyID(key ed25519.PublicKey) string {
 	sum := sha256.Sum256(key)
 	return hex.EncodeToString(sum[:keyIDBytes])
 }
 
-// Sign returns the signed approval, of one line. It rounds the times of a down to
-// seconds and gives a an id if that has none.
+// Sign returns the signed approval, in one line. It rounds the times of a down to seconds and
+// sets a missing id.
 func Sign(a *Approval, key ed25519.PrivateKey) ([]byte, error) {
 	if len(key) != ed25519.PrivateKeySize {
 		return nil, errPrivate
@@ -73,8 +73,8 @@ func Sign(a *Approval, key ed25519.PrivateKey) ([]byte, error) {
 	return signed, nil
 }
 
-// Verify returns the approval that one of the keys has signed. It doesn't look at the
-// clock, nor at whom it is for: see [Approval.At] and [Approval.For].
+// Verify returns the approval that one of the keys has signed. It checks neither the time nor
+// the agent: see [Approval.At] and [Approval.For].
 func Verify(signed []byte, keys []ed25519.PublicKey) (*Approval, error) {
 	e, err := open(signed)
 	if err != nil {
@@ -92,15 +92,15 @@ func Verify(signed []byte, keys []ed25519.PublicKey) (*Approval, error) {
 	return nil, ErrKey
 }
 
-// Claim is what a signed approval says, verified by nobody.
+// Claim is what a signed approval says, without verification.
 type Claim struct {
 	Approval
-	// KeyID is that of the key that is said to have signed it.
+	// KeyID is that of the key that supposedly signed it.
 	KeyID string
 }
 
-// Inspect reads a signed approval without verifying it, for who only keeps it. What
-// it returns is of the right form, and true or not.
+// Inspect reads a signed approval without verifying it, for code that only stores it. The
+// result has the right form, but may be false.
 func Inspect(signed []byte) (*Claim, error) {
 	e, err := open(signed)
 	if err != nil {
@@ -146,8 +146,8 @@ func (e *envelope) approval() (*Approval, error) {
 	return &a, nil
 }
 
-// decode reads what json.Marshal wrote of a T, with white space around and between at
-// will, and nothing else: what two readers could understand differently is refused.
+// decode accepts exactly what json.Marshal writes of a T, except for white space between
+// tokens. It refuses anything that two readers could understand differently.
 func decode[T any](data []byte, into *T) error {
 	decoder := json.NewDecoder(bytes.NewReader(data))
 	decoder.DisallowUnknownFields()

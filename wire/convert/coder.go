@@ -19,9 +19,8 @@ func KnownToCoder(kind abi.Kind) bool {
 	}
 }
 
-// ToCoder makes a push of s. Initial is left false: only the connection
-// knows. It fails with ErrKind on a resource that the wire has no body for;
-// whoever sends holds those back.
+// ToCoder makes a push of s. It leaves Initial false, because only the connection knows it.
+// It fails with ErrKind on a resource that the wire has no body for; senders hold those back.
 func ToCoder(s *snapshot.Snapshot) (*coder.PushContextStateRequest, error) {
 	request := &coder.PushContextStateRequest{
 		Version:       s.Version,
@@ -39,10 +38,9 @@ func ToCoder(s *snapshot.Snapshot) (*coder.PushContextStateRequest, error) {
 	return request, nil
 }
 
-// FromCoder makes a snapshot of a push. It fails when a body is unset, a
-// status is unset or unknown, or a size is out of range. What the wire
-// doesn't carry (key, resolver, attributes, plugins) is empty, and discovery
-// complete.
+// FromCoder makes a snapshot of a push. It fails if a body is unset, a status is unset or
+// unknown, or a size is out of range. What the wire doesn't carry (key, resolver, attributes,
+// plugins) is empty, and discovery complete.
 func FromCoder(request *coder.PushContextStateRequest) (*snapshot.Snapshot, error) {
 	s := &snapshot.Snapshot{
 		Version:       request.GetVersion(),
@@ -63,9 +61,8 @@ func FromCoder(request *coder.PushContextStateRequest) (*snapshot.Snapshot, erro
 	return s, nil
 }
 
-// ResourceToCoder translates one resource. It fails with ErrKind when the
-// wire has no body for its kind, and when the payload of an mcp_server isn't
-// a list of tools.
+// ResourceToCoder translates one resource. It fails with ErrKind if the wire has no body for
+// its kind, and if the payload of an mcp_server isn't a list of tools.
 func ResourceToCoder(r *snapshot.Resource) (*coder.ContextResource, error) {
 	m := &coder.ContextResource{
 		Source: r.Source, ContentHash: r.ContentHash, SizeBytes: unsigned(r.SizeBytes),
@@ -142,8 +139,8 @@ func bodyFromCoder(r *snapshot.Resource, m *coder.ContextResource) (err error) {
 	return err
 }
 
-// payload tells an empty file, which has a payload of no bytes, from no
-// payload: proto3 bytes can't.
+// payload distinguishes an empty file, which has an empty payload, from no payload. The bytes
+// type of proto3 can't.
 func payload(status snapshot.Status, content []byte) []byte {
 	switch {
 	case len(content) > 0:
@@ -155,7 +152,7 @@ func payload(status snapshot.Status, content []byte) []byte {
 	}
 }
 
-// statusToCoder returns STATUS_UNSPECIFIED for what isn't a status.
+// statusToCoder returns STATUS_UNSPECIFIED for an unknown status.
 func statusToCoder(s snapshot.Status) coder.ContextResource_Status {
 	// The numbers are the same in both protocols.
 	return coder.ContextResource_Status(statusToWaymark(s))

@@ -1,15 +1,14 @@
-// Package convert turns snapshots into the messages of both protocols and
-// back, so that agent and hub can't differ about what a field means.
+// Package convert translates snapshots to the messages of both protocols and back, so that
+// agent and hub agree on the meaning of every field.
 //
-// It translates and nothing else: it neither mends what a peer would refuse
-// (package push does, before sending) nor checks sizes and duplicates (a
-// receiver must, because an agent isn't trusted), except that the tools of an
-// mcp_server are cleaned while they are translated. Only what has no
-// translation is an error. A snapshot goes through waymark.v1 and back
-// unchanged; Coder's wire carries less.
+// It only translates. It neither mends what a peer would refuse, which package push does
+// before sending, nor checks sizes and duplicates, which a receiver must do because an agent
+// isn't trusted. One exception: the tools of an mcp_server are cleaned while they are
+// translated. Only what has no translation is an error. A snapshot goes through waymark.v1
+// and back unchanged; Coder's wire carries less.
 //
-// Byte slices are shared, not copied: payloads are large and snapshots
-// immutable. All functions are safe for concurrent use.
+// Byte slices are shared, not copied: payloads are large and snapshots immutable. All
+// functions are safe for concurrent use.
 package convert
 
 import (
@@ -26,14 +25,13 @@ var ErrKind = errors.New("the wire doesn't know this kind of resource")
 // errMissing says that a list holds a nil message, which no decoder makes.
 var errMissing = errors.New("resource is missing")
 
-// inRow says which row of a push couldn't be translated. The index is enough
-// to find it, and unlike the source it can't be hostile text.
+// inRow adds to an error which row of a push couldn't be translated. The index suffices to
+// find it and, unlike the source, can't be hostile text.
 func inRow(i int, err error) error {
 	return fmt.Errorf("resource %d: %w", i, err)
 }
 
-// size checks a size that came over the wire: databases and Go count in
-// signed integers.
+// size checks a size from the wire, because databases and Go use signed integers.
 func size(n uint64) (int64, error) {
 	if n > math.MaxInt64 {
 		return 0, fmt.Errorf("size of %d bytes is out of range", n)
@@ -41,12 +39,12 @@ func size(n uint64) (int64, error) {
 	return int64(n), nil
 }
 
-// unsigned is the other way; a negative size means that nothing is known.
+// unsigned is the inverse of size; a negative size means that nothing is known.
 func unsigned(n int64) uint64 {
 	return uint64(max(n, 0))
 }
 
-// orNil makes an empty hash nil, as snapshot.Hash has it.
+// orNil makes an empty hash nil, as snapshot.Hash requires.
 func orNil(hash []byte) snapshot.Hash {
 	if len(hash) == 0 {
 		return nil
@@ -54,7 +52,7 @@ func orNil(hash []byte) snapshot.Hash {
 	return hash
 }
 
-// countPayload sets the sum that no wire carries.
+// countPayload sets the sum, which no wire carries.
 func countPayload(s *snapshot.Snapshot) {
 	s.PayloadBytes = 0
 	for i := range s.Resources {

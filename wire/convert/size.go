@@ -10,16 +10,15 @@ import (
 	"waymark/snapshot"
 )
 
-// bodyFrame is more than the braces, field names, quotes and separators of
-// any body take in JSON: {"meta":"…", "name":"…", "description":"…"}.
+// bodyFrame is more than the braces, field names, quotes and separators of any body take in
+// JSON: {"meta":"…", "name":"…", "description":"…"}.
 const bodyFrame = 64
 
-// BodyJSON returns the size in bytes that wire.MaxBodyJSON and wire.MaxBodies
-// bound: that of the resource's body in Coder's form, as protojson. It is
-// never too low, and about 64 bytes too high (for an mcp_server, one more for
-// each comma: protojson puts blanks there in some builds; and what Coder's form
-// leaves out of its tools). Kinds without a form are measured like a skill, so that
-// the same bound holds for both protocols.
+// BodyJSON returns the size in bytes that wire.MaxBodyJSON and wire.MaxBodies bound: that of
+// the resource's body in Coder's form, as protojson. It is never too low, and about 64 bytes
+// too high. For an mcp_server it is also too high by one for each comma, because protojson
+// adds blanks there in some builds, and by what Coder's form omits of its tools. Kinds
+// without a form are measured like a skill, so that the same bound holds for both protocols.
 func BodyJSON(r *snapshot.Resource) int {
 	if r.Kind == abi.KindMCPServer {
 		return serverJSON(r)
@@ -27,8 +26,8 @@ func BodyJSON(r *snapshot.Resource) int {
 	return BodyJSONOf(r, len(r.Payload))
 }
 
-// BodyJSONOf is BodyJSON of a resource with a payload of that many bytes, which
-// isn't there. For an mcp_server it may be too low: its schemas aren't known.
+// BodyJSONOf is BodyJSON of a resource with an absent payload of that many bytes. For an
+// mcp_server it may be too low, because its schemas aren't known.
 func BodyJSONOf(r *snapshot.Resource, payload int) int {
 	switch r.Kind {
 	case abi.KindMCPConfig:
@@ -43,8 +42,8 @@ func BodyJSONOf(r *snapshot.Resource, payload int) int {
 	}
 }
 
-// serverJSON really encodes, since a schema's size follows from nothing else.
-// A payload that can't be sent counts as it is.
+// serverJSON encodes the body, because a schema's size can't be computed otherwise. A payload
+// that can't be sent counts with its own length.
 func serverJSON(r *snapshot.Resource) int {
 	m, err := ResourceToCoder(r)
 	if err != nil {
@@ -54,12 +53,11 @@ func serverJSON(r *snapshot.Resource) int {
 	if err != nil {
 		return bodyFrame + len(r.Payload)
 	}
-	// The payload has more of each tool than Coder's form, and travels as well.
+	// The payload has more of each tool than Coder's form, and is sent as well.
 	return bodyFrame + max(len(data)+bytes.Count(data, []byte(",")), len(r.Payload))
 }
 
-// escapedLen is the length of s in a JSON string of protojson, without the
-// quotes.
+// escapedLen returns the length of s in a JSON string of protojson, without the quotes.
 func escapedLen(s string) int {
 	n := len(s)
 	for i := range len(s) {

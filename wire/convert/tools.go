@@ -15,13 +15,13 @@ import (
 	"waymark/wire/coder"
 )
 
-// maxDepth bounds the nesting of a tool's schema. Real ones stay below 20;
-// protobuf decoders give up at 10 000 messages, three of which make a level.
+// maxDepth bounds the nesting of a tool's schema. Real ones stay below 20; protobuf decoders
+// give up at 10 000 messages, three of which make a level.
 const maxDepth = 200
 
-// toolList is the payload of an mcp_server: what the server offers, as JSON. Of
-// what a tool has there, these are the fields that Coder's form takes; waymark.v1
-// carries the payload as it is, with titles and annotations.
+// toolList is the payload of an mcp_server: what the server offers, as JSON. It has only the
+// fields of a tool that Coder's form takes; waymark.v1 carries the payload unchanged, with
+// titles and annotations.
 type toolList struct {
 	Tools []tool `json:"tools"`
 }
@@ -32,8 +32,8 @@ type tool struct {
 	InputSchema map[string]any `json:"input_schema,omitzero"` // {} is a schema too
 }
 
-// toolsFromPayload reads a toolList. Strings lose their NULs, which
-// PostgreSQL refuses; encoding/json has already mended their UTF-8.
+// toolsFromPayload reads a toolList. It removes NULs from strings, because PostgreSQL refuses
+// them; encoding/json has already repaired their UTF-8.
 func toolsFromPayload(payload []byte) ([]*coder.MCPTool, error) {
 	if len(payload) == 0 {
 		return nil, nil
@@ -60,8 +60,8 @@ func toolsFromPayload(payload []byte) ([]*coder.MCPTool, error) {
 	return tools, nil
 }
 
-// payloadFromTools is the inverse; keys are in order, so that equal tools are
-// equal bytes.
+// payloadFromTools is the inverse of toolsFromPayload. Keys are sorted, so that equal tools
+// yield equal bytes.
 func payloadFromTools(status snapshot.Status, tools []*coder.MCPTool) ([]byte, error) {
 	if len(tools) == 0 && status != snapshot.StatusOK {
 		return nil, nil
@@ -108,8 +108,8 @@ func clean(v any, depth int) (any, error) {
 	}
 }
 
-// cleanMap does the same for an object. Of two keys that become one the first
-// in order stays, so that the result doesn't depend on map order.
+// cleanMap does the same for an object. If two keys become one, the first in order is kept,
+// so that the result doesn't depend on map order.
 func cleanMap(m map[string]any, depth int) (map[string]any, error) {
 	out := make(map[string]any, len(m))
 	for _, key := range slices.Sorted(maps.Keys(m)) {

@@ -11,7 +11,7 @@ import (
 	"waymark/wire/waymark"
 )
 
-// HeadToWaymark translates what a snapshot has beside its resources and its version.
+// HeadToWaymark translates what a snapshot has besides its resources and its version.
 func HeadToWaymark(s *snapshot.Snapshot) *waymark.Head {
 	head := &waymark.Head{
 		AggregateHash: s.AggregateHash,
@@ -25,7 +25,7 @@ func HeadToWaymark(s *snapshot.Snapshot) *waymark.Head {
 	return head
 }
 
-// HeadFromWaymark is the other way round.
+// HeadFromWaymark is the inverse of HeadToWaymark.
 func HeadFromWaymark(head *waymark.Head) *snapshot.Snapshot {
 	s := &snapshot.Snapshot{
 		AggregateHash: orNil(head.GetAggregateHash()),
@@ -39,8 +39,8 @@ func HeadFromWaymark(head *waymark.Head) *snapshot.Snapshot {
 	return s
 }
 
-// FromWaymark translates the snapshot of a push, without payloads, and what names those,
-// by the index of the resource.
+// FromWaymark translates the snapshot of a push, without payloads. It also returns the names
+// of the payloads, by the index of the resource.
 func FromWaymark(request *waymark.PushRequest) (*snapshot.Snapshot, map[int]Body, error) {
 	s := HeadFromWaymark(request.GetHead())
 	s.Version = request.GetVersion()
@@ -67,7 +67,7 @@ type Body struct {
 	Size   int64 // in bytes
 }
 
-// BodyOf names the payload of a resource; nil where it has none.
+// BodyOf returns the name of a resource's payload; nil if it has none.
 func BodyOf(r *snapshot.Resource) *Body {
 	if r.Payload == nil {
 		return nil
@@ -75,8 +75,8 @@ func BodyOf(r *snapshot.Resource) *Body {
 	return &Body{SHA256: sha256.Sum256(r.Payload), Size: int64(len(r.Payload))}
 }
 
-// ResourceToWaymark translates a resource, whose payload it names. A payload whose name is
-// the content hash isn't named twice.
+// ResourceToWaymark translates a resource with the name of its payload. A name that equals
+// the content hash isn't repeated.
 func ResourceToWaymark(r *snapshot.Resource, body *Body) *waymark.Resource {
 	m := &waymark.Resource{
 		Kind: string(r.Kind), Source: r.Source, Key: r.Key, SourcePath: r.SourcePath,
@@ -156,7 +156,7 @@ func findingsFromWaymark(list []*waymark.Finding) []snapshot.Finding {
 	return findings
 }
 
-// statusToWaymark returns STATUS_UNSPECIFIED for what isn't a status.
+// statusToWaymark returns STATUS_UNSPECIFIED for an unknown status.
 func statusToWaymark(s snapshot.Status) waymark.Status {
 	switch s {
 	case snapshot.StatusOK:
@@ -233,7 +233,7 @@ func discoveryToWaymark(d snapshot.Discovery) *waymark.Discovery {
 	return m
 }
 
-// discoveryFromWaymark makes nil, of an agent that doesn't have it, complete.
+// discoveryFromWaymark treats nil, from an agent without discovery, as complete.
 func discoveryFromWaymark(m *waymark.Discovery) snapshot.Discovery {
 	d := snapshot.Discovery{Phase: snapshot.PhaseComplete, Sources: make(snapshot.SourceOutcomes, 0, len(m.GetSources()))}
 	if snapshot.Phase(m.GetPhase()) == snapshot.PhasePending {

@@ -1,13 +1,13 @@
-// Package fingerprint names what an agent has, so that an agent and a hub can tell with a
-// few bytes that they have the same: a hub of what it holds of the agent, the agent of
-// what it pushes.
+// Package fingerprint names an agent's state, so that an agent and a hub can tell with a few
+// bytes that they have the same. The hub names what it holds of the agent, the agent what it
+// pushes.
 //
 // # Guarantees
 //
-// A name is SHA-256 over everything of a snapshot that a hub keeps, but for its
-// version: two that differ in anything have different names, whoever made them. What
-// one snapshot is called may change with the version of this package, which costs
-// whoever speaks with another version a whole push, and nothing else.
+// A name is a SHA-256 over everything of a snapshot that a hub keeps, except its version. Two
+// snapshots that differ in anything have different names, whoever made them. The name of a
+// snapshot may change with the version of this package; a peer with another version then gets
+// one complete push, and there is no other effect.
 package fingerprint
 
 import (
@@ -21,16 +21,16 @@ import (
 	"waymark/snapshot"
 )
 
-// Name is that of a snapshot.
+// Name is the name of a snapshot.
 type Name [sha256.Size]byte
 
-// Head is what a snapshot has beside its resources. Plugins and Discovery are JSON.
+// Head is what a snapshot has besides its resources. Plugins and Discovery are JSON.
 type Head struct {
 	AggregateHash                     []byte
 	SnapshotError, Plugins, Discovery string
 }
 
-// HeadOf returns the head of a snapshot as it has come over the wire.
+// HeadOf returns the head of a snapshot in the form in which it arrives over the wire.
 func HeadOf(s *snapshot.Snapshot) (h Head, err error) {
 	plugins, err := json.Marshal(s.Plugins)
 	if err != nil {
@@ -40,8 +40,8 @@ func HeadOf(s *snapshot.Snapshot) (h Head, err error) {
 	return Head{s.AggregateHash, s.SnapshotError, string(plugins), string(discovery)}, err
 }
 
-// Of returns the name of a snapshot with the head and those rows, of which no two are
-// the same and whose order doesn't matter. It sorts rows.
+// Of returns the name of a snapshot with the head and those rows, which must be distinct, in
+// any order. It sorts rows.
 func Of(h *Head, rows [][sha256.Size]byte) Name {
 	slices.SortFunc(rows, func(a, b [sha256.Size]byte) int { return bytes.Compare(a[:], b[:]) })
 	d := make(digester, 0, rowText+len(h.SnapshotError)+len(h.Plugins)+len(h.Discovery)+len(rows)*sha256.Size)
@@ -57,10 +57,10 @@ func Of(h *Head, rows [][sha256.Size]byte) Name {
 	return sha256.Sum256(d)
 }
 
-// Size is what a resource counts for wire.MaxRows: at least what it takes in a push,
-// without its payload.
+// Size is what a resource counts for wire.MaxRows: at least what it takes in a push, without
+// its payload.
 func Size(r *snapshot.Resource) int {
-	const fields = 200 // tags, lengths, numbers, and what names a payload
+	const fields = 200 // tags, lengths, numbers, and the name of a payload
 	n := fields + len(r.Kind) + len(r.Source) + len(r.Key) + len(r.SourcePath) + len(r.Name) + len(r.Description) +
 		len(r.Error) + len(r.ContentHash) + len(r.Resolver)
 	const attribute, item = 40, 8
@@ -81,14 +81,14 @@ func Size(r *snapshot.Resource) int {
 	return n
 }
 
-// Row returns SHA-256 over everything that a hub keeps of a resource. payload is that
-// of its payload, where it has one.
+// Row returns the SHA-256 over everything that a hub keeps of a resource. payload is that of
+// its payload, if hasPayload.
 func Row(r *snapshot.Resource, hasPayload bool, payload [sha256.Size]byte) [sha256.Size]byte {
 	return WithFacts(r, Content(r, hasPayload, payload))
 }
 
-// WithFacts returns what Row does of a resource whose Content that is. One without
-// facts has the same name as before there were any.
+// WithFacts returns the Row of a resource with the given Content. A resource without facts
+// has the same name as before facts were introduced.
 func WithFacts(r *snapshot.Resource, content [sha256.Size]byte) [sha256.Size]byte {
 	if !r.HasFacts() {
 		return content
@@ -111,8 +111,8 @@ func WithFacts(r *snapshot.Resource, content [sha256.Size]byte) [sha256.Size]byt
 	return sha256.Sum256(d)
 }
 
-// Content is Row but for what no chat pins, the facts: while it is the same, a
-// history has no other resource.
+// Content is Row without the facts, which no chat pins: while it is unchanged, so is the
+// resource in a history.
 func Content(r *snapshot.Resource, hasPayload bool, payload [sha256.Size]byte) [sha256.Size]byte {
 	d := make(digester, 0, rowText+len(r.Description)+len(r.Source)+len(r.SourcePath)+len(r.Error))
 	for _, s := range []string{
@@ -143,9 +143,9 @@ func Content(r *snapshot.Resource, hasPayload bool, payload [sha256.Size]byte) [
 // rowText is room for what is usually short in a row.
 const rowText = 512
 
-// digester gathers values so that no two different rows are the same bytes:
-// everything of variable length is preceded by its length. A hash that is given
-// them one by one takes twice as long.
+// digester gathers values so that different rows have different bytes: everything of variable
+// length is preceded by its length. Passing the values to a hash one by one takes twice as
+// long.
 type digester []byte
 
 func (d *digester) number(n uint64) { *d = binary.BigEndian.AppendUint64(*d, n) }

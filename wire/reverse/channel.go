@@ -24,29 +24,29 @@ import (
 
 // The kinds of requests.
 const (
-	// KindSetApprovals brings an agent the signed approvals that concern it; the body
-	// is a waymark.SetApprovals.
+	// KindSetApprovals brings an agent the signed approvals that concern it; the body is a
+	// waymark.SetApprovals.
 	KindSetApprovals = "approvals.set"
 
-	// KindToolsList asks an agent for the tools that a chat's capability is good for,
-	// KindToolsCall calls one, and KindToolsMore fetches what was too long for a frame.
-	// The bodies are a waymark.ToolsList, ToolsCall and ToolsMore, the answers a
-	// waymark.ToolsAnswer. A hub has no authority of its own for any of them.
+	// KindToolsList asks an agent for the tools that a chat's capability permits,
+	// KindToolsCall calls one, and KindToolsMore fetches the rest of an answer that was too
+	// long for a frame. The bodies are a waymark.ToolsList, ToolsCall and ToolsMore, the
+	// answers a waymark.ToolsAnswer. A hub has no authority of its own for any of them.
 	KindToolsList = "tools.list"
 	KindToolsCall = "tools.call"
 	KindToolsMore = "tools.more"
 )
 
-// Version is the highest version of the channel that is spoken here.
+// Version is the highest version of the channel that this package speaks.
 const Version = 1
 
 // The limits of the channel.
 const (
-	// MaxToAgent and MaxToHub bound a frame, in bytes. What an agent sends stays
-	// below what its hub takes from anybody without having to reserve room for it.
+	// MaxToAgent and MaxToHub bound a frame, in bytes. What an agent sends stays below what
+	// its hub accepts from anybody without reserving room for it.
 	MaxToAgent = 1 << 20
 	MaxToHub   = 48 << 10
-	// MaxInFlight bounds the requests of one side that are under way.
+	// MaxInFlight bounds the pending requests of one side.
 	MaxInFlight = 16
 	// MaxDeadline bounds how long a request may take.
 	MaxDeadline = 10 * time.Minute
@@ -57,15 +57,15 @@ const (
 	maxKinds = 64
 	maxKind  = 64
 
-	// framesPerSecond and framesAtOnce are more than an honest peer sends: a call of a tool
-	// takes some milliseconds and a frame each way.
+	// framesPerSecond and framesAtOnce are more than an honest peer sends: a tool call takes
+	// some milliseconds and a frame each way.
 	framesPerSecond = 500
 	framesAtOnce    = 500
 )
 
-// Handler serves one kind of requests. Its context ends with the request's deadline,
-// when the peer takes it back, and with the channel. The peer sees its errors; an
-// *Error keeps its code.
+// Handler serves one kind of requests. Its context ends with the request's deadline, when the
+// peer cancels the request, and with the channel. The peer sees its errors; an *Error keeps
+// its code.
 type Handler func(ctx context.Context, body []byte) ([]byte, error)
 
 // Hello is what a peer says of itself.
@@ -78,7 +78,7 @@ type Hello struct {
 // Knows reports whether the peer serves requests of a kind.
 func (h *Hello) Knows(kind string) bool { return slices.Contains(h.Kinds, kind) }
 
-// Options set up a Channel. End must be set.
+// Options configure a Channel. End must be set.
 type Options struct {
 	// Agent says which end this is: an agent speaks first.
 	Agent bool
@@ -86,29 +86,29 @@ type Options struct {
 	Run []byte
 	// Handlers are the requests that this side serves, by kind.
 	Handlers map[string]Handler
-	// Greet gets the peer's hello before anything else of it; an error ends the
+	// Greet is called with the peer's hello before any of its requests; an error ends the
 	// channel. It may be nil.
 	Greet func(Hello) error
-	// Ready is called once both have said hello; it may be nil. It doesn't wait.
+	// Ready is called once both sides have said hello. It must not block, and may be nil.
 	Ready func(Hello)
-	// Observe is called after each request that was served here; it may be nil.
+	// Observe is called after each request that was served here. It may be nil.
 	Observe func(Served)
-	// End ends the stream with what carries it, so that sending and receiving end,
-	// whatever the peer does. It is called once, before Run returns.
+	// End ends the stream and its connection, so that sending and receiving end, whatever the
+	// peer does. It is called once, before Run returns.
 	End func(error)
 	// Hello is how long the peer has to say hello; 0 means 10 s.
 	Hello time.Duration
-	// Alive is how often each side says that it is alive, and a third of how long
-	// the other one may be silent; 0 means 30 s.
+	// Alive is the interval of each side's signs of life, and a third of how long the other
+	// side may be silent; 0 means 30 s.
 	Alive time.Duration
-	// Write is how long a frame may take to be sent; 0 means 10 s.
+	// Write is how long sending a frame may take; 0 means 10 s.
 	Write time.Duration
 }
 
 // Served is a request that was served.
 type Served struct {
 	Kind string
-	// Code is that of the answer; 0 for one that was as it should be.
+	// Code is that of the answer; 0 means success.
 	Code uint64
 	// Bytes is the length of the request's body, Digest its SHA-256 in hexadecimal.
 	Bytes    int
@@ -121,15 +121,15 @@ type Channel struct {
 	stream  drpc.Stream
 	opts    Options
 	frames  *rate.Limiter
-	sending *priolock.Turn // had by who sends a frame
+	sending *priolock.Turn // held while sending a frame
 	calls   chan struct{}  // an element for each request of ours
 
 	ctx    context.Context //nolint:containedctx // ends with the channel
 	cancel context.CancelCauseFunc
 	once   sync.Once      // of end
-	work   sync.WaitGroup // handlers, and what looks after the channel
+	work   sync.WaitGroup // handlers and background goroutines
 
-	sent, received atomic.Int64 // when a frame last was, in nanoseconds since begin
+	sent, received atomic.Int64 // time of the last frame, in nanoseconds since begin
 	begin          time.Time
 
 	mu      sync.Mutex // guards the rest
@@ -154,7 +154,7 @@ func New(stream drpc.Stream, opts Options) *Channel {
 	return c
 }
 
-// Why a channel ends, besides what the stream says.
+// Reasons for the end of a channel, besides the stream's errors.
 var (
 	// ErrEnded says that the peer has ended the channel without a reason.
 	ErrEnded = errors.New("the reverse channel has ended")
@@ -163,14 +163,13 @@ var (
 	errSlow   = errors.New("the peer doesn't read from the reverse channel")
 )
 
-// ruleError is a rule that the peer has broken.
+// ruleError says that the peer has broken a rule.
 type ruleError struct{ text string }
 
 func (e *ruleError) Error() string { return "the reverse channel: " + e.text }
 
-// Run serves the channel until it ends, and returns why. After End that is what End
-// was given; that a context was canceled is no reason, though, where the stream has
-// another one.
+// Run serves the channel until it ends, and returns why. After End it returns the error given
+// to End. A canceled context doesn't count as the reason if the stream has another one.
 func (c *Channel) Run() error {
 	hello := time.AfterFunc(c.opts.Hello, func() {
 		if c.Peer() == nil {
@@ -187,7 +186,7 @@ func (c *Channel) Run() error {
 	if cause := context.Cause(c.ctx); !errors.Is(cause, context.Canceled) {
 		return cause
 	}
-	return err // the stream's end ends its context, maybe before it is read why
+	return err // the stream's end also ends its context, perhaps before the reason is read
 }
 
 // End ends the channel because of err. It doesn't wait for Run.
@@ -213,7 +212,7 @@ func (c *Channel) Peer() *Hello {
 // serve reads frames until it can't.
 func (c *Channel) serve() error {
 	if c.opts.Agent {
-		// EOF, or an end: the answer is there already.
+		// EOF, or an end: the reason has already arrived.
 		if err := c.sayHello(); err != nil && !errors.Is(err, io.EOF) && c.ctx.Err() == nil {
 			return err
 		}
@@ -237,7 +236,7 @@ func (c *Channel) serve() error {
 	}
 }
 
-// take acts on one frame.
+// take handles one frame.
 func (c *Channel) take(frame *waymark.ReverseFrame) error {
 	if hello := frame.GetHello(); hello != nil {
 		return c.greet(hello)
@@ -253,7 +252,7 @@ func (c *Channel) take(frame *waymark.ReverseFrame) error {
 		answer := c.waiting[f.Response.GetId()]
 		delete(c.waiting, f.Response.GetId())
 		c.mu.Unlock()
-		if answer != nil { // else nobody waits any more
+		if answer != nil { // otherwise nobody waits any more
 			answer <- f.Response
 		}
 	case *waymark.ReverseFrame_Cancel:
@@ -264,10 +263,10 @@ func (c *Channel) take(frame *waymark.ReverseFrame) error {
 			cancel()
 		}
 	}
-	return nil // a ping, or what a later version has
+	return nil // a ping, or a frame of a later version
 }
 
-// greet takes the peer's hello, and answers an agent's.
+// greet handles the peer's hello, and answers an agent's.
 func (c *Channel) greet(frame *waymark.ReverseHello) error {
 	peer := &Hello{Version: int(min(frame.GetVersion(), Version)), Run: frame.GetRunId(), Kinds: frame.GetKinds()}
 	long := func(kind string) bool { return len(kind) > maxKind }
@@ -304,7 +303,7 @@ func (c *Channel) sayHello() error {
 	}}})
 }
 
-// send sends one frame, when those before it have gone.
+// send sends one frame after those before it.
 func (c *Channel) send(ctx context.Context, frame *waymark.ReverseFrame) error {
 	_, leave, err := c.sending.Take(ctx)
 	if err != nil {
@@ -318,8 +317,8 @@ func (c *Channel) send(ctx context.Context, frame *waymark.ReverseFrame) error {
 	return err
 }
 
-// stayAlive pings the peer where nothing else is sent, and ends the channel of one
-// that is silent.
+// stayAlive pings the peer when nothing else is sent, and ends the channel if the peer is
+// silent.
 func (c *Channel) stayAlive() {
 	ticker := time.NewTicker(c.opts.Alive)
 	defer ticker.Stop()
@@ -335,7 +334,7 @@ func (c *Channel) stayAlive() {
 			return
 		}
 		if c.Peer() != nil && now-time.Duration(c.sent.Load()) >= c.opts.Alive/2 {
-			// What is wrong with the stream its reader learns, too.
+			// The reader of the stream gets its errors, too.
 			_ = c.send(c.ctx, &waymark.ReverseFrame{Frame: &waymark.ReverseFrame_Ping{Ping: &waymark.ReversePing{}}})
 		}
 	}
@@ -351,7 +350,7 @@ func maxFrame(toAgent bool) int {
 	return MaxToHub
 }
 
-// encoding is that of frames of at most limit bytes.
+// encoding encodes frames of at most limit bytes.
 type encoding struct{ limit int }
 
 // Marshal implements drpc.Encoding.

@@ -23,7 +23,7 @@ const (
 	CodeUnknown  uint64 = 2
 	CodeInvalid  uint64 = 3
 	CodeDeadline uint64 = 4
-	// CodeDenied: who asks is known, and may not.
+	// CodeDenied: the caller is known, but not permitted.
 	CodeDenied uint64 = 7
 	// CodeUnavailable: it can't be done now.
 	CodeUnavailable uint64 = 14
@@ -32,7 +32,7 @@ const (
 // maxErrorText bounds the text of an error, in bytes.
 const maxErrorText = 512
 
-// Error is a peer's no.
+// Error is a peer's refusal.
 type Error struct {
 	Code uint64
 	Text string
@@ -43,13 +43,13 @@ func (e *Error) Error() string { return e.Text }
 // errKind says that the peer doesn't serve a kind.
 var errKind = &Error{wire.CodeUnimplemented, "the peer doesn't know this kind of request"}
 
-// Call asks something of the peer and returns the answer's body. A context without a
-// deadline means half a minute.
+// Call sends a request to the peer and returns the answer's body. Without a deadline in ctx,
+// it is half a minute.
 //
 // # Errors
 //
-// An *Error where the peer says no; the context's where that ends first; and why the
-// channel has ended.
+// An *Error if the peer refuses; the context's error if that ends first; or why the channel
+// has ended.
 func (c *Channel) Call(ctx context.Context, kind string, body []byte) ([]byte, error) {
 	if peer := c.Peer(); peer == nil || !peer.Knows(kind) {
 		return nil, errKind
@@ -87,7 +87,7 @@ func (c *Channel) Call(ctx context.Context, kind string, body []byte) ([]byte, e
 		return nil, context.Cause(c.ctx)
 	case <-ctx.Done():
 		c.forget(id)
-		// Whoever waits for this doesn't wait for the peer to read it.
+		// The caller doesn't wait for the peer to read this.
 		c.background(func() {
 			_ = c.send(c.ctx, &waymark.ReverseFrame{Frame: &waymark.ReverseFrame_Cancel{Cancel: &waymark.ReverseCancel{Id: id}}})
 		})
@@ -95,7 +95,7 @@ func (c *Channel) Call(ctx context.Context, kind string, body []byte) ([]byte, e
 	}
 }
 
-// background runs f, for which Run waits, unless that is over.
+// background runs f, which Run waits for, unless the channel has ended.
 func (c *Channel) background(f func()) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -104,7 +104,7 @@ func (c *Channel) background(f func()) {
 	}
 }
 
-// expect makes an id, and where the answer to it will be.
+// expect allocates an id, and returns where the answer to it will arrive.
 func (c *Channel) expect() (id uint64, answer <-chan *waymark.ReverseResponse) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -120,7 +120,7 @@ func (c *Channel) forget(id uint64) {
 	delete(c.waiting, id)
 }
 
-// accept begins to serve a request of the peer.
+// accept starts serving a request of the peer.
 func (c *Channel) accept(request *waymark.ReverseRequest) error {
 	begin, id := time.Now(), request.GetId()
 	wait := cmp.Or(min(time.Duration(request.GetDeadlineMs())*time.Millisecond, MaxDeadline), defaultDeadline)
@@ -158,7 +158,7 @@ func (c *Channel) accept(request *waymark.ReverseRequest) error {
 	return nil
 }
 
-// answer has a request served.
+// answer calls the handler of a request.
 func (c *Channel) answer(ctx context.Context, request *waymark.ReverseRequest) *waymark.ReverseResponse {
 	response := &waymark.ReverseResponse{Id: request.GetId()}
 	handler := c.opts.Handlers[request.GetKind()]
@@ -176,7 +176,7 @@ func (c *Channel) answer(ctx context.Context, request *waymark.ReverseRequest) *
 	return response
 }
 
-// overhead is more than what a frame puts around a response.
+// overhead is more than what a frame adds to a response.
 const overhead = 64
 
 func codeOf(err error) uint64 {

@@ -11,26 +11,26 @@ import (
 )
 
 const (
-	// KindSkillFiles asks an agent for the manifests of skills that it has pushed: the
-	// paths, sizes and digests of their files, and nothing of what is in them. The body
-	// is a SkillFilesRequest, the answer a SkillFiles, both as JSON.
+	// KindSkillFiles asks an agent for the manifests of skills that it has pushed: the paths,
+	// sizes and digests of their files, without content. The body is a SkillFilesRequest, the
+	// answer a SkillFiles, both as JSON.
 	KindSkillFiles = "skills.files"
 	// KindSkillFile asks for the content of such a file. The body is a waymark.ToolsCall
 	// whose name is the id of the skill's resource, and whose arguments are a SkillFile as
-	// JSON; the answer is a waymark.ToolsAnswer with the content. It takes a
-	// capability that is good for the tool read_skill, and content of the digest that is
-	// asked for: else the answer is CodeChanged.
+	// JSON. The answer is a waymark.ToolsAnswer with the content. The request needs a
+	// capability for the tool read_skill. If the content no longer has the requested digest,
+	// the answer is CodeChanged.
 	KindSkillFile = "skills.file"
 )
 
-// CodeChanged says that it isn't any more what was asked for.
+// CodeChanged says that the content has changed since it was listed.
 const CodeChanged uint64 = 9
 
 const (
-	// MaxSkillIDs bounds the skills that are asked for at once.
+	// MaxSkillIDs bounds the skills of one request.
 	MaxSkillIDs = 256
-	// MaxSkillFiles bounds the files of a skill whose manifest is told: an agent reads
-	// more of them, but a frame has no room for all.
+	// MaxSkillFiles bounds the files in the manifest of a skill: an agent reads more of them,
+	// but a frame has no room for all.
 	MaxSkillFiles = 200
 	// maxSkillPath bounds a path, in bytes.
 	maxSkillPath = 512
@@ -41,14 +41,14 @@ type SkillFilesRequest struct {
 	IDs []string `json:"ids"`
 }
 
-// SkillFiles are the manifests of the first of the skills that were asked for: as many as
-// a frame has room for. Who asked asks again for the rest.
+// SkillFiles holds the manifests of the first of the requested skills, as many as a frame has
+// room for. The caller requests the rest again.
 type SkillFiles struct {
 	Skills []SkillManifest `json:"skills"`
 }
 
-// SkillManifest is that of a skill. One that isn't there, isn't pushed or is too large has
-// no files.
+// SkillManifest is the manifest of a skill. A skill that doesn't exist, isn't pushed or is
+// too large has no files.
 type SkillManifest struct {
 	ID    string      `json:"id"`
 	Files []SkillFile `json:"files,omitempty"`
@@ -74,8 +74,8 @@ func (f *SkillFile) Check() error {
 	return nil
 }
 
-// EncodeSkillFiles encodes as many manifests as a frame has room for, at least one: a
-// single one that is too large loses its files.
+// EncodeSkillFiles encodes as many manifests as a frame has room for, at least one: a single
+// one that is too large loses its files.
 func EncodeSkillFiles(list []SkillManifest) ([]byte, error) {
 	var answer SkillFiles
 	size := 0
@@ -96,8 +96,8 @@ func EncodeSkillFiles(list []SkillManifest) ([]byte, error) {
 	return json.Marshal(answer)
 }
 
-// DecodeSkillFiles decodes what an agent, which may be anybody's, answers to who asked for
-// ids. Of a manifest in which something isn't what it should be nothing is left.
+// DecodeSkillFiles decodes an untrusted agent's answer to a request for ids. A manifest with
+// anything invalid in it loses all its files.
 func DecodeSkillFiles(body []byte, ids []string) ([]SkillManifest, error) {
 	var answer SkillFiles
 	bad := errors.New("the answer is not what it should be")

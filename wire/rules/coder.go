@@ -14,8 +14,8 @@ import (
 	"waymark/wire/convert"
 )
 
-// Coder cleans the texts of a push of Coder's protocol and applies the rules of
-// Coder's server in its order, so that an agent gets the same answer from both.
+// Coder cleans the texts of a push of Coder's protocol and applies the rules of Coder's
+// server in its order, so that an agent gets the same answer from both.
 func Coder(request *coder.PushContextStateRequest) (*snapshot.Snapshot, error) {
 	cleanCoder(request)
 	if err := checkCoder(request); err != nil {

@@ -9,7 +9,7 @@ import (
 	"waymark/snapshot"
 )
 
-// checkFacts is the rule for the lists of readers and findings.
+// checkFacts checks the lists of readers and findings.
 func checkFacts(r *snapshot.Resource) error {
 	switch {
 	case len(r.Readers) > abi.MaxReaders:
@@ -37,8 +37,8 @@ func checkFacts(r *snapshot.Resource) error {
 	return nil
 }
 
-// mendFacts makes the resource keep what checkFacts checks: the first that there is
-// room for stay, and half a word would be a wrong one.
+// mendFacts changes the resource until it passes checkFacts. It drops words that are too long,
+// because half a word would be wrong, cuts messages, and keeps the first entries that fit.
 func mendFacts(r *snapshot.Resource) bool {
 	if checkFacts(r) == nil {
 		return false
@@ -55,7 +55,7 @@ func mendFacts(r *snapshot.Resource) bool {
 	return true
 }
 
-// cleanFacts cleans the texts of readers and findings, of copies of the lists.
+// cleanFacts cleans the texts of readers and findings, in copies of the lists.
 func cleanFacts(r *snapshot.Resource) (changed bool) {
 	if slices.ContainsFunc(r.Readers, unclean) {
 		changed, r.Readers = true, slices.Clone(r.Readers)

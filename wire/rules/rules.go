@@ -1,18 +1,18 @@
-// Package rules holds what a push must be like, for both ends of the wire: a
-// hub refuses what breaks a rule, and an agent mends its resources before it
-// sends them, since one bad resource would make a peer refuse the whole push.
+// Package rules holds the rules for a push, for both ends of the wire. A hub refuses what
+// breaks a rule. An agent mends its resources before it sends them, because one bad resource
+// would make a peer refuse the whole push.
 //
 // # Guarantees
 //
-// A resource that Mend has let pass also passes Check, and a push of such
-// resources passes Coder and Waymark, where the sums are within their bounds and
-// no two of them have one identity: those two are for the sender to see to,
-// which has to choose what it leaves out. Mending doesn't change what passes.
+// A resource that passes Mend also passes Check. A push of such resources passes Coder and
+// Waymark, provided that the sums are within their bounds and no two resources have one
+// identity. The sender has to ensure these two, because it has to choose what to leave out.
+// Mending doesn't change what passes.
 //
 // # Concurrency
 //
-// The package has no state. Mend never changes what its argument shares with
-// others, such as the map of a resource's attributes.
+// The package has no state. Mend never changes what its argument shares with others, such as
+// the map of a resource's attributes.
 package rules
 
 import (
@@ -30,8 +30,8 @@ import (
 	"waymark/wire"
 )
 
-// What waymark.v1 carries beyond Coder's protocol, in bytes where nothing
-// else is said. The rest is bounded by the constants of packages wire and abi.
+// What waymark.v1 carries beyond Coder's protocol, in bytes unless stated otherwise. The
+// constants of packages wire and abi bound the rest.
 const (
 	// MaxKey bounds Resource.key, which is part of the row's identity.
 	MaxKey = 1024
@@ -48,14 +48,15 @@ const (
 	// MaxOutcome bounds an outcome, which is a word.
 	MaxOutcome = 64
 
-	// sentSources and sentError are how many sources, with how much of an error
-	// each, an agent sends: 900 KiB at the most, so that they never take a message
-	// from the resources.
+	// sentSources and sentError are how many sources an agent sends, and how much of an error
+	// with each: at most 900 KiB, so that they don't take a message's room from the
+	// resources.
 	sentSources = 256
 	sentError   = 1024
-	// sentPlugins likewise: with texts of their longest one takes 22 KiB of a message,
-	// 1.4 MiB in all. sentResolvers is far more than a module holds, and sentPluginText
-	// bounds each short text.
+	// sentPlugins, sentResolvers and sentPluginText bound the plugins in the same way. With
+	// texts of maximum length a plugin takes 22 KiB of a message, 1.4 MiB in total.
+	// sentResolvers is far more than a module holds, and sentPluginText bounds each short
+	// text.
 	sentPlugins    = 64
 	sentResolvers  = 64
 	sentPluginText = 256
@@ -71,21 +72,21 @@ const (
 	leave   remedy = iota // nothing: such a resource can't be sent
 	cut                   // at the end: half a description is better than none
 	remove                // all of it: half a path would be a wrong one
-	payload               // nothing: the sender takes payloads away, and says so
+	payload               // nothing: the sender removes payloads, and says so
 )
 
 // field is a part of a resource that has a bound, in bytes.
 type field struct {
 	name string
 	max  int
-	// text is the field where it is a text; size its size where it is not.
+	// text returns a text field; size is the size of any other field.
 	text   func(r *snapshot.Resource) *string
 	size   func(r *snapshot.Resource) int
 	remedy remedy
-	clear  func(r *snapshot.Resource) // for what is removed and isn't a text
+	clear  func(r *snapshot.Resource) // for fields to be removed that aren't texts
 }
 
-// The fields, in the order in which they are checked.
+// fields are in the order in which they are checked.
 var fields = []field{
 	{name: "source", max: wire.MaxSource, text: func(r *snapshot.Resource) *string { return &r.Source }, remedy: leave},
 	{name: "key", max: MaxKey, text: func(r *snapshot.Resource) *string { return &r.Key }, remedy: leave},
@@ -114,16 +115,16 @@ func (f *field) len(r *snapshot.Resource) int {
 	return f.size(r)
 }
 
-// Why a resource can't be sent, whatever is done about it.
+// Reasons why a resource can't be mended.
 var (
 	ErrKind   = errors.New("kind is unknown")
 	ErrSource = errors.New("source is empty")
 	ErrStatus = errors.New("status is unset or unknown")
-	// ErrTooLong is matched by what Mend says of a source or a key.
+	// ErrTooLong matches Mend's error for a source or a key.
 	ErrTooLong = errors.New("too long")
 )
 
-// tooLongError is the broken rule that what is at most limit bytes long.
+// tooLongError says that something is longer than limit bytes.
 type tooLongError struct {
 	what       string
 	len, limit int
@@ -142,8 +143,7 @@ func checkLen(what string, n, limit int) error {
 	return nil
 }
 
-// Check says which rule the resource breaks, of those that each has to keep for
-// itself.
+// Check returns the first rule that the resource breaks, of those for a single resource.
 func Check(r *snapshot.Resource) error {
 	if !KnownKind(r.Kind) {
 		return ErrKind
@@ -169,12 +169,12 @@ func Check(r *snapshot.Resource) error {
 	return checkPayload(r)
 }
 
-// Mend changes the resource until Check lets it pass, or says why that can't be
-// done. A payload that is too large stays: how much a peer takes, and what to do with
-// the rest, is for the sender to know.
+// Mend changes the resource until it passes Check, or says why that isn't possible. It keeps
+// a payload that is too large, because only the sender knows how much a peer takes and what
+// to do with the rest.
 func Mend(r *snapshot.Resource) (changed bool, err error) {
 	changed = cleanResource(r)
-	if r.SizeBytes < 0 { // which no wire has
+	if r.SizeBytes < 0 { // the wire has no negative size
 		r.SizeBytes, changed = 0, true
 	}
 	switch {
@@ -227,9 +227,9 @@ func cleanResource(r *snapshot.Resource) (changed bool) {
 	return cleanFacts(r) || changed || cleaned
 }
 
-// cleanAttributes returns attributes itself when there is nothing to clean: the
-// map may be shared and must not change. Of two keys that become one, the first
-// in order stays, so that the result doesn't depend on the map's order.
+// cleanAttributes returns attributes itself if there is nothing to clean, because the map may
+// be shared and must not change. If two keys become one, the first in order is kept, so that
+// the result doesn't depend on the map's order.
 func cleanAttributes(attributes snapshot.Attributes) (snapshot.Attributes, bool) {
 	changed := false
 	cleaned := make(snapshot.Attributes, len(attributes))
@@ -263,9 +263,8 @@ func MendText(s *string, limit int) (changed bool) {
 	return true
 }
 
-// Clean makes a text valid UTF-8, which protobuf insists on, and takes U+0000
-// out of it, which PostgreSQL can't hold and which has no place in any text of a
-// push.
+// Clean makes a text valid UTF-8, which protobuf requires, and removes U+0000, which
+// PostgreSQL can't store and which has no place in any text of a push.
 func Clean(s *string) (changed bool) {
 	if strings.IndexByte(*s, 0) < 0 && utf8.ValidString(*s) {
 		return false
@@ -286,8 +285,8 @@ func MendHead(s *snapshot.Snapshot) (plugins int) {
 	return plugins
 }
 
-// mendPlugins bounds the list of plugins, and the texts in it, more narrowly than
-// checkPlugins. Of what is changed there is a copy.
+// mendPlugins bounds the list of plugins, and the texts in it, more tightly than
+// checkPlugins. It copies what it changes.
 func mendPlugins(plugins []snapshot.Plugin) (kept []snapshot.Plugin, mended int) {
 	mended = max(0, len(plugins)-sentPlugins)
 	kept = slices.Clone(plugins[:len(plugins)-mended])
@@ -313,8 +312,8 @@ func mendPlugin(p *snapshot.Plugin) (changed bool) {
 	return changed
 }
 
-// mendDiscovery cleans a discovery, a copy of which it returns, and bounds it more
-// narrowly than checkDiscovery. The phase stays, whatever becomes of the sources.
+// mendDiscovery returns a clean copy of a discovery, and bounds it more tightly than
+// checkDiscovery. The phase is kept, whatever happens to the sources.
 func mendDiscovery(d snapshot.Discovery) snapshot.Discovery {
 	sources := make(snapshot.SourceOutcomes, 0, min(len(d.Sources), sentSources))
 	for _, s := range d.Sources {
@@ -354,7 +353,7 @@ func checkDiscovery(d snapshot.Discovery) error {
 	return nil
 }
 
-// checkHead is the rule for what MendHead mends.
+// checkHead checks what MendHead mends.
 func checkHead(aggregateHash []byte, snapshotError string) error {
 	if err := checkLen("aggregate_hash", len(aggregateHash), wire.MaxHash); err != nil {
 		return err
@@ -376,7 +375,7 @@ func checkCount(resources, limit int) error {
 	return nil
 }
 
-// bodies is the sum of the lengths of the bodies.
+// bodies is the total length of the bodies.
 type bodies int
 
 func (b *bodies) add(n int) error {
@@ -405,9 +404,8 @@ func knownStatus(s snapshot.Status) bool {
 	return false
 }
 
-// mayHavePayload is the rule that only what may be shown has a payload: the
-// bytes of an MCP configuration hold tokens, and must not leave the workspace
-// whatever went wrong.
+// mayHavePayload reports whether the resource may have a payload. The bytes of an MCP
+// configuration hold tokens, and must never leave the workspace.
 func mayHavePayload(r *snapshot.Resource) bool {
 	return r.Kind != abi.KindMCPConfig &&
 		(r.Status == snapshot.StatusOK || r.Status == snapshot.StatusInvalid)
@@ -420,7 +418,7 @@ func checkPayload(r *snapshot.Resource) error {
 	return errNoPayload(r)
 }
 
-// errNoPayload is the broken rule of a resource that mayn't have a payload.
+// errNoPayload returns the error for a resource that must not have a payload.
 func errNoPayload(r *snapshot.Resource) error {
 	if r.Kind == abi.KindMCPConfig {
 		return errors.New("an mcp_config has no payload")

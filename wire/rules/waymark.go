@@ -21,7 +21,7 @@ func Open(request *waymark.OpenRequest) error {
 	return checkLen("the id of the run", len(request.GetRunId()), maxRunID)
 }
 
-// What an agent says of itself to people, in bytes: a name in the DNS, a path, a version.
+// Bounds of what an agent says of itself to people, in bytes: a DNS name, a path, a version.
 const (
 	maxHostname = 255
 	maxRoot     = 1024
@@ -33,24 +33,25 @@ func Description(request *waymark.OpenRequest) (hostname, root, version string) 
 	return text.Line(request.GetHostname(), maxHostname), text.Line(request.GetRoot(), maxRoot), text.Line(request.GetAgentVersion(), maxVersion)
 }
 
-// Push is a push of our own protocol that keeps the rules.
+// Push is a push of our own protocol that follows the rules.
 type Push struct {
-	// Snapshot has the resources that are new or changed, without payloads. Its head
-	// counts where Head says so.
+	// Snapshot has the new and changed resources, without payloads. Its head is valid if Head
+	// is set.
 	Snapshot *snapshot.Snapshot
 	Head     bool
-	// Base and Name are those of what the agent had and has; a zero Base is nothing.
+	// Base and Name are the fingerprints of what the agent had and has; a zero Base is
+	// nothing.
 	Base, Name fingerprint.Name
-	// Removed are the ids that are gone.
+	// Removed are the ids of removed resources.
 	Removed []string
-	// Bodies name the payloads, by the index of the resource, and Payloads are those that
-	// came, by their names.
+	// Bodies name the payloads by the index of the resource. Payloads holds those that were
+	// included, by their digest.
 	Bodies   map[int]convert.Body
 	Payloads map[[sha256.Size]byte][]byte
 }
 
-// Waymark translates a push of our own protocol, cleans its texts and applies the rules
-// that need nothing but the push itself: what a change comes to isn't known here.
+// Waymark translates a push of our own protocol, cleans its texts and applies the rules that
+// need only the push itself. The result of applying a change isn't known here.
 func Waymark(request *waymark.PushRequest) (*Push, error) {
 	if err := checkVersion(request.GetVersion()); err != nil {
 		return nil, err
@@ -79,7 +80,7 @@ func Waymark(request *waymark.PushRequest) (*Push, error) {
 	return p, p.payloads(request.GetPayloads())
 }
 
-// names takes the names of what the push is against and of what it makes.
+// names reads the fingerprints of the base and of the result.
 func (p *Push) names(request *waymark.PushRequest) error {
 	base, name := request.GetBase(), request.GetName()
 	for what, n := range map[string][]byte{"base": base, "name": name} {
@@ -100,7 +101,7 @@ func (p *Push) names(request *waymark.PushRequest) error {
 	return nil
 }
 
-// payloads takes those that have come with the push.
+// payloads reads the payloads that are included in the push.
 func (p *Push) payloads(list [][]byte) error {
 	if err := Payloads(list, wire.MaxInline); err != nil || len(list) == 0 {
 		return err
@@ -120,8 +121,8 @@ func (p *Push) payloads(list [][]byte) error {
 	return nil
 }
 
-// Payloads applies the rules to payloads that come without their resources, at most so
-// many bytes together.
+// Payloads applies the rules to payloads without their resources, with at most the given
+// bytes in total.
 func Payloads(list [][]byte, most int) error {
 	total := 0
 	for i, payload := range list {
@@ -180,12 +181,12 @@ func checkSnapshot(s *snapshot.Snapshot, named map[int]convert.Body) error {
 	return checkPlugins(s.Plugins)
 }
 
-// checkNamed applies the rules for a payload to what names one.
+// checkNamed applies the rules for a payload to a resource that names one.
 func checkNamed(r *snapshot.Resource, body convert.Body) error {
 	if !mayHavePayload(r) {
 		return errNoPayload(r)
 	}
-	// A size that is no int's is larger than any payload, too.
+	// A size beyond int is larger than any payload, too.
 	return checkLen("payload", int(min(body.Size, wire.MaxHubBytes)), wire.MaxPayload)
 }
 

@@ -129,9 +129,9 @@ const (
 
 // What our hub accepts, in bytes unless stated otherwise.
 const (
-	// MaxUpload bounds the payloads of one message. For an Upload, 1 MiB means that a slow
-	// line doesn't have to repeat much after a failure. For a push it covers the payloads of
-	// an edit, which then takes one round trip.
+	// MaxUpload and MaxInline bound the payloads of an Upload and of a push. An Upload is small
+	// enough that a slow line doesn't have to repeat much after a failure. The payloads of an
+	// edit fit into a push, which then takes one round trip.
 	MaxUpload = 1 << 20
 	MaxInline = 64 << 10
 	// MaxHubResources and MaxHubBytes bound a snapshot: its resources, and the sum of the

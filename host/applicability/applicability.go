@@ -1,26 +1,27 @@
-// Package applicability says what of a workspace's context applies to one of its files: which
-// instructions, rules, skills, subagents and commands, the nearest first, and why the others
-// don't.
+// Package applicability says which parts of a workspace's context apply to one of its files:
+// which instructions, rules, skills, subagents and commands, the nearest first, and why the
+// others don't.
 //
-// It reads nothing: what was found, and for which directories, is given to it (Input).
+// It reads nothing: its Input has what was found, and for which directories.
 //
 // # What applies
 //
-// A find is for the files below a directory, its base: the root of the workspace, a
-// directory below that in which it was found, or what its attribute directory says. A find
-// of another root, such as one of the user's own, is for all files. Of those the attribute
-// mode decides: always (or none), and glob where one of its globs matches. What is model
-// or manual doesn't apply by itself, nor does what isn't ok; what only had no room in the
-// snapshot (excluded) does.
+// A find is for the files below a directory, its base: the root of the workspace, the
+// directory below it in which the find was made, or the one in its attribute directory. A
+// find of another root, such as one of the user's own, is for all files. The attribute mode
+// then decides: always (or none) applies, and glob applies if one of its globs matches. A
+// find with mode model or manual doesn't apply by itself, nor does one that isn't ok, unless
+// it was only excluded from the snapshot for lack of room.
 //
-// Globs are doublestar patterns, relative to the directory that the find was found in, or to
-// the root for a find of another root: "*" is a part of one name, "**" any number of names, and "*.go" is a file in that
-// directory itself, as the documentations of Claude Code and Copilot have it. Leading "./" and
-// "/" mean nothing, a trailing "/" means all below. They match as vfs.Matching does, with
-// its bounds. All that has the path of a directory is matched as if it were a file.
+// Globs are doublestar patterns. They are relative to the directory in which the find was
+// made, or to the root for a find of another root. "*" is a part of one name, "**" any number
+// of names, and "*.go" is a file in that directory itself, as documented by Claude Code and
+// Copilot. Leading "./" and "/" have no effect, a trailing "/" means everything below. They
+// match as vfs.Matching does, with its bounds. A directory's path is matched as if it were a
+// file.
 //
-// Which of two files a client takes, what it cuts and what it calls them is the client's
-// own rule, and none of this package's.
+// Which of two files a client takes, what it cuts and what it calls them is the client's own
+// rule, and not part of this package.
 //
 // # Concurrency
 //
@@ -28,7 +29,7 @@
 //
 // # Limits
 //
-// A find's globs may stand for some 2,000 patterns; of what is beyond that nothing matches.
+// A find's globs may expand to some 2,000 patterns; the rest match nothing.
 package applicability
 
 import (
@@ -47,21 +48,21 @@ import (
 	"waymark/snapshot"
 )
 
-// Why there is no answer for a path. What wraps them says what to do, and nothing of a path
-// that wasn't asked for.
+// Reasons why there is no answer for a path. Errors that wrap them say what to do, and reveal
+// nothing of other paths.
 var (
-	// ErrPath: it isn't an absolute path that can be.
+	// ErrPath: it isn't a valid absolute path.
 	ErrPath = errors.New("not a path")
-	// ErrOutside: no root that is a directory has it, or it leads out of its root.
+	// ErrOutside: no root that is a directory contains it, or it leads out of its root.
 	ErrOutside = errors.New("outside of the workspace")
 	// ErrSecret: it is on the secret list.
 	ErrSecret = errors.New("on the secret list")
 )
 
-// maxPath is Linux's PATH_MAX; nothing of a longer name can be opened.
+// maxPath is Linux's PATH_MAX; no longer name can be opened.
 const maxPath = 4096
 
-// CheckPath says whether a path can be asked for: ErrPath, if not.
+// CheckPath returns an ErrPath if no answer is possible for a path.
 func CheckPath(path string) error {
 	switch {
 	case !filepath.IsAbs(path):
@@ -78,22 +79,20 @@ func CheckPath(path string) error {
 
 // Answer is what applies to a file.
 type Answer struct {
-	// Path is the path asked for, as it was given.
+	// Path is the path asked for, as given.
 	Path string `json:"path"`
-	// Root is the workspace that it lies in.
+	// Root is the workspace that contains it.
 	Root string `json:"root"`
-	// Client is the coding agent that it was asked for; absent where it was asked for none.
+	// Client is the coding agent that the answer is for; absent if none was asked for.
 	Client string `json:"client,omitempty"`
-	// Version is the one that the rules of the client are of.
+	// Version is the version of the client that the rules describe.
 	Version string `json:"version,omitempty"`
 	// Judged says that what the client has at its start is compared with the program itself.
 	Judged bool `json:"judged,omitempty"`
-	// Items has what applies, nearest first, and then what doesn't. Of finds that are
-	// equally near, instructions come before skills, subagents and commands, and then
-	// their paths decide.
+	// Items has what applies, nearest first, and then what doesn't. Of equally near finds,
+	// instructions come before skills, subagents and commands, and then their paths decide.
 	Items []Item `json:"items"`
-	// Warnings say for a person what the answer doesn't hold; absent where there is nothing
-	// to say.
+	// Warnings say for a person what is missing from the answer; absent if nothing is.
 	Warnings []string `json:"warnings,omitempty"`
 }
 
@@ -103,13 +102,14 @@ type Item struct {
 	ID string `json:"id"`
 	// Kind is that of the resource.
 	Kind abi.Kind `json:"kind"`
-	// Path is where it was found: relative to the root, with slashes, where it lies
-	// there, and else absolute.
+	// Path is where it was found: relative to the root, with slashes, if it lies there, and
+	// else absolute.
 	Path string `json:"path"`
-	// Name is what it is called.
+	// Name is the name of the resource.
 	Name string `json:"name"`
-	// Mode is when it is read: `always`; `glob`, for files that its glob matches; `model`, when
-	// the model thinks from the description that it helps; or `manual`, when the user calls for it.
+	// Mode is when it is read: `always`; `glob`, for files that its glob matches; `model`,
+	// when the model decides from the description that it helps; or `manual`, when the user
+	// calls for it.
 	Mode string `json:"mode"`
 	// Applies says that it does.
 	Applies bool `json:"applies"`
@@ -119,9 +119,9 @@ type Item struct {
 	Bytes int64 `json:"bytes" minimum:"0"`
 	// Tokens is an estimate: one for four bytes.
 	Tokens int64 `json:"tokens" minimum:"0"`
-	// When says when the client reads it: at its `start`; when it works on a `file` of that directory;
-	// or only when it is `started_there`. Absent where it was asked for no client, or where it
-	// doesn't apply.
+	// When says when the client reads it: at its `start`; when it works on a `file` of that
+	// directory; or only when it is `started_there`. Absent if no client was asked for, or if
+	// it doesn't apply.
 	When string `json:"when,omitempty" enum:"start,file,started_there"`
 	// CutBytes is how many of the bytes the client cuts off.
 	CutBytes int64 `json:"cut_bytes,omitempty" minimum:"0"`
@@ -130,21 +130,21 @@ type Item struct {
 // Find is something that was found.
 type Find struct {
 	Resource *snapshot.Resource
-	// Path is where, absolute and before links are followed.
+	// Path is where it was found, absolute and before links are followed.
 	Path string
-	// Base is the absolute path of the directory for whose files it was found: of a
-	// root, or of one below it.
+	// Base is the absolute path of the directory for whose files it was found: a root, or a
+	// directory below one.
 	Base string
 }
 
-// Input is what Of goes by. Paths are absolute and clean, without links.
+// Input is the input of Of. Paths are absolute and clean, without links.
 type Input struct {
-	// Path is the file, which need not be there; it lies in Root, or is Root.
+	// Path is the file, which need not exist; it lies in Root, or is Root.
 	Path, Root string
 	Finds      []Find
 }
 
-// kinds are those that are listed, in their order.
+// kinds are the listed kinds, in order.
 var kinds = []abi.Kind{abi.KindInstructionFile, abi.KindSkill, abi.KindSubagent, abi.KindCommand}
 
 // The modes.
@@ -185,7 +185,7 @@ func Of(ctx context.Context, in Input) (*Answer, error) {
 	return answer, nil
 }
 
-// judged is a find on its way to an item.
+// judged is a find that is being turned into an item.
 type judged struct {
 	Item
 	*Find
@@ -195,10 +195,10 @@ type judged struct {
 	distance int
 }
 
-// elsewhere is the distance of what was found in another root: further than all else.
+// elsewhere is the distance of a find from another root: further than all others.
 const elsewhere = 1 << 20
 
-// place says for which directory a find is, and how far that is from the file.
+// place determines the directory that a find is for, and its distance from the file.
 func (in *Input) place(f *Find) judged {
 	r := f.Resource
 	j := judged{Find: f, base: f.Base, distance: elsewhere, Item: Item{
@@ -243,7 +243,7 @@ func trueFirst(a, b bool) int {
 // maxReason bounds a reason, in bytes.
 const maxReason = 300
 
-// judge says whether a find applies, and why.
+// judge decides whether a find applies, and why.
 func (j *judged) judge(in *Input) {
 	j.Applies, j.Reason = j.verdict(in)
 	j.Reason = text.Line(j.Reason, maxReason)
@@ -281,7 +281,7 @@ func (j *judged) scope(in *Input) string {
 	return "for files below " + in.name(j.base)
 }
 
-// how says what of a find is there at once, where that isn't all of it.
+// how says which part of a find is loaded at once, if not all of it.
 func (j *judged) how() string {
 	switch j.Kind {
 	case abi.KindSkill:
@@ -316,7 +316,7 @@ func (j *judged) globs(in *Input) (applies bool, reason string) {
 	return true, glob + " matches" + where
 }
 
-// listOf are globs as a list.
+// listOf returns globs as a list.
 func listOf(globs snapshot.Attribute) []string {
 	if globs.Text != "" {
 		return []string{globs.Text}
@@ -324,7 +324,7 @@ func listOf(globs snapshot.Attribute) []string {
 	return globs.List
 }
 
-// Match says whether one of the globs of an attribute, relative to a directory, matches a
+// Match reports whether one of the globs of an attribute, relative to a directory, matches a
 // file; glob is that one, shortened. Both paths are absolute and clean.
 func Match(globs snapshot.Attribute, dir, file string) (glob string, ok bool) {
 	rel, below := Below(dir, file)
@@ -339,7 +339,7 @@ func match(list []string, rel string) (glob string, ok bool) {
 	for i, g := range list {
 		patterns[i] = pattern(g)
 	}
-	// All of them together first, since they share one allowance.
+	// First all of them together, because they share one allowance.
 	if len(vfs.Matching(patterns, []string{rel})) == 0 {
 		return "", false
 	}
@@ -351,7 +351,7 @@ func match(list []string, rel string) (glob string, ok bool) {
 	return "a glob", true
 }
 
-// pattern gives a glob the form of a pattern that is relative to a directory.
+// pattern turns a glob into a pattern relative to a directory.
 func pattern(glob string) string {
 	for {
 		rest, dot := strings.CutPrefix(glob, "./")
@@ -375,8 +375,8 @@ func (in *Input) name(dir string) string {
 	return dir
 }
 
-// Below returns the path of what lies in a directory, relative to it, "." for the directory
-// itself. Both are absolute and clean.
+// Below returns path relative to a directory that contains it, "." for the directory itself.
+// Both are absolute and clean.
 func Below(dir, path string) (rel string, ok bool) {
 	if dir == path {
 		return ".", true

@@ -11,8 +11,8 @@ type line struct {
 	description string
 }
 
-// with is the size of a line with so many bytes of its description, which has a blank
-// before it.
+// with returns the size of a line with this many bytes of its description, which is preceded
+// by a blank.
 func (l *line) with(shown int) int64 {
 	if shown == 0 {
 		return l.size
@@ -22,19 +22,19 @@ func (l *line) with(shown int) int64 {
 
 func (l *line) full() int64 { return l.with(len(l.description)) }
 
-// cost is what a line takes of a budget: it is counted by itself, with its line end.
+// cost is what a line takes of a budget: it is counted separately, with its line end.
 func (l *line) cost(shown int) int64 { return tokens(l.with(shown) + 1) }
 
 // fitted is how a list fits into a budget.
 type fitted struct {
-	// shown is how many bytes of each description are shown; -1: the skill isn't.
+	// shown is how many bytes of each description are shown; -1 if the skill isn't listed.
 	shown              []int
 	used               int64
 	shortened, dropped int
 }
 
-// fit shows as much of a list as a budget has room for, beside the list of its numbered
-// roots. Nil has room for all.
+// fit shows as much of a list as fits into a budget, besides the list of its numbered roots.
+// A nil Budget has room for all.
 func (b *Budget) fit(lines []line, roots map[string]int) fitted {
 	f := fitted{shown: make([]int, len(lines))}
 	for i := range lines {
@@ -43,8 +43,8 @@ func (b *Budget) fit(lines []line, roots map[string]int) fitted {
 	if b == nil {
 		return f
 	}
-	// The client's own come first, and are treated like the others.
-	const path = " (file: r0//SKILL.md)" // their path has their name
+	// The client's own skills come first, and are treated like the others.
+	const path = " (file: r0//SKILL.md)" // their path contains their name
 	all := make([]line, 0, len(b.Builtin)+len(lines))
 	for _, own := range b.Builtin {
 		all = append(all, line{size: int64(len("- :") + len(own.Name) + len(path) + len(own.Name)), description: string(make([]byte, own.Description))})
@@ -69,7 +69,7 @@ func (b *Budget) fit(lines []line, roots map[string]int) fitted {
 	return f
 }
 
-// table is what the list of roots takes of the budget.
+// table returns what the list of roots takes of the budget.
 func (b *Budget) table(roots map[string]int) int64 {
 	var size int64
 	for root, number := range roots {
@@ -78,7 +78,7 @@ func (b *Budget) table(roots map[string]int) int64 {
 	return tokens(max(size-b.FreeRoots, 0))
 }
 
-// show returns how many bytes of each description are shown; -1: not even the name is.
+// show returns how many bytes of each description are shown; -1 if not even the name is.
 func show(all []line, room int64) []int {
 	shown := make([]int, len(all))
 	var full, least int64
@@ -105,8 +105,8 @@ func show(all []line, room int64) []int {
 	return shown
 }
 
-// share gives each description in turn one more character, for as long as anyone's next
-// one fits.
+// share gives each description in turn one more character, as long as the next character of
+// any of them fits.
 func share(all []line, shown []int, left int64) {
 	for changed := true; changed; {
 		changed = false

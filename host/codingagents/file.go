@@ -12,7 +12,7 @@ import (
 	"waymark/snapshot"
 )
 
-// When says when a client has something that applies to a file.
+// When says when a client reads something that applies to a file.
 type When string
 
 // The times.
@@ -21,24 +21,23 @@ const (
 	AtStart When = "start"
 	// OnFile: as soon as it works on a file of that directory.
 	OnFile When = "file"
-	// StartedThere: only where it is started in that directory, or below it.
+	// StartedThere: only if it is started in that directory, or below it.
 	StartedThere When = "started_there"
 )
 
-// nested says when a client reads what lies in directories below the one that it is
-// started in. Which places it looks for there is in the table of conventions: those that
-// have it among their Nested.
+// nested says when a client reads files in directories below the one that it is started in.
+// The table of conventions has the places: those that list the client among their Nested.
 type nested struct {
 	Instructions When
 	// Take is FirstOfDirectory or Every.
 	Take Take
-	// Skills says it of skills, subagents and commands.
+	// Skills is for skills, subagents and commands.
 	Skills  When
 	Sources []Source
 }
 
-// nestedRules are those of Clients, by their ids. Codex that is started in such a directory
-// is compared with them; the others follow what their makers say.
+// nestedRules are those of Clients, by id. Those of Codex started in such a directory are
+// compared with the program; the others follow what the makers say.
 var nestedRules = map[string]nested{
 	"claude": {OnFile, Every, OnFile, []Source{
 		{"https://code.claude.com/docs/en/memory", noted},
@@ -49,8 +48,8 @@ var nestedRules = map[string]nested{
 	"opencode": {OnFile, FirstOfDirectory, StartedThere, []Source{{"https://github.com/anomalyco/opencode: packages/opencode/src/session/instruction.ts", "2026-11-25"}}},
 }
 
-// NestedRows returns the conventions of Rows that a client reads in directories below the
-// one that it is started in, or would if it were started there.
+// NestedRows returns the conventions of Rows that a client reads in directories below the one
+// that it is started in, or would if it were started there.
 func (c *Client) NestedRows() []conventions.Convention {
 	own := func(id string) bool {
 		return slices.ContainsFunc(c.Own, func(o conventions.Convention) bool { return o.ID == id })
@@ -68,18 +67,18 @@ func (c *Client) NestedRows() []conventions.Convention {
 // FileView is what a client has for one file.
 type FileView struct {
 	*View
-	// Items are those of the view, nearest to the file first, and of one directory in
-	// the client's order; then what it doesn't have, and why.
+	// Items are those of the view, nearest to the file first, and within a directory in the
+	// client's order; then what it doesn't have, and why.
 	Items []FileItem
 
 	home string   // of the user
 	walk []string // the directories that the client looks into
 }
 
-// FileItem is one thing that a client has for a file, or hasn't.
+// FileItem is one thing that a client has for a file, or doesn't have.
 type FileItem struct {
 	Item
-	// When it has it; empty where it doesn't.
+	// When is when it has it; empty if it doesn't.
 	When When
 	// Mode is always, glob, model or manual; see package applicability.
 	Mode string
@@ -87,9 +86,9 @@ type FileItem struct {
 	Why string
 }
 
-// For returns what a client that is started in in.Start has for a file, which is
-// absolute, free of links and lies in Start. in.Below are directories between the two,
-// the file's own first.
+// For returns what a client that is started in in.Start has for a file, which is absolute,
+// free of links and lies in Start. in.Below are directories between the two, the file's own
+// first.
 func For(in Input, file string) *FileView {
 	v := look(&in)
 	v.instructions()
@@ -124,7 +123,7 @@ func For(in Input, file string) *FileView {
 	return view
 }
 
-// order puts instructions first, and then skills.
+// order sorts instructions first, and then skills.
 func order(kind abi.Kind) int {
 	switch kind {
 	case abi.KindInstructionFile:
@@ -135,7 +134,7 @@ func order(kind abi.Kind) int {
 	return 2
 }
 
-// when says when what lies in a directory below the start's is read.
+// when returns when a file in a directory below the start is read.
 func (v *viewer) when(f *Find) When {
 	rules := nestedRules[v.in.Client.ID]
 	if f.Kind == abi.KindInstructionFile {
@@ -144,7 +143,7 @@ func (v *viewer) when(f *Find) When {
 	return rules.Skills
 }
 
-// judge says when a client has an item, and why it hasn't.
+// judge determines when a client has an item, or why it doesn't.
 func (v *viewer) judge(it *FileItem, when When, file string) {
 	where := it.find.Directory
 	if rel, ok := applicability.Below(v.in.Start, where); ok {
@@ -179,17 +178,17 @@ func (v *viewer) judge(it *FileItem, when When, file string) {
 	}
 }
 
-// nested adds what lies in the directories below the start's.
+// nested adds what lies in the directories below the start.
 func (v *viewer) nested() {
 	rules, c := nestedRules[v.in.Client.ID], v.in.Client
 	var others []*Find
-	for _, dir := range slices.Backward(v.in.Below) { // in the order of a start there, which its budget counts in
+	for _, dir := range slices.Backward(v.in.Below) { // in the order of a start there, by which its budget is counted
 		taken := false
 		if c.Instructions != nil {
 			for _, place := range c.Instructions.Places {
 				for _, f := range v.finds[dir][place.Convention] {
 					switch {
-					case place.TopOnly: // else it would be looked for at the top alone
+					case place.TopOnly: // it is read only at the top
 					case place.Otherwise:
 						others = append(others, f)
 					case rules.Take == FirstOfDirectory && taken:
@@ -205,8 +204,8 @@ func (v *viewer) nested() {
 	v.instead(others)
 }
 
-// nestedSkills adds what a directory has to list. Nobody knows with what else it would
-// have to share a list: none of it is cut.
+// nestedSkills adds the listable finds of a directory. None is cut, because it isn't known
+// with what they would share a list.
 func (v *viewer) nestedSkills(dir string) {
 	rules := v.in.Client.Skills
 	if rules != nil {
@@ -232,7 +231,7 @@ func (v *viewer) nestedSkills(dir string) {
 	}
 }
 
-// Answer returns a view in the form of package applicability. asked is the path as it was given.
+// Answer returns a view in the form of package applicability. asked is the path as given.
 func (v *FileView) Answer(asked string) *applicability.Answer {
 	a := &applicability.Answer{Path: asked, Root: v.Root, Client: v.Client, Version: v.Version, Judged: v.Judged, Items: make([]applicability.Item, len(v.Items))}
 	for i := range v.Items {

@@ -13,8 +13,7 @@ import (
 	"waymark/snapshot"
 )
 
-// maxReads bounds how many paths are looked at that texts import: nobody's context has room
-// for more.
+// maxReads bounds how many imported paths are looked at: no context has room for more.
 const maxReads = 500
 
 // include adds a text, and what it imports.
@@ -25,11 +24,11 @@ func (v *viewer) include(f *Find, it Item, steps int) {
 	v.imports(f, steps)
 }
 
-// has reports whether the client has a text already, by its path or what that leads to.
+// has reports whether the client has a text already, by its path or its target.
 func (v *viewer) has(f *Find) bool { return v.seen[f.Path] || v.seen[cmp.Or(f.Source, f.Path)] }
 
-// imports adds what a text imports, each behind the one that does, and what that imports in
-// its turn. steps is how many there were.
+// imports adds what a text imports, each behind its importer, recursively. steps is the
+// current depth.
 func (v *viewer) imports(by *Find, steps int) {
 	if v.in.Client.Imports == 0 || v.in.Read == nil {
 		return
@@ -40,14 +39,15 @@ func (v *viewer) imports(by *Find, steps int) {
 			continue
 		}
 		if v.reads++; v.reads > maxReads {
-			v.view.NotLookedAt = append(v.view.NotLookedAt, path) // the others are no more news
+			v.view.NotLookedAt = append(v.view.NotLookedAt, path) // further ones are no news
 			return
 		}
 		f := &Find{
 			Path: path, Directory: by.Directory, user: by.user, by: by,
 			Resource: snapshot.Resource{Kind: abi.KindInstructionFile, Convention: "imported", Source: path},
 		}
-		// Nobody looks out of the project. What begins with / there is as often no file's name.
+		// Nothing outside the project is looked at. A word that begins with / often isn't a
+		// file name.
 		outside, there := !f.user && !isBelow(v.top, path) && !filepath.IsAbs(written), v.in.Read(f, f.user)
 		if there && v.has(f) || !there && !outside {
 			continue
@@ -63,8 +63,8 @@ func (v *viewer) imports(by *Find, steps int) {
 	}
 }
 
-// imported is the path that a text imports, absolute: a relative one begins where the file
-// lies, after links, and "~" is the user's home directory.
+// imported returns the absolute path that a text imports. A relative path begins where the
+// file lies, after links, and "~" is the user's home directory.
 func (f *Find) imported(written, home string) string {
 	rest, ofHome := strings.CutPrefix(written, "~/")
 	switch {
@@ -76,7 +76,7 @@ func (f *Find) imported(written, home string) string {
 	return filepath.Join(filepath.Dir(cmp.Or(f.Source, f.Path)), written)
 }
 
-// tellImports says of an item what its text imports, and what imports it.
+// tellImports records in an item what its text imports, and what imports it.
 func (v *viewer) tellImports(f *Find, it *Item) {
 	if it.Included && v.in.Client.Imports > 0 && f.Kind == abi.KindInstructionFile {
 		it.Imports = imports.Of(string(f.Payload))
@@ -91,7 +91,7 @@ func (v *viewer) tellImports(f *Find, it *Item) {
 	}
 }
 
-// once takes out of what isn't there what is there in another way, or told before.
+// once removes missing items that are present in another way, or were reported before.
 func (v *viewer) once() {
 	told := map[string]bool{}
 	v.view.Items = slices.DeleteFunc(v.view.Items, func(it Item) bool {

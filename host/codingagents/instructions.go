@@ -11,7 +11,7 @@ import (
 	"waymark/snapshot"
 )
 
-// instructions adds the texts that the client begins with.
+// instructions adds the texts that the client starts with.
 func (v *viewer) instructions() {
 	rules := v.in.Client.Instructions
 	if rules == nil {
@@ -53,7 +53,7 @@ func (v *viewer) instructions() {
 	v.instead(others)
 }
 
-// instead adds what is read where there is nothing else.
+// instead adds what is read if there is nothing else.
 func (v *viewer) instead(others []*Find) {
 	nothing := !v.any()
 	for _, f := range others {
@@ -65,7 +65,7 @@ func (v *viewer) instead(others []*Find) {
 	}
 }
 
-// userInstructions adds the text that is the user's own.
+// userInstructions adds the user's own text.
 func (v *viewer) userInstructions(user *User) {
 	taken := ""
 	for _, convention := range user.Instructions {
@@ -101,13 +101,13 @@ func (v *viewer) userInstructions(user *User) {
 	}
 }
 
-// isBlank reports whether a text says nothing, as far as it is known.
+// isBlank reports whether a text is blank, as far as it is known.
 func (v *viewer) isBlank(f *Find) bool {
 	return f.SizeBytes == 0 || f.Payload != nil && (len(bytes.TrimSpace(f.Payload)) == 0 || v.in.Client.Imports > 0 && imports.IsBlank(string(f.Payload)))
 }
 
-// users are the finds of a convention in the home directory, and in those that stand for
-// some in it.
+// users returns the finds of a convention in the home directory, and in directories that
+// replace some in it.
 func (v *viewer) users(convention string) (list []*Find) {
 	if !v.in.User {
 		return nil
@@ -131,7 +131,8 @@ func (v *viewer) users(convention string) (list []*Find) {
 	return list
 }
 
-// userPath is where something is that lies below the home directory by its own path.
+// userPath returns the location of a path relative to the home directory, which may be
+// replaced.
 func (in *Input) userPath(rel string) string {
 	first, rest, _ := strings.Cut(rel, "/")
 	if dir := in.Moved[first]; dir != "" {
@@ -140,7 +141,7 @@ func (in *Input) userPath(rel string) string {
 	return filepath.Join(in.Home, rel)
 }
 
-// any reports whether there are instructions so far in whose place others would be read.
+// any reports whether there are instructions so far that others would only replace.
 func (v *viewer) any() bool {
 	return slices.ContainsFunc(v.view.Items, func(it Item) bool {
 		return it.Included && !it.User && slices.ContainsFunc(v.in.Client.Instructions.Places, func(p Place) bool {
@@ -161,7 +162,7 @@ func (v *viewer) isFirst(dirs []string, place int, first *int) bool {
 	return place == *first
 }
 
-// nameOf is the name of the files of a convention.
+// nameOf returns the name of the files of a convention.
 func (v *viewer) nameOf(dirs []string, convention string) string {
 	for _, dir := range dirs {
 		for _, f := range v.finds[dir][convention] {
@@ -171,15 +172,15 @@ func (v *viewer) nameOf(dirs []string, convention string) string {
 	return convention
 }
 
-// instruction adds one text, as far as there is room for it. taken is false for what
-// leaves its place to another. steps is how many imports led to it.
+// instruction adds one text, as far as there is room for it. taken is false for a text that
+// leaves its place to another. steps is the depth of imports that led to it.
 func (v *viewer) instruction(f *Find, steps int) (taken bool) {
 	rules, budget := v.in.Client.Instructions, &v.view.Budget
 	size := f.SizeBytes
 	var it Item
 	switch mode := f.Attributes["mode"].Text; {
 	case v.in.Client.Imports > 0 && v.has(f):
-		return true // it is there already, by another name
+		return true // already included under another name
 	case f.Status == snapshot.StatusUnreadable || f.Status == snapshot.StatusInvalid:
 		v.leave(f, Invalid, f.Error)
 		return false

@@ -4,7 +4,7 @@ import (
 	"waymark/snapshot"
 )
 
-// plugins is what the client takes of installed plugins; nil: nothing.
+// plugins returns what the client takes of installed plugins; nil if nothing.
 func (c *Client) plugins() *Plugins {
 	if c.User == nil {
 		return nil
@@ -12,7 +12,7 @@ func (c *Client) plugins() *Plugins {
 	return c.User.Plugins
 }
 
-// brought is what an installed plugin has of a convention. It counts as the user's.
+// brought returns an installed plugin's finds of a convention. They count as the user's.
 func (v *viewer) brought(p *Plugin, convention string) (list []*Find) {
 	for _, f := range v.finds[p.Dir][convention] {
 		own := *f
@@ -22,8 +22,8 @@ func (v *viewer) brought(p *Plugin, convention string) (list []*Find) {
 	return list
 }
 
-// prefix is what comes before the name of something that an installed plugin brings, for a
-// client that goes by the plugin's name.
+// prefix returns what precedes the name of something from an installed plugin, for a client
+// that uses the plugin's name.
 func (v *viewer) prefix(f *Find) string {
 	if plugins := v.in.Client.plugins(); plugins == nil || !plugins.Prefix {
 		return ""
@@ -31,7 +31,7 @@ func (v *viewer) prefix(f *Find) string {
 	return f.plugin
 }
 
-// pluginLists adds what installed plugins have of what is listed by name.
+// pluginLists adds what installed plugins have to be listed by name.
 func (v *viewer) pluginLists() {
 	plugins := v.in.Client.plugins()
 	if plugins == nil {

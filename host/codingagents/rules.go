@@ -9,35 +9,34 @@ import (
 
 // Client is what is known of one coding agent.
 type Client struct {
-	// ID is what it is called by, Reader its id in the table of conventions.
+	// ID is its id here, Reader its id in the table of conventions.
 	ID, Reader, Name string
-	// Version is the one that the rules are of. Judged: test/clients compares them with
-	// that version itself.
+	// Version is the version that the rules describe. Judged says that test/clients compares
+	// them with that version itself.
 	Version string
 	Judged  bool
-	// Instructions are the texts that it begins with, Skills those it lists, each nil
-	// where there are none.
+	// Instructions are the texts that it starts with, Skills those it lists; nil if there are
+	// none.
 	Instructions *Instructions
 	Skills       *Skills
-	// User is what it reads of the user's own; nil: nothing.
+	// User is what it reads of the user's own; nil if nothing.
 	User *User
-	// Heads is how it reads front matter; HeadsOwn where that isn't known.
+	// Heads is how it reads front matter; HeadsOwn if unknown.
 	Heads conventions.Heads
-	// Imports is how many steps it follows what a text imports with @; 0: it doesn't. Only
-	// what the user's own imports may lie out of the directory of the start.
+	// Imports is how many levels of imports with @ it follows; 0 means none. Only imports of
+	// the user's own files may lie outside the directory of the start.
 	Imports int
-	// Dependencies: it looks for skills in node_modules, too.
+	// Dependencies says that it looks for skills in node_modules, too.
 	Dependencies bool
 	// Lists are the conventions of what else it lists by name: subagents, commands.
 	Lists []string
-	// Own are conventions beside those of the table: places that only this client looks
-	// at. Their readers are this client alone.
+	// Own are conventions besides those of the table: places that only this client reads.
 	Own []conventions.Convention
-	// Sources are where the rules are from.
+	// Sources are where the rules come from.
 	Sources []Source
 }
 
-// Source is where a fact is from, and when it was looked up there, as 2026-11-24.
+// Source is where a fact was found, and the date, as 2026-11-24.
 type Source struct{ At, Date string }
 
 // Top is where a walk ends or begins, above the directory of the start.
@@ -47,24 +46,24 @@ type Top string
 const (
 	// Project: the nearest directory with .git; without one, that of the start.
 	Project Top = "project"
-	// ProjectElseAll: the nearest directory with .git; without one, the file system's.
+	// ProjectElseAll: the nearest directory with .git; without one, the file system's root.
 	ProjectElseAll Top = "project_else_all"
-	// All: the file system's.
+	// All: the file system's root.
 	All Top = "all"
 )
 
-// Instructions says which texts a client begins with.
+// Instructions says which texts a client starts with.
 type Instructions struct {
 	Top Top
-	// Up: from the start's directory to the top. Otherwise from the top down.
+	// Up walks from the directory of the start to the top, otherwise from the top down.
 	Up   bool
 	Take Take
 	// Places are in order of precedence.
 	Places []Place
-	// MaxBytes is what all may have together; the one that goes beyond is cut, and
-	// those behind it are left out. MaxFile leaves out what is larger. 0: no bound.
+	// MaxBytes bounds all texts together: the one that exceeds it is cut, and later ones are
+	// left out. MaxFile leaves out larger files. 0 means no bound.
 	MaxBytes, MaxFile int64
-	// SkipBlank leaves out what has nothing but blanks, as well as what is empty.
+	// SkipBlank leaves out files with only white space, as well as empty ones.
 	SkipBlank bool
 }
 
@@ -73,68 +72,67 @@ type Take string
 
 // What is taken.
 const (
-	// FirstOfDirectory: in each directory the first place that there is.
+	// FirstOfDirectory: in each directory the first place that exists.
 	FirstOfDirectory Take = "first_of_directory"
-	// FirstOfAll: the first place that there is in any directory, and that in each.
+	// FirstOfAll: the first place that exists in any directory, and that one in each.
 	FirstOfAll Take = "first_of_all"
 	// Every: each place of each directory.
 	Every Take = "every"
 )
 
-// Place is one convention that instructions are looked for by.
+// Place is one convention by which instructions are found.
 type Place struct {
 	Convention string
-	// TopOnly: in the project's top directory and no other.
+	// TopOnly: only in the project's top directory.
 	TopOnly bool
-	// Otherwise: only where the places before have nothing in any directory, but for what is
-	// Beside.
+	// Otherwise: only if the earlier places have nothing in any directory, not counting those
+	// that are Beside.
 	Otherwise, Beside bool
 }
 
-// User says what a client reads below the user's home directory, by conventions whose
-// places begin there.
+// User says what a client reads below the user's home directory, by conventions whose places
+// are relative to it.
 type User struct {
-	// Instructions are the files of which the first that isn't blank is read. They don't
-	// count for the budget. After: behind the project's; otherwise before them.
+	// Instructions are files of which the first that isn't blank is read. They don't count
+	// for the budget. After puts them behind the project's instead of before.
 	Instructions []string
 	After        bool
-	// Skills are looked through before the Places of the same index, and, where there is
-	// one more, after all of them. Last: they come after the project's in the list,
-	// whatever their names.
+	// Skills are searched before the Places of the same index and, if there is one more,
+	// after all of them. Last lists them after the project's, whatever their names.
 	Skills [][]string
 	Last   bool
-	// Rules are texts beside Instructions, each of which is read that applies always.
+	// Rules are texts besides Instructions. All of them that always apply are read.
 	Rules []string
-	// Moved are directories of the home directory in the place of which the client takes
-	// the one that an environment variable names.
+	// Moved are directories in the home directory that an environment variable can replace.
 	Moved []Moved
-	// Plugins is what it takes of plugins that the user has installed for it and switched
-	// on; nil: nothing.
+	// Plugins is what it takes of plugins that the user has installed and enabled for it; nil
+	// if nothing.
 	Plugins *Plugins
 }
 
-// Plugins says what a client takes of installed plugins. Which there are, and which of them
-// are on, package installed says, and what each brings its manifest.
+// Plugins says what a client takes of installed plugins. Package installed says which there
+// are and which are enabled; a plugin's manifest says what it brings.
 type Plugins struct {
-	// Dir is the client's own directory, in the home directory, with all of that.
+	// Dir is the client's own directory with all of that, in the home directory.
 	Dir string
-	// Settings: those of the directory of the start can switch plugins on and off.
+	// Settings says that settings in the directory of the start can enable and disable
+	// plugins.
 	Settings bool
-	// Skills are conventions of skills, which are listed with the user's and looked
-	// through after all others. Lists are those of subagents and commands.
+	// Skills are conventions of skills, which are listed with the user's and searched last.
+	// Lists are those of subagents and commands.
 	Skills, Lists []string
-	// Prefix: what a plugin brings has its name and a colon before its own. Where the
-	// client goes by the nearest manifest that is Skills' Namespaces.
+	// Prefix puts the plugin's name and a colon before the names of what it brings. For a
+	// client that uses the nearest manifest, Skills.Namespaces does that.
 	Prefix bool
-	// Own are conventions beside those of the table, with places below the home directory.
+	// Own are conventions besides those of the table, with places below the home directory.
 	Own []conventions.Convention
 }
 
-// Moved is a directory, relative to the home directory, and the environment variable that
-// can name another one.
+// Moved is a directory, relative to the home directory, and the environment variable that can
+// replace it.
 type Moved struct{ Variable, Dir string }
 
-// Variables are the environment variables that decide where clients look.
+// Variables lists the environment variables that decide where clients look.
 func Variables() (names []string) {
 	for i := range Clients {
 		if user := Clients[i].User; user != nil {
@@ -149,40 +147,40 @@ func Variables() (names []string) {
 // Skills says which skills a client lists.
 type Skills struct {
 	Top Top
-	// Up as in Instructions.
+	// Up is as in Instructions.
 	Up bool
-	// Places are conventions, each list of them in the order in which a directory is
-	// looked through, and one list after the other for the whole walk.
+	// Places are lists of conventions. Each list is in the order in which a directory is
+	// searched; one list after the other is used for the whole walk.
 	Places [][]string
-	// MaxDepth bounds the directories below the place; 0 doesn't. SkipHidden leaves out
-	// what lies in a directory whose name begins with a dot, SkipLinks a SKILL.md that
+	// MaxDepth bounds the directories below the place; 0 means no bound. SkipHidden leaves
+	// out skills in a directory whose name begins with a dot, SkipLinks those whose SKILL.md
 	// is a link.
 	MaxDepth   int
 	SkipHidden bool
 	SkipLinks  bool
-	// RealPlaces: where a place itself is a link, paths begin with what it leads to.
+	// RealPlaces: if a place itself is a link, paths begin with its target.
 	RealPlaces bool
-	// HiddenAt are the conventions of which what SkipHidden says holds in any case.
+	// HiddenAt are the conventions for which SkipHidden applies in any case.
 	HiddenAt []string
-	// NeedsName and NeedsDescription leave out what has none, MaxName whose name has
-	// more characters. MaxDescription cuts descriptions to so many characters, the
-	// last three of which are dots. 0: no bound.
+	// NeedsName and NeedsDescription leave out skills without one, MaxName those with a
+	// longer name. MaxDescription cuts descriptions, and ends them with three dots. Lengths
+	// are in characters; 0 means no bound.
 	NeedsName, NeedsDescription bool
 	MaxName, MaxDescription     int
-	// NeedsUTF8 leaves out what has a byte in it that isn't UTF-8.
+	// NeedsUTF8 leaves out files that aren't valid UTF-8.
 	NeedsUTF8 bool
-	// OneLine: a description's blanks and line ends become single spaces.
+	// OneLine replaces white space in a description, including line ends, by single spaces.
 	OneLine bool
-	// Same says which ones are listed once.
+	// Same says which skills are duplicates.
 	Same Same
 	// Names is the order of names.
 	Names Names
-	// Namespaces are the conventions of manifests, in order of precedence: the skills
-	// in the directory of one have its name and a colon before theirs.
+	// Namespaces are the conventions of manifests, in order of precedence. The skills in the
+	// directory of a manifest get its name and a colon as prefix.
 	Namespaces []string
-	// Policy is the convention of files beside a skill that can take it from the list.
+	// Policy is the convention of files beside a skill that can remove it from the list.
 	Policy string
-	// Line is what a skill is shown as. Budget bounds all lines.
+	// Line is the form of a skill in the list. Budget bounds all lines.
 	Line   Line
 	Budget *Budget
 }
@@ -194,8 +192,8 @@ type Same string
 const (
 	// SameFile: the same file, reached over links; the first counts.
 	SameFile Same = "file"
-	// SameNameAny: the same name; any of them counts, and which one can change from start
-	// to start. Often it is the last.
+	// SameNameAny: the same name. Any of them counts, often the last, and the choice can
+	// change from start to start.
 	SameNameAny Same = "name_any"
 	// SameNameFirst: the same name; the first counts.
 	SameNameFirst Same = "name_first"
@@ -208,7 +206,7 @@ type Names string
 const (
 	// ByByte compares bytes.
 	ByByte Names = "byte"
-	// ByLetter compares letters whatever their case, after digits and signs.
+	// ByLetter compares letters ignoring case, after digits and signs.
 	ByLetter Names = "letter"
 )
 
@@ -217,8 +215,8 @@ type Line string
 
 // The forms. A path is that of SKILL.md.
 const (
-	// LineAliased is "- name: description (file: r0/path)": paths are relative to roots
-	// that are listed before and called r0, r1, ….
+	// LineAliased is "- name: description (file: r0/path)": paths are relative to roots that
+	// are listed before and called r0, r1, ….
 	LineAliased Line = "aliased"
 	// LineXML is an element with name, description and location.
 	LineXML Line = "xml"
@@ -226,12 +224,12 @@ const (
 	LineName Line = "name"
 )
 
-// Budget bounds a list of skills: descriptions are shortened first, evenly and a
-// character at a time; where that isn't enough all go, and then the skills that don't
-// fit, the first of which keep their places.
+// Budget bounds a list of skills. Descriptions are shortened first, evenly and a character at
+// a time. If that isn't enough, all descriptions are dropped, and then the skills that don't
+// fit; the first ones keep their places.
 type Budget struct {
-	// Tokens is Percent of Window, which is that of the client's own model. Each line
-	// is counted by itself, with its line end.
+	// Tokens is Percent of Window, which is that of the client's own model. Each line is
+	// counted separately, with its line end.
 	Tokens, Percent, Window int64
 	// FreeRoots is how many bytes the lines of LineAliased's roots may have before they
 	// count, too.
@@ -242,8 +240,8 @@ type Budget struct {
 	Builtin []Builtin
 }
 
-// Builtin is a skill that a client brings: how long its line is. None of them has
-// anything but ASCII.
+// Builtin is a skill that comes with a client, with the length of its line. All of them are
+// ASCII.
 type Builtin struct {
 	Name string
 	// Description is its length in characters.
@@ -257,8 +255,8 @@ const (
 	latest = "2026-11-25" // it was read again
 )
 
-// skillFiles makes the convention of all skills below some directories. Its kind is that
-// of another thing with a head: a resolver doesn't look for skills in a skill, as some
+// skillFiles makes the convention of all skills below some directories. It has the kind of
+// another thing with front matter: resolvers don't look for skills in a skill, but some
 // clients do. See Of.
 func skillFiles(id, reader string, places ...string) conventions.Convention {
 	return conventions.Convention{
@@ -267,8 +265,8 @@ func skillFiles(id, reader string, places ...string) conventions.Convention {
 	}
 }
 
-// userFile makes the convention of a file of the user's with instructions, by its place
-// below the home directory.
+// userFile makes the convention of a user's instruction file, by its place below the home
+// directory.
 func userFile(id, reader, place string) conventions.Convention {
 	return conventions.Convention{
 		ID: id, Readers: []string{reader}, Scope: conventions.ScopeProject, Kind: abi.KindInstructionFile, Format: conventions.Markdown,
@@ -284,19 +282,19 @@ func manifest(id, name string) conventions.Convention {
 	}
 }
 
-// policies are the files beside skills of Codex that can take them from the list.
+// policies are the files beside skills of Codex that can remove them from the list.
 var policies = conventions.Convention{
 	ID: "codex-skill-policy", Readers: []string{"codex"}, Scope: conventions.ScopeProject, Kind: abi.KindInstructionFile, Format: conventions.OpenAIYAML,
 	Places: []string{".agents/skills/**/agents/openai.yaml", ".codex/skills/**/agents/openai.yaml"},
 }
 
-// ofPlugins is a convention with a place in the plugins that Codex has installed.
+// ofPlugins returns a convention with a place in the plugins that Codex has installed.
 func ofPlugins(c conventions.Convention, place string) conventions.Convention {
 	c.Scope, c.Places = conventions.ScopeUser, []string{".codex/plugins/cache/*/*/*/" + place}
 	return c
 }
 
-// Clients are all whose rules are known, in order of their ids.
+// Clients are all clients whose rules are known, in order of their ids.
 var Clients = []Client{
 	{
 		ID: "claude", Reader: "claude-code", Name: "Claude Code", Version: "2.1.277", Imports: 4,
@@ -434,7 +432,7 @@ var Clients = []Client{
 	},
 }
 
-// Lookup returns the client of an id; nil where there is none.
+// Lookup returns the client with an id; nil if there is none.
 func Lookup(id string) *Client {
 	for i := range Clients {
 		if Clients[i].ID == id {
@@ -444,7 +442,7 @@ func Lookup(id string) *Client {
 	return nil
 }
 
-// IDs are those of Clients.
+// IDs returns the ids of Clients.
 func IDs() []string {
 	ids := make([]string, len(Clients))
 	for i := range Clients {
@@ -453,7 +451,7 @@ func IDs() []string {
 	return ids
 }
 
-// Conventions lists the ids of all that a client's rules name.
+// Conventions lists the ids of all conventions that a client's rules name.
 func (c *Client) Conventions() (ids []string) {
 	if c.Instructions != nil {
 		for _, p := range c.Instructions.Places {
@@ -473,8 +471,8 @@ func (c *Client) Conventions() (ids []string) {
 // Rows returns the conventions that a client's rules name, from the table and its own.
 func (c *Client) Rows() []conventions.Convention { return c.rows(c.Conventions()) }
 
-// UserRows returns those of what a client reads in the home directory; without those of
-// Rows, if they are looked for there in any case.
+// UserRows returns the conventions of what a client reads in the home directory. With beside,
+// it omits those of Rows.
 func (c *Client) UserRows(beside bool) []conventions.Convention {
 	if c.User == nil {
 		return nil

@@ -19,8 +19,8 @@ type skill struct {
 	name        string // as the client calls it
 	description string
 	cutBefore   bool     // the description was too long
-	rivals      []string // files of others that can be listed in its place
-	shared      string   // what its path is relative to, where that isn't its place
+	rivals      []string // other files that can be listed in its place
+	shared      string   // the base of its path, if that isn't its place
 }
 
 // skills adds the list of skills.
@@ -107,8 +107,8 @@ func (v *viewer) candidates() (list []*skill) {
 	return list
 }
 
-// userSkills are the conventions of the user's skills that are looked through before the
-// places of an index.
+// userSkills returns the conventions of the user's skills that are searched before the places
+// of an index.
 func (v *viewer) userSkills(i int) []string {
 	if user := v.in.Client.User; user != nil && i < len(user.Skills) {
 		return user.Skills[i]
@@ -116,14 +116,13 @@ func (v *viewer) userSkills(i int) []string {
 	return nil
 }
 
-// builtin reports whether a skill is the client's own, which keeps them in the home
-// directory.
+// builtin reports whether a skill is the client's own, which it keeps in the home directory.
 func (v *viewer) builtin(f *Find) bool {
 	b := v.in.Client.Skills.Budget
 	return b != nil && strings.HasPrefix(f.Path, v.in.userPath(b.Root)+"/")
 }
 
-// PlaceOf is the directory that a place spells out: the two names below dir, such as
+// PlaceOf returns the directory that a place spells out: the two names below dir, such as
 // .agents/skills.
 func PlaceOf(dir, path string) string {
 	rel, err := filepath.Rel(dir, path)
@@ -134,7 +133,7 @@ func PlaceOf(dir, path string) string {
 	return filepath.Join(dir, names[0], names[1])
 }
 
-// refuse returns why a client doesn't list a skill; empty when it does.
+// refuse returns why a client doesn't list a skill; empty if it does.
 func (v *viewer) refuse(f *Find) (reason Reason, detail string) {
 	rules := v.in.Client.Skills
 	var below []string
@@ -167,12 +166,12 @@ func (v *viewer) refuse(f *Find) (reason Reason, detail string) {
 	return "", ""
 }
 
-// has reports whether there is a finding of a code.
+// has reports whether there is a finding with a code.
 func has(f *Find, code string) bool {
 	return slices.ContainsFunc(f.Findings, func(x snapshot.Finding) bool { return x.Code == code })
 }
 
-// withdrawn says how a file beside a skill takes it from the list; empty when none does.
+// withdrawn says how a file beside a skill removes it from the list; empty if none does.
 func (v *viewer) withdrawn(f *Find) string {
 	for _, p := range v.finds[f.Directory][v.in.Client.Skills.Policy] {
 		if p.Path == filepath.Join(f.Path, "agents", "openai.yaml") && p.Attributes["mode"].Text == "manual" {
@@ -199,7 +198,7 @@ func (v *viewer) skill(f *Find) *skill {
 	return s
 }
 
-// namespace is the name of the innermost plugin that a skill lies in.
+// namespace returns the name of the innermost plugin that contains a skill.
 func (v *viewer) namespace(f *Find) string {
 	rules := v.in.Client.Skills
 	if len(rules.Namespaces) == 0 {
@@ -228,7 +227,7 @@ func (v *viewer) namespace(f *Find) string {
 	}
 }
 
-// unique leaves out what the client takes for the same.
+// unique leaves out what the client takes for duplicates.
 func (v *viewer) unique(list []*skill) []*skill {
 	rules := v.in.Client.Skills
 	key := func(s *skill) string { return s.Source }
@@ -273,7 +272,7 @@ func same(s, winner *skill, rule Same) string {
 	return "another one has its name: " + path
 }
 
-// rivalry says that a skill is one of several; empty where it is the only one.
+// rivalry says that a skill is one of several; empty if it is the only one.
 func (s *skill) rivalry() string {
 	if len(s.rivals) == 0 {
 		return ""
@@ -281,7 +280,7 @@ func (s *skill) rivalry() string {
 	return "one of several of its name, and which of them is listed can change from start to start: " + strings.Join(s.rivals, ", ")
 }
 
-// roots are the directories of the skills of a list, in the order in which they are
+// roots returns the directories of the skills of a list, in the order in which they are
 // numbered.
 func (v *viewer) roots(list []*skill) map[string]int {
 	rules := v.in.Client.Skills
@@ -323,7 +322,7 @@ func (v *viewer) roots(list []*skill) map[string]int {
 	return roots
 }
 
-// root is the directory that a skill's path is relative to in a list that has such.
+// root is the base of a skill's path, in a list with roots.
 func (s *skill) root() string { return cmp.Or(s.shared, s.Place) }
 
 // size is what a skill's line takes without its description.
@@ -350,8 +349,8 @@ func (n Names) compare(a, b string) int {
 	return strings.Compare(a, b)
 }
 
-// signs are ASCII's in the order in which those who compare by letters have them; digits
-// and letters come after them.
+// signs are the ASCII signs in the order of those who compare by letters; digits and letters
+// come after them.
 const signs = "_-,;:!?.'\"()[]{}@*/\\&#%`^+<=>|~$"
 
 func letters(s string) []rune {

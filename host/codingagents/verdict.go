@@ -18,18 +18,18 @@ import (
 type Verdict struct {
 	// Client is the coding agent.
 	Client string `json:"client"`
-	// Version is the one that the rules are of.
+	// Version is the version that the rules describe.
 	Version string `json:"version"`
 	// Judged says that the rules are compared with the program itself; otherwise they follow
 	// its documentation.
 	Judged bool `json:"judged"`
 	// Root is the directory that it is started in.
 	Root string `json:"root"`
-	// Included says that the client has it at its start. Where it reads it later, or would when
-	// it is started elsewhere, When says so, and it isn't included.
+	// Included says that the client has it at its start. If it reads it only later, or when
+	// started elsewhere, it isn't included, and When says so.
 	Included bool `json:"included"`
-	// When says when it reads it: at its `start`; when it works on a `file` of that directory;
-	// or only when it is `started_there`. Absent where it doesn't.
+	// When says when it reads it: at its `start`; when it works on a `file` of that
+	// directory; or only when it is `started_there`. Absent if it doesn't.
 	When When `json:"when,omitempty"`
 	// CutBytes is how many bytes are cut off.
 	CutBytes int64 `json:"cut_bytes" minimum:"0"`
@@ -39,10 +39,10 @@ type Verdict struct {
 	Detail string `json:"detail,omitempty"`
 }
 
-// More reasons, that a verdict has.
+// Further reasons of a verdict.
 const (
 	NotItsPlace Reason = "not_its_place" // the client looks for nothing there
-	NotContext  Reason = "not_context"   // it reads the file, and not for its model
+	NotContext  Reason = "not_context"   // it reads the file, but not for its model
 	UsersOwn    Reason = "users_own"     // it reads it for every project, and that wasn't looked at
 	NotFound    Reason = "not_found"     // it would look there, and nothing was found
 	Nested      Reason = "nested"        // it isn't of the start's directory, or of one above
@@ -50,21 +50,21 @@ const (
 
 // Placed is a place that a path is in.
 type Placed struct {
-	// Directory is the one that the place is below; empty where the path is in no place
-	// of the client.
+	// Directory is the directory that the place is relative to; empty if the path is in no
+	// place of the client.
 	Directory string
 	// Row is the convention of the place.
 	Row *conventions.Convention
 }
 
-// Place returns the place of a client that a path, absolute and clean, is in, or in a
-// skill of. The outermost directory counts, as .claude/CLAUDE.md is no CLAUDE.md of
+// Place returns the place of a client that contains an absolute and clean path, or a skill
+// that does. The outermost directory counts: .claude/CLAUDE.md is not the CLAUDE.md of
 // .claude.
 func (c *Client) Place(file string) Placed {
 	rows := c.Rows()
 	for i := range conventions.All {
 		if row := &conventions.All[i]; row.Scope == conventions.ScopeProject && slices.Contains(row.Readers, c.Reader) {
-			rows = append(rows, *row) // what it reads besides, after all that it begins with
+			rows = append(rows, *row) // what it reads besides, after all that it starts with
 		}
 	}
 	dirs := between("/", filepath.Dir(file))
@@ -79,7 +79,7 @@ func (c *Client) Place(file string) Placed {
 	return Placed{}
 }
 
-// inPlace reports whether a path is what a place is for, or part of a skill there.
+// inPlace reports whether a path matches a place, or is part of a skill there.
 func inPlace(place, rel string) bool {
 	if doublestar.MatchUnvalidated(place, rel) {
 		return true
@@ -114,7 +114,7 @@ func (v *FileView) Verdict(file string, at Placed) Verdict {
 		d.Reason, d.Detail = Elsewhere, "it is read in the top directory of a project"
 	case !slices.Contains(v.walk, at.Directory) || at.Directory != v.Root && !c.isNested(at.Row.ID) && isBelow(v.Root, at.Directory):
 		d.Reason, d.When, d.Detail = Nested, StartedThere, v.Name+" reads it where it is started in "+at.Directory
-		if !isBelow(at.Directory, v.Root) { // else it would be read now
+		if !isBelow(at.Directory, v.Root) { // otherwise it would be read now
 			d.Detail += " or below"
 		}
 	default:
@@ -128,7 +128,7 @@ func isBelow(dir, path string) bool {
 	return ok
 }
 
-// topOnly reports whether instructions are read in the top directory of a project alone.
+// topOnly reports whether instructions are read only in the top directory of a project.
 func (c *Client) topOnly(convention string) bool {
 	return c.Instructions != nil && slices.ContainsFunc(c.Instructions.Places, func(p Place) bool { return p.Convention == convention && p.TopOnly })
 }
@@ -137,7 +137,7 @@ func (c *Client) isNested(convention string) bool {
 	return slices.ContainsFunc(c.NestedRows(), func(row conventions.Convention) bool { return row.ID == convention })
 }
 
-// item is that of a file, or of the skill that it is part of: the innermost.
+// item returns that of a file, or of the innermost skill that contains it.
 func (v *FileView) item(file string) (found *FileItem) {
 	for i := range v.Items {
 		it := &v.Items[i]
@@ -154,12 +154,12 @@ func (v *FileView) item(file string) (found *FileItem) {
 	return found
 }
 
-// reads says where a client looks for what it begins with.
+// reads says where a client looks for what it starts with.
 func (c *Client) reads() string {
 	var places []string
 	for _, row := range c.Rows() {
 		if row.Kind == abi.KindPlugin || c.Skills != nil && row.ID == c.Skills.Policy {
-			continue // what lies beside skills
+			continue // files beside skills
 		}
 		for _, place := range row.Places {
 			place, _, _ = strings.Cut(place, "/*")
@@ -171,7 +171,7 @@ func (c *Client) reads() string {
 	return "it looks for " + strings.Join(places, ", ")
 }
 
-// users is the convention of the user's files of which a path seems to be one.
+// users returns the convention of the user's files that a path seems to match.
 func (c *Client) users(home, file string) *conventions.Convention {
 	rel, ok := applicability.Below(home, file)
 	if home == "" || !ok {

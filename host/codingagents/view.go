@@ -10,53 +10,53 @@ import (
 	"waymark/snapshot"
 )
 
-// Input is what Of looks at.
+// Input is the input of Of.
 type Input struct {
 	Client *Client
-	// Start is the directory that the client is started in, Project the nearest one
-	// with .git: Start itself, one above it, or empty when there is none. Both are
-	// absolute and free of links.
+	// Start is the directory that the client is started in. Project is the nearest one with
+	// .git: Start itself, one above it, or empty if there is none. Both are absolute and free
+	// of links.
 	Start, Project string
-	// Home is the user's home directory, the length of which can count; without links, if
-	// User: what the client reads there was looked at.
+	// Home is the user's home directory, whose length can count. It is free of links if User
+	// is set, which says that what the client reads there was looked at.
 	Home string
 	User bool
-	// Moved are directories that environment variables name in the place of some of the
-	// home directory; see User. Finds of theirs have them as Directory.
+	// Moved are directories that environment variables substitute for some in the home
+	// directory; see User. They are the Directory of their finds.
 	Moved map[string]string
 	// Looked are the directories that were looked at, of those that Directories names.
 	Looked []string
-	// Plugins are those that the user has installed and switched on, in their order. Finds
-	// of one have its directory as Directory.
+	// Plugins are those that the user has installed and enabled, in order. A plugin's
+	// directory is the Directory of its finds.
 	Plugins []Plugin
-	// Below are directories below Start on the way to a file, that one's own first, as
-	// far as they were looked at; only For asks for them.
+	// Below are directories below Start on the way to a file, its own first, as far as they
+	// were looked at. Only For uses them.
 	Below []string
 	// Finds are what was found in all of them.
 	Finds []Find
-	// Read reads a text that another one imports at its Path: anywhere, if that is the
-	// user's. It reports whether there is one, as far as that may be known.
+	// Read reads a text that another one imports at its Path: anywhere, if user is set. It
+	// reports whether there is one, as far as that may be known.
 	Read func(f *Find, user bool) bool
 }
 
-// Plugin is one that is installed: what the client calls it, and where it is.
+// Plugin is an installed plugin: the client's name for it, and its directory.
 type Plugin struct{ Name, Dir string }
 
 // Find is something that a resolver found.
 type Find struct {
-	// Directory is the one of Looked that was looked at.
+	// Directory is the one of Looked that it was found in.
 	Directory string
-	// Path is where it was found, below Directory, before links were followed: the
-	// file, and of a skill its directory.
+	// Path is where it was found, below Directory, before links were followed: the file, or
+	// the directory of a skill.
 	Path string
-	// Linked says that the file, of a skill its SKILL.md, is a link. Place is the directory
-	// of its place, such as .agents/skills; empty: that of PlaceOf. RealPlace is what that
-	// leads to over links; empty where there are none.
+	// Linked says that the file, or the SKILL.md of a skill, is a link. Place is the
+	// directory of its place, such as .agents/skills; empty means PlaceOf. RealPlace is its
+	// target over links; empty if there are none.
 	Linked           bool
 	Place, RealPlace string
 	snapshot.Resource
 
-	user   bool   // found as something of the user's
+	user   bool   // found among the user's files
 	plugin string // that brings it
 	by     *Find  // imports it
 }
@@ -67,7 +67,7 @@ type View struct {
 	Client string `json:"client"`
 	// Name is what its makers call it.
 	Name string `json:"name"`
-	// Version is the one that the rules are of.
+	// Version is the version that the rules describe.
 	Version string `json:"version"`
 	// Judged says that the rules are compared with the program itself. Otherwise they are as
 	// its makers document them.
@@ -80,7 +80,7 @@ type View struct {
 	Items []Item `json:"items"`
 	// Budget is what there is room for, and what is used.
 	Budget Usage `json:"budget"`
-	// NotLookedAt are directories where the client looks, and what texts import, that weren't
+	// NotLookedAt lists directories where the client looks, and imported paths, that weren't
 	// looked at.
 	NotLookedAt []string `json:"not_looked_at"`
 }
@@ -95,27 +95,27 @@ type Item struct {
 	Convention string `json:"convention"`
 	// Path is that of the file as it was found, absolute.
 	Path string `json:"path"`
-	// Name is what the client calls it; empty for instructions.
+	// Name is the client's name for it; empty for instructions.
 	Name string `json:"name"`
-	// Bytes is what it would take of the client's context with nothing cut: of
-	// instructions the text, of others the line in a list.
+	// Bytes is what it would take of the client's context with nothing cut: the text of
+	// instructions, and for others the line in a list.
 	Bytes int64 `json:"bytes" minimum:"0"`
 	// Tokens is what it takes, as an estimate: one for four bytes.
 	Tokens int64 `json:"tokens" minimum:"0"`
 	// Included says that the client sees it.
 	Included bool `json:"included"`
-	// CutBytes is how many of the bytes are cut off; all, where there is no room for it.
+	// CutBytes is how many of the bytes are cut off; all if there is no room for it.
 	CutBytes int64 `json:"cut_bytes" minimum:"0"`
 	// Description is what a list shows of a description.
 	Description string `json:"description,omitempty"`
-	// Reason is why it isn't there, or not whole; absent when all of it is there.
+	// Reason is why it is missing, or not whole; absent if all of it is there.
 	Reason Reason `json:"reason,omitempty"`
-	// Detail says the reason for a person, and of what is there whether another could be in
-	// its place.
+	// Detail says the reason for a person, and whether another could replace an included
+	// item.
 	Detail string `json:"detail,omitempty"`
 	// User says that it is the user's own, and not the project's.
 	User bool `json:"user,omitempty"`
-	// Imports are what its text names with @, as it is written there.
+	// Imports are what its text names with @, as written there.
 	Imports []string `json:"imports,omitempty"`
 	// ImportedBy is the file whose text names this one with @.
 	ImportedBy string `json:"imported_by,omitempty"`
@@ -130,7 +130,7 @@ type Reason string
 // The reasons.
 const (
 	Cut             Reason = "cut"                  // the end is cut off: the budget was used up
-	Shortened       Reason = "shortened"            // the description is
+	Shortened       Reason = "shortened"            // the description is cut
 	NoRoom          Reason = "no_room"              // the budget was used up before
 	Overridden      Reason = "overridden"           // another one is read in its place
 	Blank           Reason = "blank"                // there is nothing in it
@@ -144,19 +144,19 @@ const (
 	Hidden          Reason = "hidden"               // it lies in a directory whose name begins with a dot
 	TooDeep         Reason = "too_deep"             //
 	LinkedFile      Reason = "linked_file"          // SKILL.md is a link
-	Duplicate       Reason = "duplicate"            // another one is listed for it
-	Policy          Reason = "policy"               // its own policy takes it from the list
-	LongDescription Reason = "description_too_long" // its description is longer than one may be
+	Duplicate       Reason = "duplicate"            // another one is listed in its place
+	Policy          Reason = "policy"               // its own policy removes it from the list
+	LongDescription Reason = "description_too_long" // its description is longer than allowed
 )
 
 // Usage is what there is room for, and what is used.
 type Usage struct {
-	// InstructionBytes bounds all instructions; 0: nothing does.
+	// InstructionBytes bounds all instructions; 0 means no bound.
 	InstructionBytes int64 `json:"instruction_bytes" minimum:"0"`
 	// UsedBytes is what the instructions take.
 	UsedBytes int64 `json:"used_bytes" minimum:"0"`
-	// SkillTokens bounds the list of skills; 0: nothing does. It is a share of a context
-	// of WindowTokens.
+	// SkillTokens bounds the list of skills; 0 means no bound. It is a share of a context of
+	// WindowTokens.
 	SkillTokens int64 `json:"skill_tokens" minimum:"0"`
 	// WindowTokens is the size of the client's context.
 	WindowTokens int64 `json:"window_tokens" minimum:"0"`
@@ -164,9 +164,9 @@ type Usage struct {
 	UsedTokens int64 `json:"used_tokens" minimum:"0"`
 	// Builtin is how many skills are the coding agent's own.
 	Builtin int `json:"builtin_skills" minimum:"0"`
-	// Shortened is how many skills have a shorter description than theirs, for want of room.
+	// Shortened is how many skills have a shortened description for lack of room.
 	Shortened int `json:"shortened_skills" minimum:"0"`
-	// Dropped is how many skills aren't listed, for want of room.
+	// Dropped is how many skills aren't listed for lack of room.
 	Dropped int `json:"dropped_skills" minimum:"0"`
 }
 
@@ -233,7 +233,7 @@ func Of(in Input) *View {
 	return v.view
 }
 
-// look begins a view.
+// look starts a view.
 func look(in *Input) *viewer {
 	c := in.Client
 	v := &viewer{
@@ -265,9 +265,8 @@ func look(in *Input) *viewer {
 	return v
 }
 
-// asSkill returns a find with the path and the place that the client has for it, and what is
-// found as a SKILL.md as the skill that it is: its directory, which is its name where it
-// says none.
+// asSkill returns a find with the client's path and place for it. A find of a SKILL.md
+// becomes the skill itself: its directory, whose name is used if it declares none.
 func (f *Find) asSkill(c *Client) *Find {
 	s := *f
 	s.Place = cmp.Or(f.Place, PlaceOf(f.Directory, f.Path))
@@ -284,7 +283,7 @@ func (f *Find) asSkill(c *Client) *Find {
 	return &s
 }
 
-// compareTrue puts what is true first.
+// compareTrue sorts true first.
 func compareTrue(a, b bool) int {
 	switch {
 	case a == b:
@@ -301,9 +300,9 @@ type viewer struct {
 	top   string // of the project, or where the client is started
 	finds map[string]map[string][]*Find
 	view  *View
-	below bool            // what is added lies below the start's directory
-	seen  map[string]bool // paths of instructions that the client has, and what they lead to over links
-	reads int             // of what texts import
+	below bool            // whether additions lie below the start's directory
+	seen  map[string]bool // instructions that the client has, by path and by target
+	reads int             // of imported texts
 }
 
 // walk lists the directories of a walk in its order.

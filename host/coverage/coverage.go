@@ -1,23 +1,22 @@
-// Package coverage tells of files that lie where agents look for them, and that nothing
-// was made of: those of agents that are switched off, and those that are nothing for a
-// chat to read.
+// Package coverage reports files that lie where agents look for them but that no resource was
+// made of: those of agents that are switched off, and those that a chat has no use for.
 //
-// It goes by the table of conventions and names alone, and reads no file. It isn't part
-// of a refresh: whoever wants to know asks.
+// It goes by the table of conventions and by names alone, and reads no file. It isn't part of
+// a refresh, but runs on request.
 //
 // # Guarantees
 //
-// It lists the directories that the places of the table lie in, through host/vfs, and
-// walks nowhere else. What is excluded, or on the secret list, doesn't exist for it.
+// It lists the directories that contain the places of the table, through host/vfs, and no
+// others. Excluded and secret files don't exist for it.
 //
 // # Concurrency
 //
-// A call uses its root alone, and keeps nothing.
+// A call uses only its root, and keeps nothing.
 //
 // # Limits
 //
-// A root is looked at up to 20,000 names; what a place says of directories of any depth
-// is followed for 8. Then Partial says so.
+// It looks at up to 20,000 names of a root, and follows a place's "**" for 8 directories.
+// Partial says that there was more.
 package coverage
 
 import (
@@ -44,9 +43,9 @@ type Reason string
 const (
 	// SwitchedOff: all agents that read it are switched off.
 	SwitchedOff Reason = "switched_off"
-	// NoResolver: no resolver runs that lists such files.
+	// NoResolver: no active resolver lists such files.
 	NoResolver Reason = "no_resolver"
-	// NoKind: agents know it, but it is nothing for a chat to read.
+	// NoKind: agents know it, but a chat has no use for it.
 	NoKind Reason = "no_kind"
 )
 
@@ -56,7 +55,7 @@ var reasons = []Reason{SwitchedOff, NoResolver, NoKind}
 type Report struct {
 	// Groups are those that have files, in the order of the reasons.
 	Groups []Group `json:"groups"`
-	// Partial says that there was more to look at than is looked at.
+	// Partial says that there was more than is looked at.
 	Partial bool `json:"partial"`
 }
 
@@ -74,7 +73,7 @@ type Group struct {
 type File struct {
 	// Path is absolute, and as it was found: it may lead through links.
 	Path string `json:"path"`
-	// Convention is the id of the row of the table of conventions that knows it.
+	// Convention is the id of the row of the table of conventions that matches it.
 	Convention string `json:"convention"`
 	// As is what such files are called.
 	As string `json:"as"`
@@ -91,7 +90,7 @@ type Options struct {
 	Kinds []abi.Kind
 }
 
-// unused returns why nothing is made of what a convention knows; empty when something is.
+// unused returns why nothing is made of the files of a convention; empty if something is.
 func (o *Options) unused(c *conventions.Convention) Reason {
 	switch {
 	case c.Kind == "":
@@ -107,14 +106,14 @@ func (o *Options) unused(c *conventions.Convention) Reason {
 // Root is one to look at.
 type Root struct {
 	FS *vfs.Root
-	// Scope is snapshot.ScopeUser for a home directory, in which the places for users
-	// count; in all others those for projects do.
+	// Scope is snapshot.ScopeUser for a home directory, in which the places for users count;
+	// in all others those for projects do.
 	Scope snapshot.Scope
-	// Children are the directories at its top that are looked into like the root.
+	// Children are the directories at its top that are searched like the root.
 	Children []string
 }
 
-// sorted are the conventions of one scope by what becomes of their files.
+// sorted are the conventions of one scope by the fate of their files.
 type sorted struct {
 	unused       map[Reason][]*conventions.Convention
 	used, places []string
@@ -139,9 +138,9 @@ func sort(scope conventions.Scope, opts *Options) *sorted {
 	return s
 }
 
-// isWide reports whether the files of a convention for users that are nothing for a chat
-// lie in any number of directories: such as the caches of plugins, and what is kept of each
-// project. Thousands of them are no news.
+// isWide reports whether a convention for users covers files in any number of directories
+// that a chat has no use for, such as caches of plugins and per-project data. Thousands of
+// them are no news.
 func isWide(c *conventions.Convention) bool {
 	return c.Scope == conventions.ScopeUser && slices.ContainsFunc(c.Places, func(place string) bool {
 		return strings.Contains(place[:strings.LastIndexByte(place, '/')+1], "*")
@@ -177,7 +176,7 @@ func Of(roots []Root, opts Options) *Report {
 	return report
 }
 
-// tell adds the files that aren't used, of paths that were found below a directory.
+// tell adds the unused files of paths that were found below a directory.
 func (s *sorted) tell(dir string, paths []string, files map[Reason][]File) {
 	elsewhere := map[string]bool{} // what is used after all, or listed under another reason
 	for _, path := range vfs.Matching(s.used, paths) {
@@ -197,8 +196,7 @@ func (s *sorted) tell(dir string, paths []string, files map[Reason][]File) {
 	}
 }
 
-// Count says for a person how many files of a reason there are, and nothing of what they
-// are.
+// Count says for a person how many files of a reason there are, and nothing else about them.
 func (r Reason) Count(n int) string {
 	count := text.Count(n, "file", "files")
 	switch r {
@@ -212,7 +210,7 @@ func (r Reason) Count(n int) string {
 	return count
 }
 
-// describe says for a person what a group is.
+// describe describes a group for a person.
 func describe(reason Reason, files []File) string {
 	count := reason.Count(len(files))
 	if reason == SwitchedOff {
@@ -221,10 +219,10 @@ func describe(reason Reason, files []File) string {
 	return fmt.Sprintf("%s (%s)", count, things(files))
 }
 
-// mostThings is how many words describe a group; a person asks for the rest.
+// mostThings is how many words describe a group; a person can ask for the rest.
 const mostThings = 3
 
-// things are what the files are called, the most frequent first.
+// things returns what the files are called, the most frequent first.
 func things(files []File) string {
 	counts := map[string]int{}
 	var words []string
@@ -241,7 +239,7 @@ func things(files []File) string {
 	return strings.Join(words, ", ")
 }
 
-// Bounds of one look: a project that agents work in has some hundred names in their
+// The bounds of one look. A project that agents work in has some hundred names in their
 // places.
 const (
 	maxNames = 20_000
@@ -250,9 +248,9 @@ const (
 )
 
 // look lists the files at some places below a directory of a root, relative to it. whole is
-// false when there was more to look at.
+// false if there was more to look at.
 func look(root Root, dir string, places []string) (paths []string, whole bool) {
-	// Names alone are looked at, those of settings files, too.
+	// Only names are looked at, including those of settings files.
 	filter, err := vfs.View{Reads: places, MCPOnly: true, Below: root.Children}.Compile()
 	if err != nil {
 		return nil, false // an operator has too many
@@ -277,13 +275,13 @@ type walk struct {
 	cut   bool // deeper than maxDepth
 }
 
-// pattern is what is left of a place below a directory.
+// pattern is the rest of a place's pattern below a directory.
 type pattern struct {
 	segments []string
 	depth    int // of the "**" before
 }
 
-// list looks for files in a directory, and goes on into those that a pattern leads to.
+// list looks for files in a directory, and continues in those that a pattern leads to.
 func (w *walk) list(dir string, patterns []pattern) {
 	f, err := w.run.Open(dir)
 	if err != nil {
@@ -294,8 +292,8 @@ func (w *walk) list(dir string, patterns []pattern) {
 		return
 	}
 	patterns = slices.Clone(patterns)
-	for i := 0; i < len(patterns); i++ { // of those that are added, too
-		if p := patterns[i]; p.segments[0] == "**" && len(p.segments) > 1 { // which matches no directory, too
+	for i := 0; i < len(patterns); i++ { // including those that are added
+		if p := patterns[i]; p.segments[0] == "**" && len(p.segments) > 1 { // which also matches no directory
 			patterns = append(patterns, pattern{segments: p.segments[1:]})
 		}
 	}

@@ -8,9 +8,9 @@ import (
 	"waymark/host/vfs"
 )
 
-// Allowed reports whether a source may be looked at now: it is trusted, or leads
-// to where a request may lead, and no link of the working directory leads it
-// astray. Ask before each opening, since links change.
+// Allowed reports whether a source may be looked at now: it is trusted, or leads to where a
+// request may lead, and no link of the working directory redirects it. Call it before each
+// opening, because links change.
 //
 // # Errors
 //
@@ -26,7 +26,7 @@ func (l *List) Allowed(path string) error {
 	return l.allowed(&e)
 }
 
-// mayOpen is Allowed for what is on the list.
+// mayOpen is Allowed for an entry of the list.
 func (l *List) mayOpen(e *entry) error {
 	if e.trusted {
 		return l.astray(e)
@@ -46,7 +46,7 @@ func (l *List) allowed(e *entry) error {
 	return err
 }
 
-// astray looks where the links lead that lie in the working directory.
+// astray checks the targets of links in the working directory.
 func (l *List) astray(e *entry) error {
 	root, err := vfs.OpenRoot(e.open, vfs.RootOptions{Within: bounds(l.state.Load().workDir, e.within)})
 	if err == nil {
@@ -58,9 +58,8 @@ func (l *List) astray(e *entry) error {
 	return nil
 }
 
-// AllowedAt is Allowed for a source that has been opened, where target is the
-// link-free path of what was opened. Between a question and an opening a link
-// can be swapped; after the opening it can't.
+// AllowedAt is Allowed for a source that has been opened; target is the link-free path of
+// what was opened. A link can be swapped between a check and the opening, but not after it.
 func (l *List) AllowedAt(path, target string) error {
 	if e := l.state.Load().find(path); e != nil && e.trusted {
 		return nil
@@ -68,8 +67,8 @@ func (l *List) AllowedAt(path, target string) error {
 	return l.inPlaces(path, target)
 }
 
-// inPlaces compares a link-free path with the places that requests may add from.
-// The error doesn't reveal where a link leads: whoever asks may not know.
+// inPlaces compares a link-free path with the places that requests may add from. The error
+// doesn't reveal where a link leads, because the caller may not be allowed to know.
 func (l *List) inPlaces(path, target string) error {
 	for _, place := range l.places() {
 		if within(place, target) {
@@ -80,9 +79,9 @@ func (l *List) inPlaces(path, target string) error {
 		ErrNotAllowed, path)
 }
 
-// places resolves the allowed places anew, since they may be links, too. Those
-// of a working directory decide nothing here either: in a home that is one,
-// ~/.claude allows nothing when it is a link that leads out.
+// places resolves the allowed places each time, because they may be links, too. Links in a
+// working directory don't count: if the home directory is one, and ~/.claude a link out of
+// it, ~/.claude allows nothing.
 func (l *List) places() []string {
 	workDir := l.state.Load().workDir
 	within := bounds(workDir, "")

@@ -19,8 +19,8 @@ const maxLinks = 40
 //
 // # Errors
 //
-// ErrInvalid or ErrRelative; otherwise the system's, when an existing part of
-// the path can't be looked at. That something is missing is no error.
+// ErrInvalid or ErrRelative; otherwise the system's, if an existing part of the path can't be
+// looked at. A missing part is no error.
 func Canonical(path, home string) (string, error) {
 	clean, err := absolute(path, home)
 	if err != nil {
@@ -29,8 +29,8 @@ func Canonical(path, home string) (string, error) {
 	return canonical(clean, nil)
 }
 
-// canonical resolves the links of a clean absolute path, but none that lie in
-// one of the bounds, which are link-free.
+// canonical resolves the links of a clean absolute path, except those in one of the bounds,
+// which are link-free.
 func canonical(clean string, bounds []string) (string, error) {
 	target, err := resolve(clean, bounds)
 	if err != nil {
@@ -75,10 +75,10 @@ func check(path string) error {
 	return nil
 }
 
-// resolve follows all links in a clean absolute path, as the system does, and
-// goes on without looking where the path ends to exist. filepath.EvalSymlinks
-// can't: it fails there, and a dangling link leads somewhere all the same. In a
-// bound it follows none: who opens the path does, and looks where they lead.
+// resolve follows all links in a clean absolute path, as the system does, and continues
+// without looking once the path no longer exists. filepath.EvalSymlinks fails there, but a
+// dangling link still leads somewhere. It follows no link in a bound: the code that opens the
+// path does, and checks their targets.
 func resolve(path string, bounds []string) (string, error) {
 	cur, rest := "/", path[1:]
 	exists := true
@@ -121,20 +121,20 @@ func resolve(path string, bounds []string) (string, error) {
 			cur = "/"
 		}
 		rest = target + "/" + rest
-		if len(rest) > 4*MaxPath { // links that grow, on the way to ELOOP
+		if len(rest) > 4*MaxPath { // links that grow, before ELOOP
 			return "", &fs.PathError{Op: "resolve", Path: path, Err: syscall.ENAMETOOLONG}
 		}
 	}
 	return cur, nil
 }
 
-// within reports whether a clean path is a directory's or lies below it.
+// within reports whether a clean path is a directory or lies below it.
 func within(dir, path string) bool {
 	return path == dir || strings.HasPrefix(path, strings.TrimSuffix(dir, "/")+"/")
 }
 
-// readLink returns where a link leads, and "" for anything else. Something in
-// the way, like a file where a directory should be, may still make room.
+// readLink returns where a link leads, and "" for anything else. An obstacle, such as a file
+// in the place of a directory, may still make room.
 func readLink(path string) (target string, found bool, err error) {
 	target, err = os.Readlink(path)
 	switch {

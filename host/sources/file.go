@@ -20,19 +20,19 @@ import (
 )
 
 const (
-	// defaultLockFor is for Options.LockFor.
+	// defaultLockFor is the default of Options.LockFor.
 	defaultLockFor = 2 * time.Second
-	// lockEvery is how often it tries: flock itself can't be given up.
+	// lockEvery is the interval of attempts, because a blocking flock can't be interrupted.
 	lockEvery = 5 * time.Millisecond
 )
 
-// Load puts the persisted sources on the list, behind what is there. Call it
-// once, before or after the operator's own have been added.
+// Load appends the persisted sources to the list. Call it once, before or after adding the
+// operator's own.
 //
 // # Errors
 //
-// ErrBroken, ErrPersist or ErrTooMany. The list works all the same, with what
-// could be read; tell the user, since nobody else does.
+// ErrBroken, ErrPersist or ErrTooMany. The list works nevertheless, with what could be read;
+// tell the user, because nobody else does.
 func (l *List) Load() error {
 	if l.opts.File == "" {
 		return nil
@@ -50,7 +50,7 @@ func (l *List) Load() error {
 	return errors.Join(err, l.take(list))
 }
 
-// take adds what was persisted.
+// take adds persisted sources.
 func (l *List) take(list []persisted) error {
 	now := l.state.Load()
 	for i, p := range list {
@@ -70,7 +70,7 @@ func (l *List) take(list []persisted) error {
 	return nil
 }
 
-// inFile is an entry as the file has it.
+// inFile returns the form of an entry in the file.
 func (e *entry) inFile() persisted {
 	p := persisted{Path: e.path, Within: e.within, Trusted: e.kept}
 	if e.named != e.path {
@@ -79,7 +79,7 @@ func (e *entry) inFile() persisted {
 	return p
 }
 
-// persist writes one source into the file.
+// persist writes one source to the file.
 func (l *List) persist(add persisted) error {
 	return l.edit(func(list []persisted) []persisted {
 		i := slices.IndexFunc(list, func(p persisted) bool { return p.Path == add.Path })
@@ -91,14 +91,14 @@ func (l *List) persist(add persisted) error {
 	})
 }
 
-// forget takes one source out of the file.
+// forget removes one source from the file.
 func (l *List) forget(path string) error {
 	return l.edit(func(list []persisted) []persisted {
 		return slices.DeleteFunc(list, func(p persisted) bool { return p.Path == path })
 	})
 }
 
-// edit changes the file as it is now: another agent may have written it since.
+// edit changes the current file, which another agent may have written since it was read.
 func (l *List) edit(change func([]persisted) []persisted) error {
 	if l.opts.File == "" {
 		return fmt.Errorf("%w: there is no state directory", ErrPersist)
@@ -112,8 +112,8 @@ func (l *List) edit(change func([]persisted) []persisted) error {
 	})
 }
 
-// readOrMove reads the file. One that is broken it moves aside, and puts one in
-// its place that has what could be read and what this list knows.
+// readOrMove reads the file. It moves a broken one aside and writes a new one with what could
+// be read and what this list knows.
 func (l *List) readOrMove() ([]persisted, error) {
 	list, err := read(l.opts.File)
 	if !errors.Is(err, ErrBroken) {
@@ -132,7 +132,7 @@ func (l *List) readOrMove() ([]persisted, error) {
 	return list, fmt.Errorf("%w: it is kept as %s, and %d sources of it are still known", err, aside, len(list))
 }
 
-// moveAside gives the file a name that nothing has.
+// moveAside renames the file to an unused name.
 func (l *List) moveAside() (aside string, err error) {
 	for n := 1; ; n++ {
 		aside = fmt.Sprintf("%s.broken-%d", l.opts.File, n)
@@ -169,9 +169,8 @@ func (l *List) write(list []persisted) error {
 	return nil
 }
 
-// locked runs f while no other agent is in its own. The lock is on a file of
-// its own, because the one that it protects is replaced; the kernel releases
-// it when the process ends.
+// locked runs f while no other agent is in its own. The lock is on a separate file, because
+// the protected file is replaced. The kernel releases it when the process ends.
 func (l *List) locked(f func() error) (err error) {
 	if err := os.MkdirAll(filepath.Dir(l.opts.File), 0o700); err != nil {
 		return fmt.Errorf("%w: %w", ErrPersist, err)
@@ -195,8 +194,8 @@ func missing(err error) bool {
 	return errors.Is(err, fs.ErrNotExist) || errors.Is(err, syscall.ENOTDIR)
 }
 
-// fileVersion is the version of the file's format. A new field doesn't need a
-// new one: fields that aren't known are ignored.
+// fileVersion is the version of the file's format. A new field doesn't need a new version,
+// because unknown fields are ignored.
 const fileVersion = 1
 
 // maxFile bounds the file, in bytes: DefaultMax paths take a tenth of it.
@@ -209,17 +208,16 @@ type file struct {
 
 type persisted struct {
 	Path string `json:"path"`
-	// Named is the path that was asked for where that is another, Within the
-	// working directory that it led through.
+	// Named is the path as given, if that differs, and Within the working directory on its
+	// way.
 	Named  string `json:"named,omitempty"`
 	Within string `json:"within,omitempty"`
-	// Trusted sources were added by the operator; the others are checked
-	// against the allowed places whenever they are opened.
+	// Trusted sources were added by the operator; the others are checked against the allowed
+	// places whenever they are opened.
 	Trusted bool `json:"trusted,omitempty"`
 }
 
-// read returns what the file holds. With ErrBroken it is what of it can be
-// used.
+// read returns what the file holds. With ErrBroken it returns the usable part.
 func read(path string) ([]persisted, error) {
 	data, err := readPrivate(path)
 	if missing(err) {
@@ -253,7 +251,7 @@ func read(path string) ([]persisted, error) {
 	return good, bad
 }
 
-// isClean holds a path of the file to what was written there.
+// isClean checks that a path read from the file is clean.
 func isClean(path string) error {
 	clean, err := absolute(path, "")
 	if err == nil && clean != path {
@@ -262,8 +260,8 @@ func isClean(path string) error {
 	return err
 }
 
-// readPrivate reads a regular file of this user's own that nobody else can
-// write to: whoever can, could add what a request may not.
+// readPrivate reads a regular file of this user's own that nobody else can write to. Anybody
+// else could add what a request may not.
 func readPrivate(path string) (_ []byte, err error) {
 	f, err := os.OpenFile(path, os.O_RDONLY|syscall.O_NONBLOCK|syscall.O_NOFOLLOW, 0)
 	if errors.Is(err, syscall.ELOOP) {

@@ -14,20 +14,19 @@ import (
 	"waymark/internal/errtext"
 )
 
-// Options configures a List. The zero value works: a list of trusted sources
-// that isn't kept.
+// Options configures a List. With the zero value requests can't add sources, and none is kept.
 type Options struct {
-	// Home is the user's home directory, "" when there is none.
+	// Home is the user's home directory, "" if there is none.
 	Home string
 	// WorkDir is the working directory, absolute; "" while it isn't known.
 	WorkDir string
-	// File is where persistent sources are kept; "" keeps none. Its directory
-	// is made when it is needed.
+	// File is where persistent sources are kept; "" keeps none. Its directory is created when
+	// needed.
 	File string
 	// Max is how many sources there may be. Default DefaultMax.
 	Max int
-	// LockFor is how long a change waits for another agent's. Default 2 s:
-	// that takes milliseconds, unless the agent was stopped in the middle.
+	// LockFor is how long a change waits for that of another agent, which takes milliseconds
+	// unless the agent was stopped in the middle. Default 2 s.
 	LockFor time.Duration
 }
 
@@ -35,14 +34,14 @@ type Options struct {
 type AddOptions struct {
 	// Persist keeps it across restarts.
 	Persist bool
-	// Trusted is for the operator's own wish: it may lie anywhere.
+	// Trusted is for the operator's own sources, which may lie anywhere.
 	Trusted bool
 }
 
 // List is the user's list of sources.
 type List struct {
 	opts  Options
-	state atomic.Pointer[state] // replaced as a whole, by whoever holds change
+	state atomic.Pointer[state] // replaced as a whole by the holder of change
 
 	change sync.Mutex // one change at a time, with its file; readers don't take it
 }
@@ -55,11 +54,11 @@ type state struct {
 
 type entry struct {
 	path      string // that it is known by
-	named     string // as it was asked for: clean, with its links
+	named     string // as given: clean, with its links
 	open      string // where it is opened; see locate
 	within    string // the working directory that it was added in, link-free, or ""
 	origin    Origin
-	trusted   bool // now
+	trusted   bool // in this run
 	persisted bool
 	kept      bool // trusted in the file, too
 }
@@ -84,9 +83,9 @@ func (l *List) SetWorkDir(dir string) {
 	l.state.Store(&next)
 }
 
-// locate finds out where a source is opened: at the path that it is known by,
-// unless the way there goes through a working directory. Then the links in that
-// one aren't the user's, and count anew at each opening, as far as they may.
+// locate finds out where a source is opened: at the path that it is known by, unless the way
+// there goes through a working directory. The links in that one aren't the user's, and are
+// followed anew at each opening, within bounds.
 func locate(e *entry, workDir string) {
 	e.open = e.path
 	for _, bound := range bounds(workDir, e.within) {
@@ -98,7 +97,7 @@ func locate(e *entry, workDir string) {
 	}
 }
 
-// bounds are the link-free working directories: those of now and of earlier.
+// bounds returns the link-free working directories, current and earlier.
 func bounds(workDir, before string) []string {
 	var list []string
 	for _, dir := range []string{workDir, before} {
@@ -112,15 +111,15 @@ func bounds(workDir, before string) []string {
 	return list
 }
 
-// Add puts a source on the list, and reports whether it is new there. Adding
-// again with more rights or with Persist gives these to what is there. A link
-// of the working directory that leads astray keeps nobody from adding a trusted
-// source: it is said when the source is shown, and the agent starts.
+// Add puts a source on the list, and reports whether it is new there. Adding it again with
+// more rights or with Persist gives these to the existing one. A link of the working
+// directory that redirects a trusted source doesn't prevent adding it: the source shows the
+// error, and the agent starts.
 //
 // # Errors
 //
-// ErrNotAllowed, ErrTooMany, ErrPersist, and what Canonical reports. The list
-// is then as it was.
+// ErrNotAllowed, ErrTooMany, ErrPersist, and what Canonical reports. The list is then
+// unchanged.
 func (l *List) Add(path string, opts AddOptions) (Source, bool, error) {
 	e, err := l.entryOf(path)
 	if err == nil && !opts.Trusted {
@@ -138,7 +137,7 @@ func (l *List) Add(path string, opts AddOptions) (Source, bool, error) {
 	return l.show(e), added, nil
 }
 
-// entryOf is a path as it would be on the list.
+// entryOf returns the entry for a path.
 func (l *List) entryOf(path string) (e entry, err error) {
 	if e.named, err = absolute(path, l.opts.Home); err != nil {
 		return e, err
@@ -176,7 +175,7 @@ func (l *List) add(e entry, opts AddOptions) (_ entry, added bool, err error) {
 	return e, added, nil
 }
 
-// Remove takes a source off the list, and out of the file.
+// Remove removes a source from the list and from the file.
 //
 // # Errors
 //
@@ -197,7 +196,7 @@ func (l *List) Remove(path string) error {
 	return nil
 }
 
-// Get returns one source; ErrNotFound when it isn't on the list.
+// Get returns one source; ErrNotFound if it isn't on the list.
 func (l *List) Get(path string) (Source, error) {
 	e, err := l.lookUp(path)
 	if err != nil {
@@ -206,8 +205,8 @@ func (l *List) Get(path string) (Source, error) {
 	return l.show(e), nil
 }
 
-// All returns all sources, in order of precedence: trusted ones first, then
-// persisted ones of earlier runs, then those of requests.
+// All returns all sources, in order of precedence: trusted ones first, then persisted ones of
+// earlier runs, then those of requests.
 func (l *List) All() []Source {
 	entries := l.state.Load().entries
 	list := make([]Source, len(entries))
@@ -237,8 +236,8 @@ func (l *List) Roots() []Root {
 	return list
 }
 
-// lookUp finds a source by the path that it is known by, also when links have
-// changed since, or by any other that leads there now.
+// lookUp finds a source by the path that it is known by, even if links have changed since, or
+// by any other path that leads there now.
 func (l *List) lookUp(path string) (entry, error) {
 	clean, err := absolute(path, l.opts.Home)
 	if err != nil {
@@ -261,11 +260,11 @@ func (l *List) lookUp(path string) (entry, error) {
 	return entry{}, fmt.Errorf("%w: %s: see 'agent sources list'", ErrNotFound, path)
 }
 
-// show looks at a source as it is now.
+// show describes a source in its current state.
 func (l *List) show(e entry) Source {
 	s := Source{Path: e.path, Persisted: e.persisted, Origin: e.origin}
 	if err := l.mayOpen(&e); err != nil {
-		// What lies there is nobody's business then.
+		// Then nobody may know whether it exists.
 		s.Error = errtext.Of(err)
 		return s
 	}
@@ -285,8 +284,8 @@ func (s *state) find(path string) *entry {
 	return &s.entries[i]
 }
 
-// with returns a state with the entry in place of the one of the same path, or
-// behind its like.
+// with returns a state with the entry replacing the one of the same path, or added to its
+// group.
 func (s *state) with(e entry) *state {
 	next := &state{workDir: s.workDir, entries: slices.Clone(s.entries)}
 	if i := slices.IndexFunc(next.entries, func(o entry) bool { return o.path == e.path }); i >= 0 {
@@ -298,7 +297,7 @@ func (s *state) with(e entry) *state {
 	return next
 }
 
-// rank orders what the operator says now before what was said earlier.
+// rank sorts the operator's current sources before earlier ones.
 func rank(e entry) int {
 	if e.trusted {
 		return 0

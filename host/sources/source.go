@@ -2,18 +2,18 @@ package sources
 
 import "errors"
 
-// Source is something that the user has the agent look into, as it is now.
+// Source is a file or directory that the user added, in its current state.
 type Source struct {
 	// Path is absolute, with its links resolved as far as it existed when it was added.
 	Path string `json:"path"`
 	// Exists says that there is something at the path. If not, it is waited for.
 	Exists bool `json:"exists"`
-	// Persisted says that it is there again after a restart of the agent.
+	// Persisted says that it survives a restart of the agent.
 	Persisted bool `json:"persisted"`
 	// Origin is what has added it: a flag, a request, or an earlier run of the agent.
 	Origin Origin `json:"origin"`
-	// Error says why the source isn't looked at although it may exist, for
-	// example because a link now leads out of what is allowed; usually empty.
+	// Error says why the source isn't looked at although it may exist, for example because a
+	// link now leads out of what is allowed; usually empty.
 	Error string `json:"error"`
 }
 
@@ -21,8 +21,8 @@ type Source struct {
 type Root struct {
 	// Source is the path that the source is known by.
 	Source string
-	// Path is where to open it, Within in which directories links may not lead
-	// it astray; see vfs.RootOptions.
+	// Path is where to open it. Within lists the directories whose links may not redirect it;
+	// see vfs.RootOptions.
 	Path   string
 	Within []string
 }
@@ -37,9 +37,9 @@ const (
 	OriginPersisted Origin = "persisted" // an earlier run
 )
 
-// What can be wrong. The errors that wrap these say what to do.
+// Errors of this package. The errors that wrap these say what to do.
 var (
-	// ErrInvalid is for text that is no path, or none that can be kept.
+	// ErrInvalid is for text that is no path, or one that can't be kept.
 	ErrInvalid = errors.New("not a usable path")
 	// ErrRelative is for a path that depends on somebody's working directory.
 	ErrRelative = errors.New("the path is relative")
@@ -55,10 +55,10 @@ var (
 	ErrBroken = errors.New("the file of sources is broken")
 )
 
-// MaxPath bounds a source's path, in bytes: a control plane refuses a push
-// that names a longer one.
+// MaxPath bounds a source's path, in bytes: a control plane refuses a push that names a
+// longer one.
 const MaxPath = 1024
 
-// DefaultMax is how many sources a List takes unless Options.Max is set. Each
-// costs a run of every resolver, and a few watches, at least.
+// DefaultMax is how many sources a List takes unless Options.Max is set. Each costs at least
+// a run of every resolver, and a few watches.
 const DefaultMax = 100

@@ -11,8 +11,8 @@ import (
 	"waymark/snapshot"
 )
 
-// ownConvention is the table of a configuration that has a file found which nobody looks for;
-// empty where one wouldn't.
+// ownConvention returns a configuration table by which the file, which nobody looks for,
+// would be found; empty if none would.
 func (p *pathInRoot) ownConvention() string {
 	root, place := p.q.in.Roots[p.root], notLiteral.ReplaceAllString(p.rel, "*")
 	if p.isDir() || root.Role != abi.RoleNone || root.Scope == snapshot.ScopeUser || len(place) > maxQuoted {
@@ -34,11 +34,11 @@ func (p *pathInRoot) ownConvention() string {
 		strings.TrimSuffix(id, "-"), place, kind, format)
 }
 
-// maxID is how much of a path makes an id, which is a word of the ABI.
+// maxID bounds how much of a path is used for an id, which is a word of the ABI.
 const maxID = abi.MaxWord - len("own--01234567")
 
 var (
-	// notLiteral is what a place can't have as it is.
+	// notLiteral is what a place can't contain literally.
 	notLiteral = regexp.MustCompile(`[*?\[\]{}\\[:cntrl:]]+`)
 	notWord    = regexp.MustCompile(`[^a-z0-9]+`)
 )

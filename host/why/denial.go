@@ -13,7 +13,7 @@ const reasonNarrowed vfs.Reason = "narrowed by the operator"
 type denial struct {
 	vfs.Denial
 	*pathInRoot
-	run *Run // nil when the path is denied to all
+	run *Run // nil if the path is denied to all
 }
 
 // denied turns a denial into an answer.
@@ -23,8 +23,7 @@ func (p *pathInRoot) denied(r *Run, d vfs.Denial) (Answer, bool) {
 	return a, ok
 }
 
-// subject is the path that is denied, for a text, and with the names that lead
-// to it.
+// subject formats the denied path, with the names that lead to it.
 func (d denial) subject() string {
 	switch {
 	case d.Target != "" && d.Target != d.Path:
@@ -35,7 +34,7 @@ func (d denial) subject() string {
 	return quotePath(d.Path)
 }
 
-// deniedAs holds for one reason of the file system.
+// deniedAs returns a test that holds for one reason of the file system.
 func deniedAs(reason vfs.Reason) func(denial) (facts, bool) {
 	return func(d denial) (facts, bool) {
 		if d.Reason != reason {
@@ -45,7 +44,7 @@ func deniedAs(reason vfs.Reason) func(denial) (facts, bool) {
 	}
 }
 
-// isSecret: it is on the secret list.
+// isSecret holds if the path is on the secret list.
 func (d denial) isSecret() (facts, bool) {
 	if d.Reason != vfs.ReasonSecret {
 		return facts{}, false
@@ -61,7 +60,7 @@ func (d denial) isSecret() (facts, bool) {
 	return about(d.run, d.subject(), list)
 }
 
-// hasManyNames: one of the names of a hard link may be secret.
+// hasManyNames holds if one of the names of a hard link may be secret.
 func (d denial) hasManyNames() (facts, bool) {
 	if d.Reason != vfs.ReasonManyNames {
 		return facts{}, false
@@ -69,7 +68,7 @@ func (d denial) hasManyNames() (facts, bool) {
 	return about(d.run, quotePath(d.Path))
 }
 
-// isNarrowed: the module declares it, and the operator's reads leave it out.
+// isNarrowed holds if the module declares the path but the operator's reads omit it.
 func (d denial) isNarrowed() (facts, bool) {
 	if d.Reason != reasonNarrowed {
 		return facts{}, false
@@ -80,14 +79,14 @@ func (d denial) isNarrowed() (facts, bool) {
 // isUndeclared holds for every other denial.
 func (d denial) isUndeclared() (facts, bool) { return about(d.run, d.subject()) }
 
-// moduleOf is the module of "module/resolver".
+// moduleOf returns the module of "module/resolver".
 func moduleOf(resolver string) string {
 	name, _, _ := strings.Cut(resolver, "/")
 	return name
 }
 
-// deniedToReaders answers for a path that resolvers would read, but may not:
-// what it leads to is protected from each of them.
+// deniedToReaders answers for a path that resolvers would read but may not, because its
+// target is protected from each of them.
 func (p *pathInRoot) deniedToReaders() (Answer, bool) {
 	var by *Run
 	var why vfs.Denial
@@ -106,8 +105,7 @@ func (p *pathInRoot) deniedToReaders() (Answer, bool) {
 	return p.denied(by, why)
 }
 
-// denialOf is why a run that sees the path's name may not read it: as it was
-// when it ran, or would be now.
+// denialOf returns why a run that sees the path's name may not read it: when it ran, or now.
 func (p *pathInRoot) denialOf(r *Run) (vfs.Denial, bool) {
 	for _, d := range r.Denied {
 		if d.Path == p.rel && d.Reason != vfs.ReasonEscape {
@@ -120,8 +118,8 @@ func (p *pathInRoot) denialOf(r *Run) (vfs.Denial, bool) {
 	return vfs.Denial{}, false
 }
 
-// isProtected: it is excluded by the operator, or on the secret list, by its own
-// name.
+// isProtected holds if the path is excluded by the operator, or on the secret list, by its
+// own name.
 func (p *pathInRoot) isProtected() (facts, bool) {
 	if r := p.judged.Reason; r == vfs.ReasonExcluded || r == vfs.ReasonSecret {
 		return answered(p.denied(nil, vfs.Denial{Path: p.rel, Reason: r}))
@@ -129,7 +127,7 @@ func (p *pathInRoot) isProtected() (facts, bool) {
 	return facts{}, false
 }
 
-// leadsToProtected: a link leads to what is hidden from all.
+// leadsToProtected holds if a link leads to what is hidden from all.
 func (p *pathInRoot) leadsToProtected() (facts, bool) {
 	if p.entry.state != hidden {
 		return facts{}, false
@@ -137,7 +135,7 @@ func (p *pathInRoot) leadsToProtected() (facts, bool) {
 	return answered(p.denied(nil, vfs.Denial{Path: p.rel, Target: p.entry.target, Reason: p.entry.reason}))
 }
 
-// deniedToOne: a resolver asked for it, or declares it, and isn't allowed.
+// deniedToOne holds if a resolver asked for the path, or declares it, and may not read it.
 func (p *pathInRoot) deniedToOne() (facts, bool) {
 	for _, r := range p.runs {
 		for _, d := range r.Denied {

@@ -10,42 +10,42 @@ import (
 	"waymark/host/vfs"
 )
 
-// maxEntries bounds what one question lists, in search of a name in another
-// case, and how many names it looks at.
+// maxEntries bounds the names that one question lists in search of another case, and those it
+// looks at.
 const maxEntries = 20_000
 
-// state is what stands at a path.
+// state is what exists at a path.
 type state int
 
 const (
 	unknown   state = iota // it couldn't be looked at, for whatever reason
-	present                // something is there; see typ
-	missing                // nothing is there
-	blocked                // a file is in the way of a directory
+	present                // something exists; see typ
+	missing                // nothing exists
+	blocked                // a file is in the place of a directory
 	escapes                // it leads out of the root
 	broken                 // a link to nothing
 	loops                  // a link that leads to itself
-	hidden                 // what it leads to is protected
+	hidden                 // its target is protected
 	forbidden              // no permission to look
 )
 
-// entry is what stands at a path. Of a file nothing is read.
+// entry is what exists at a path. Files aren't read.
 type entry struct {
 	rel   string // the path
 	state state
-	typ   fs.FileMode // what it is, or leads to, when present
-	// at is the path, on the way or the whole, that has the state.
+	typ   fs.FileMode // of it or its target, if present
+	// at is the path with the state: the whole path, or a part of it.
 	at string
 	// link is the text of the link at the path itself.
 	link string
 	// reason and target say what is hidden.
 	reason vfs.Reason
 	target string
-	// other is the path in the case that exists, when missing.
+	// other is the path in the case that exists, if missing.
 	other string
 }
 
-// inspect finds out what stands at a path, as far as a filter shows it.
+// inspect finds out what exists at a path, as far as a filter shows it.
 func inspect(root *vfs.Root, f *vfs.Filter, rel string) entry {
 	run := root.Begin(f, vfs.Limits{Opens: 8, Entries: maxEntries})
 	defer func() { _ = run.Close() }()
@@ -70,8 +70,8 @@ func inspect(root *vfs.Root, f *vfs.Filter, rel string) entry {
 	return e
 }
 
-// failed makes an entry of a failure. followed says that the path itself is
-// there, and a link.
+// failed makes an entry of a failure. followed says that the path itself exists and is a
+// link.
 func failed(run *vfs.Run, rel string, err error, followed bool) entry {
 	e := entry{rel: rel, at: rel}
 	var refused *vfs.Error
@@ -95,7 +95,7 @@ func failed(run *vfs.Run, rel string, err error, followed bool) entry {
 	return e
 }
 
-// targetOf is where a refused path leads; empty when that is itself.
+// targetOf returns where a refused path leads; empty if it isn't a link.
 func targetOf(denied []vfs.Denial, rel string) string {
 	for _, d := range slices.Backward(denied) {
 		if d.Path == rel && d.Target != rel {
@@ -105,23 +105,23 @@ func targetOf(denied []vfs.Denial, rel string) string {
 	return ""
 }
 
-// wideView sees everything but secrets that no run in a root was granted: with
-// it a path is inspected as the run that may see most would.
+// wideView sees everything except secrets that no run in a root was granted. With it a path
+// is inspected as by the run that may see most.
 func wideView(runs []*Run) *vfs.Filter {
 	v := vfs.View{Reads: []string{"**"}, MCPOnly: true}
 	for _, r := range runs {
 		v.GrantSecrets = append(v.GrantSecrets, r.View.GrantSecrets...)
 	}
 	f, err := v.Compile()
-	if err != nil { // a grant of what isn't on the list
+	if err != nil { // a grant of an entry that isn't on the list
 		v.GrantSecrets = nil
 		f, _ = v.Compile()
 	}
 	return f
 }
 
-// search finds out where the way to a missing path ends: at a broken link, or
-// at a name that is there in another case.
+// search finds out where the way to a missing path ends: at a broken link, or at a name that
+// exists in another case.
 func (e *entry) search(run *vfs.Run) {
 	dir, name, rest := e.rel, "", ""
 	for dir != "." {
@@ -149,7 +149,7 @@ func (e *entry) search(run *vfs.Run) {
 	}
 }
 
-// sibling is the path of an entry whose name differs by case only.
+// sibling returns the path of an entry whose name differs only in case.
 func sibling(run *vfs.Run, dir, name string) string {
 	f, err := run.Open(dir)
 	if err != nil || !f.IsDir() {
@@ -175,7 +175,7 @@ func join(dir, name string) string {
 	return dir + "/" + name
 }
 
-// parent is the directory of a relative path other than ".".
+// parent returns the directory of a relative path other than ".".
 func parent(rel string) string {
 	i := strings.LastIndexByte(rel, '/')
 	if i <= 0 {
@@ -184,10 +184,10 @@ func parent(rel string) string {
 	return rel[:i]
 }
 
-// base is the last name of a relative path.
+// base returns the last name of a relative path.
 func base(rel string) string { return rel[strings.LastIndexByte(rel, '/')+1:] }
 
-// name is the path that has the state, for a text.
+// name formats the path with the state.
 func (e *entry) name() string {
 	if e.at != "" {
 		return quotePath(e.at)
@@ -195,7 +195,7 @@ func (e *entry) name() string {
 	return quotePath(e.rel)
 }
 
-// isLinkOut: it is a link, and leads out of the root.
+// isLinkOut holds if the path is a link out of the root.
 func (e *entry) isLinkOut() (facts, bool) {
 	if e.state != escapes || e.link == "" {
 		return facts{}, false
@@ -203,7 +203,7 @@ func (e *entry) isLinkOut() (facts, bool) {
 	return with(quotePath(e.rel), quotePath(e.link))
 }
 
-// isBehindLinkOut: a link on the way leads out of the root.
+// isBehindLinkOut holds if a link on the way leads out of the root.
 func (e *entry) isBehindLinkOut() (facts, bool) {
 	if e.state != escapes {
 		return facts{}, false
@@ -211,7 +211,7 @@ func (e *entry) isBehindLinkOut() (facts, bool) {
 	return with(quotePath(e.rel))
 }
 
-// isBehindBrokenLink: a link on the way leads to nothing.
+// isBehindBrokenLink holds if a link on the way leads to nothing.
 func (e *entry) isBehindBrokenLink() (facts, bool) {
 	if e.state != broken || e.link != "" {
 		return facts{}, false
@@ -233,7 +233,7 @@ func (e *entry) isLoop() (facts, bool) {
 	return with(e.name())
 }
 
-// isSpecial: it is a FIFO, a socket or a device.
+// isSpecial holds if it is a FIFO, a socket or a device.
 func (e *entry) isSpecial() (facts, bool) {
 	special := e.typ & fs.ModeType &^ fs.ModeDir
 	if e.state != present || special == 0 {

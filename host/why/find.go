@@ -15,20 +15,18 @@ import (
 
 // match is a find that a path belongs to.
 type match struct {
-	run  *Run // nil when only the snapshot knows it
+	run  *Run // nil if only the snapshot knows it
 	cand *snapshot.Candidate
-	// as is the path by which the find is known: where it was found, or its
-	// source.
+	// as is the path by which the find is known: where it was found, or its source.
 	as string
-	// content is the path asked for when that is the find's content, and not
-	// what the find is about. elsewhere says that it doesn't lie in what the
-	// find is about.
+	// content is the path asked for if it is the find's content and not its subject.
+	// elsewhere says that it doesn't lie in the find's subject.
 	content   string
 	elsewhere bool
 }
 
-// evidence answers from what was found: by the first of the paths that a find
-// is about, or whose content one has.
+// evidence answers from what was found: by the first of the paths that a find is about, or
+// that is the content of one.
 func (q *question) evidence(paths []string) (Answer, bool) {
 	for _, path := range paths {
 		list := q.about(path)
@@ -42,8 +40,8 @@ func (q *question) evidence(paths []string) (Answer, bool) {
 	return Answer{}, false
 }
 
-// bestOf answers with the best that became of the finds: one that is in the
-// context, else one that was made at the path itself.
+// bestOf answers with the best outcome of the finds: one that is in the context, else one
+// that was made at the path itself.
 func (q *question) bestOf(list []match) (Answer, bool) {
 	type outcome struct {
 		Answer
@@ -79,8 +77,8 @@ func (q *question) bestOf(list []match) (Answer, bool) {
 	return best.Answer, true
 }
 
-// distance orders the reasons of finds: found before all, then what became of
-// the find itself, then what stands in its place.
+// distance orders the reasons of finds: found before all, then the fate of the find itself,
+// then what replaces it.
 func distance(r Reason) int {
 	switch r {
 	case ReasonFound:
@@ -116,7 +114,7 @@ func (q *question) about(path string) []match {
 	return list
 }
 
-// foundAt is the path under which a find was made.
+// foundAt returns the path under which a find was made.
 func foundAt(c *snapshot.Candidate) string { return cmp.Or(c.Path, c.Source) }
 
 // holding lists the finds whose content is the file at a path.
@@ -138,15 +136,15 @@ func (q *question) holding(path string) []match {
 		}
 	}
 	if slices.ContainsFunc(list, func(m match) bool { return !m.elsewhere }) {
-		// Two files may say the same: each belongs where it lies.
+		// Two files may have the same text: each belongs to its own place.
 		list = slices.DeleteFunc(list, func(m match) bool { return m.elsewhere })
 	}
 	return list
 }
 
-// contentOf reports whether the file at a path is a find's content. Rows don't
-// say which file that was; the trace does, by the hash of what was read. Where
-// there was nothing to hash, it is what was met below the source.
+// contentOf reports whether the file at a path is a find's content. Rows don't say which file
+// that was, but the trace does, by the hash of what was read. If there was nothing to hash,
+// it is what was met below the source.
 func (q *question) contentOf(r *Run, c *snapshot.Candidate, path string) (m match, ok bool) {
 	root := q.rootOf(r)
 	m = match{run: r, cand: c, as: foundAt(c), content: path}
@@ -170,8 +168,8 @@ func (q *question) contentOf(r *Run, c *snapshot.Candidate, path string) (m matc
 	return m, inside && q.stoodFor(r, c, rel)
 }
 
-// stoodFor reports whether a path in a find's source is where its content was
-// expected: a link to it, or what kept the run from reading it.
+// stoodFor reports whether a path in a find's source is where its content was expected: a
+// link to it, or what kept the run from reading it.
 func (q *question) stoodFor(r *Run, c *snapshot.Candidate, rel string) bool {
 	dir, o := q.rootOf(r).Path(), q.traceOf(r)
 	if last, ok := below(dir, q.aliases[len(q.aliases)-1]); ok && o.isLink(rel) && o.read(last, c.ContentHash) {
@@ -180,7 +178,7 @@ func (q *question) stoodFor(r *Run, c *snapshot.Candidate, rel string) bool {
 	if c.Status == snapshot.StatusOK {
 		return false
 	}
-	// A source that is a link leads nowhere, or it wouldn't be the source.
+	// If the source is a link, it leads nowhere; otherwise its target would be the source.
 	source, ok := below(dir, c.Source)
 	if c.Status == snapshot.StatusExcluded && len(c.ContentHash) == 0 && slices.ContainsFunc(o[rel], func(d *vfs.Dep) bool { return d.Kind == vfs.DepRead }) {
 		return true // one of too many: the host hasn't read what the resolver has
@@ -188,18 +186,17 @@ func (q *question) stoodFor(r *Run, c *snapshot.Candidate, rel string) bool {
 	return o.stuck(rel) || ok && o.isLink(source) || len(c.ContentHash) == 0 && o.onlyDir(rel)
 }
 
-// find is a match with what became of it: the subject of ofFind.
+// find is a match with its outcome: the subject of ofFind.
 type find struct {
 	match
 	q      *question
 	answer Answer // the fields that don't depend on the reason
 	note   *snapshot.Note
-	listed *snapshot.Resource // nil when it isn't in the snapshot
+	listed *snapshot.Resource // nil if it isn't in the snapshot
 }
 
-// becameOf answers with what became of a find. ok is false when the snapshot and
-// the notes know nothing of it, which is so only of a find that is newer than
-// they are.
+// becameOf answers with the outcome of a find. ok is false if neither the snapshot nor the
+// notes contain it, because the find is newer.
 func (q *question) becameOf(m match) (a Answer, ok bool) {
 	f := &find{match: m, q: q, note: q.note(m), listed: q.resource(m.cand.ID())}
 	f.answer = Answer{ResourceID: m.cand.ID(), Resolver: m.cand.Resolver, Root: q.rootName(m)}
@@ -214,8 +211,8 @@ func (q *question) resource(id string) *snapshot.Resource {
 	return q.in.Snapshot.Find(id)
 }
 
-// note returns what Assemble noted about a find: why it isn't in the list, rather
-// than that it is there without its text.
+// note returns Assemble's note about a find. It prefers the reason why the find isn't in the
+// list to the one why it has no text.
 func (q *question) note(m match) (note *snapshot.Note) {
 	if m.run == nil {
 		return nil
@@ -231,8 +228,8 @@ func (q *question) note(m match) (note *snapshot.Note) {
 	return note
 }
 
-// rootName names the root of a find. What only the snapshot knows belongs to
-// the innermost root that holds it.
+// rootName names the root of a find. A find that only the snapshot knows belongs to the
+// innermost root that contains it.
 func (q *question) rootName(m match) string {
 	if m.run != nil && q.rootOf(m.run) != nil {
 		return q.in.Roots[m.run.Root].name()
@@ -247,7 +244,7 @@ func (q *question) rootName(m match) string {
 	return name
 }
 
-// isCollapsed: a link led to it, and it is listed as what that leads to.
+// isCollapsed holds if a link led to the find and its target is listed.
 func (f *find) isCollapsed() (facts, bool) {
 	if f.note == nil || f.note.Reason != snapshot.ReasonCollapsed || f.as != f.note.Path || f.as == f.cand.Source {
 		return facts{}, false
@@ -256,18 +253,17 @@ func (f *find) isCollapsed() (facts, bool) {
 	return facts{Answer: found, args: []any{quotePath(f.note.Winner), suffix}}, true
 }
 
-// isDeduplicated: another find of the same name is listed.
+// isDeduplicated holds if another find of the same name is listed.
 func (f *find) isDeduplicated() (facts, bool) {
 	if f.note == nil || f.note.Reason != snapshot.ReasonDeduplicated || f.note.Winner == f.note.ID {
 		return facts{}, false
 	}
 	winner, suffix := f.winner()
-	winner.Found = false // the other one is, not this
+	winner.Found = false // the other one is found, not this
 	return facts{Answer: winner, args: []any{errorLine(f.note.Detail), quotePath(f.note.Winner), suffix}}, true
 }
 
-// winner is the resource that stands in the find's place, and what is wrong with
-// it.
+// winner answers for the resource that replaces the find, and says what is wrong with it.
 func (f *find) winner() (a Answer, wrong string) {
 	a = f.answer
 	a.ResourceID = f.note.Winner
@@ -282,7 +278,7 @@ func (f *find) winner() (a Answer, wrong string) {
 	return a, wrong
 }
 
-// isLeftOut: a cap kept it out of the list.
+// isLeftOut holds if a cap kept the find out of the list.
 func (f *find) isLeftOut() (facts, bool) {
 	if f.note == nil || f.note.Reason != snapshot.ReasonExcluded || f.listed != nil {
 		return facts{}, false
@@ -290,7 +286,7 @@ func (f *find) isLeftOut() (facts, bool) {
 	return facts{Answer: f.answer, args: []any{errorLine(f.note.Detail)}}, true
 }
 
-// has makes facts of a listed find, when it has one of the statuses.
+// has makes facts of a listed find if it has one of the statuses.
 func (f *find) has(status snapshot.Status, args ...any) (facts, bool) {
 	if f.listed == nil || f.listed.Status != status {
 		return facts{}, false
@@ -307,7 +303,7 @@ func (f *find) isMCP() (facts, bool) {
 	return f.has(snapshot.StatusOK, f.remarks())
 }
 
-// isContent: the path is the file with the text of the find.
+// isContent holds if the path is the file with the text of the find.
 func (f *find) isContent() (facts, bool) {
 	if f.listed == nil || f.content == "" {
 		return facts{}, false
@@ -324,7 +320,7 @@ func (f *find) isOK() (facts, bool) {
 
 func (f *find) size() string { return text.Count(int(f.listed.SizeBytes), "byte", "bytes") }
 
-// remarks are what there is to know about a find that is in the context.
+// remarks returns the remarks on a find that is in the context.
 func (f *find) remarks() string {
 	var b strings.Builder
 	switch at := foundAt(f.cand); {
@@ -361,8 +357,8 @@ func (f *find) hasError(status snapshot.Status) (facts, bool) {
 	return f.has(status, errorLine(f.listed.Error))
 }
 
-// isNoFile finds out what is wrong with the file of a find that is unreadable
-// or invalid, when that is its place and not its text.
+// isNoFile finds out what is wrong with the file of a find that is unreadable or invalid, if
+// the cause is its place and not its text.
 func (f *find) isNoFile() (facts, bool) {
 	if f.listed == nil || f.run == nil || f.q.rootOf(f.run) == nil {
 		return facts{}, false
@@ -377,7 +373,7 @@ func (f *find) isNoFile() (facts, bool) {
 		e := inspect(root, all, rel)
 		a, ok := first(ofEntry, &e)
 		if !ok || a.Reason == ReasonNotRegular && f.cand.Status != snapshot.StatusUnreadable {
-			continue // it is something else that the resolver minds
+			continue // the resolver objects to something else
 		}
 		reason, detail := a.Reason, a.Detail
 		a = f.answer
@@ -387,9 +383,8 @@ func (f *find) isNoFile() (facts, bool) {
 	return facts{}, false
 }
 
-// suspects are the paths whose links or types can be what is wrong: the one
-// asked for, that of the find, and when its content was never read, what the
-// run met below the source.
+// suspects returns the paths whose links or types may be the cause: the one asked for, that
+// of the find and, if its content was never read, what the run met below the source.
 func (f *find) suspects() []string {
 	list := []string{f.as, foundAt(f.cand), f.cand.Source}
 	if f.content != "" {
@@ -398,7 +393,7 @@ func (f *find) suspects() []string {
 	if len(f.cand.ContentHash) > 0 {
 		return list
 	}
-	const most = 16 // the first is the one; more are other files of a drop-in's taste
+	const most = 16 // the first is usually the cause; the rest are other files of a dropped-in module
 	dir := f.q.rootOf(f.run).Path()
 	for i := range f.run.Trace {
 		d := &f.run.Trace[i]
@@ -413,7 +408,7 @@ func (f *find) suspects() []string {
 	return list
 }
 
-// isPartOfFind: something in the directory that a find is about, but not its
+// isPartOfFind holds if the path is in the directory that a find is about, but isn't its
 // content.
 func (p *pathInRoot) isPartOfFind() (facts, bool) {
 	var around match
@@ -444,14 +439,13 @@ func (p *pathInRoot) isPartOfFind() (facts, bool) {
 	return f, true
 }
 
-// isDirOf reports whether what lies below a find's source belongs to it: a
-// skill is its directory, while of other kinds a root's own directory says
-// nothing about the files in it.
+// isDirOf reports whether what lies below a find's source belongs to it. A skill is its
+// directory. For other kinds, a directory says nothing about the files in it.
 func (p *pathInRoot) isDirOf(c *snapshot.Candidate) bool {
 	return c.Source != p.fs.Path() || c.Kind == abi.KindSkill
 }
 
-// mainFile is the name of the file that is a find's content.
+// mainFile returns the name of the file that is a find's content.
 func (q *question) mainFile(m match) string {
 	root := q.rootOf(m.run)
 	if root == nil {

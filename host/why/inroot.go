@@ -10,8 +10,7 @@ import (
 	"waymark/snapshot"
 )
 
-// pathInRoot is the asked path in one root, where no find explains it: the
-// subject of inRoot.
+// pathInRoot is the path in one root where no find explains it: the subject of inRoot.
 type pathInRoot struct {
 	q *question
 	spot
@@ -24,9 +23,9 @@ type pathInRoot struct {
 	judged  vfs.Judgement // by all
 }
 
-// pathsInRoots are what the roots know of the path, in the order of the roots;
-// of one that holds several spellings, only the first. Where a link at the end
-// leads is another path's question.
+// pathsInRoots returns what the roots know of the path, in the order of the roots. For a root
+// that contains several spellings, it returns only the first. The target of a link at the end
+// is another path's question.
 func (q *question) pathsInRoots() []*pathInRoot {
 	if q.inRootList != nil {
 		return q.inRootList
@@ -70,7 +69,7 @@ func (p *pathInRoot) reader() *Run {
 
 func (p *pathInRoot) isDir() bool { return p.entry.state == present && p.entry.typ.IsDir() }
 
-// absolute is a path of this root, absolute.
+// absolute returns a path of this root in absolute form.
 func (p *pathInRoot) absolute(rel string) string {
 	if rel == "." {
 		return p.fs.Path()
@@ -78,14 +77,14 @@ func (p *pathInRoot) absolute(rel string) string {
 	return join(strings.TrimSuffix(p.fs.Path(), "/"), rel)
 }
 
-// hasBadName: a name that is not UTF-8 is shown to nobody.
+// hasBadName holds for a name that isn't UTF-8, which nobody sees.
 func (p *pathInRoot) hasBadName() (facts, bool) { return facts{}, !utf8.ValidString(p.rel) }
 
 func (p *pathInRoot) hasBadNameAndIsMissing() (facts, bool) {
 	return facts{}, !utf8.ValidString(p.rel) && p.q.info == nil
 }
 
-// isRoot: a root has no answer of its own, unless it is one file.
+// isRoot holds if the path is the root: it has no answer of its own, unless it is one file.
 func (p *pathInRoot) isRoot() (facts, bool) {
 	if p.rel != "." {
 		return facts{}, false
@@ -93,8 +92,8 @@ func (p *pathInRoot) isRoot() (facts, bool) {
 	return with(text.Count(p.q.okBelow(p.fs.Path()), "resource of it is in the context", "resources of it are in the context"))
 }
 
-// isInMissingRoot: there is nothing of this name, since a configured root that
-// it lies in is missing.
+// isInMissingRoot holds if the path doesn't exist because a configured root around it is
+// missing.
 func (p *pathInRoot) isInMissingRoot() (facts, bool) {
 	root, ok := p.q.missingRoot()
 	if !ok || p.entry.state != missing {
@@ -104,7 +103,7 @@ func (p *pathInRoot) isInMissingRoot() (facts, bool) {
 	return about(reader, quotePath(root))
 }
 
-// isMissing: there is nothing of this name.
+// isMissing holds if the path doesn't exist.
 func (p *pathInRoot) isMissing() (facts, bool) {
 	if p.entry.state != missing {
 		return facts{}, false
@@ -113,7 +112,7 @@ func (p *pathInRoot) isMissing() (facts, bool) {
 	return about(reader, words)
 }
 
-// isBelowFile: a name on the way is a file's.
+// isBelowFile holds if a name on the way is a file.
 func (p *pathInRoot) isBelowFile() (facts, bool) {
 	if p.entry.state != blocked {
 		return facts{}, false
@@ -122,8 +121,8 @@ func (p *pathInRoot) isBelowFile() (facts, bool) {
 	return about(reader)
 }
 
-// wouldLook is the run that looks for the path, or would if it were there, with
-// the words for that.
+// wouldLook returns the run that looks for the path, or would if it existed, and a phrase
+// that says so.
 func (p *pathInRoot) wouldLook() (r *Run, words string) {
 	for _, r := range p.runs {
 		file, dir := p.seesFile(r, p.rel), p.seesDir(r, p.rel)
@@ -141,8 +140,8 @@ func (p *pathInRoot) wouldLook() (r *Run, words string) {
 	return nil, ", and no resolver here would look at it"
 }
 
-// leadsNowhere: it is or lies behind a link that leads to nothing, in circles or
-// out of the root.
+// leadsNowhere holds if the path is, or lies behind, a link that leads to nothing, in circles
+// or out of the root.
 func (p *pathInRoot) leadsNowhere() (facts, bool) {
 	switch p.entry.state {
 	case escapes, broken, loops:
@@ -151,7 +150,7 @@ func (p *pathInRoot) leadsNowhere() (facts, bool) {
 	return facts{}, false
 }
 
-// ofEntry answers with what stands at the path, whoever wants it.
+// ofEntry answers with what exists at the path, whoever wants it.
 func (p *pathInRoot) ofEntry() (facts, bool) {
 	a, ok := first(ofEntry, &p.entry)
 	if r := p.reader(); r != nil {
@@ -160,7 +159,7 @@ func (p *pathInRoot) ofEntry() (facts, bool) {
 	return answered(a, ok)
 }
 
-// resolverFailed: a resolver that may see it has no answer for this root.
+// resolverFailed holds if a resolver that may see the path has no answer for this root.
 func (p *pathInRoot) resolverFailed() (facts, bool) {
 	for _, r := range p.runs {
 		if r.Err != nil && p.sees(r, p.rel) {
@@ -170,7 +169,7 @@ func (p *pathInRoot) resolverFailed() (facts, bool) {
 	return facts{}, false
 }
 
-// isSpecial: it is a FIFO, a socket, a device.
+// isSpecial holds if it is a FIFO, a socket or a device.
 func (p *pathInRoot) isSpecial() (facts, bool) {
 	if p.entry.state != present {
 		return facts{}, false
@@ -178,14 +177,14 @@ func (p *pathInRoot) isSpecial() (facts, bool) {
 	return p.ofEntry()
 }
 
-// isDirForFile: it is a directory in the place of a file.
+// isDirForFile holds if it is a directory in the place of a file.
 func (p *pathInRoot) isDirForFile() (facts, bool) {
 	if !p.isDir() {
 		return facts{}, false
 	}
 	for _, r := range p.readers {
-		// Where a resolver may read below it as well, a directory is no
-		// mistake. Any name will do to find out.
+		// If a resolver may also read below it, a directory is no mistake. Any name serves to
+		// find out.
 		if !p.fs.Judge(r.Filter, p.rel+"/x").Dir && p.seesFile(r, p.rel) && p.q.traceOf(r).looked(p.rel) {
 			return about(r, quotePath(p.rel))
 		}
@@ -193,7 +192,7 @@ func (p *pathInRoot) isDirForFile() (facts, bool) {
 	return facts{}, false
 }
 
-// isFileForDir: it is a file in the place of a directory.
+// isFileForDir holds if it is a file in the place of a directory.
 func (p *pathInRoot) isFileForDir() (facts, bool) {
 	if p.entry.state != present || p.isDir() || p.isWanted() {
 		return facts{}, false
@@ -206,7 +205,7 @@ func (p *pathInRoot) isFileForDir() (facts, bool) {
 	return facts{}, false
 }
 
-// isBelowClosedDir: there is no permission for a directory on the way.
+// isBelowClosedDir holds if the permission for a directory on the way is missing.
 func (p *pathInRoot) isBelowClosedDir() (facts, bool) {
 	if p.entry.state != forbidden {
 		return facts{}, false
@@ -214,7 +213,7 @@ func (p *pathInRoot) isBelowClosedDir() (facts, bool) {
 	return about(p.reader(), quotePath(p.rel))
 }
 
-// isClosed: there is no permission for it.
+// isClosed holds if the permission for the path is missing.
 func (p *pathInRoot) isClosed() (facts, bool) {
 	for _, r := range p.runs {
 		if p.q.traceOf(r).refused(p.rel) {
@@ -224,7 +223,7 @@ func (p *pathInRoot) isClosed() (facts, bool) {
 	return facts{}, false
 }
 
-// wasReadInVain: a resolver read it and made nothing of it.
+// wasReadInVain holds if a resolver read the file and made nothing of it.
 func (p *pathInRoot) wasReadInVain() (facts, bool) {
 	r := p.ignoredBy()
 	if r == nil || len(p.q.traceOf(r)[p.entry.at]) == 0 {
@@ -233,7 +232,7 @@ func (p *pathInRoot) wasReadInVain() (facts, bool) {
 	return about(r, r.Resolver, p.knownRemark())
 }
 
-// wasLeftUnread: a resolver may read it, and looked where it lies.
+// wasLeftUnread holds if a resolver may read the file, and looked where it lies.
 func (p *pathInRoot) wasLeftUnread() (facts, bool) {
 	r := p.ignoredBy()
 	if r == nil {
@@ -242,8 +241,8 @@ func (p *pathInRoot) wasLeftUnread() (facts, bool) {
 	return about(r, r.Resolver, p.knownRemark())
 }
 
-// ignoredBy is the first resolver that may see the file, looked at it or where
-// it lies, and made nothing of it; nil when there is none.
+// ignoredBy returns the first resolver that may see the file, looked at it or its directory,
+// and made nothing of it; nil if there is none.
 func (p *pathInRoot) ignoredBy() *Run {
 	if p.entry.state != present || !p.entry.typ.IsRegular() {
 		return nil
@@ -256,7 +255,7 @@ func (p *pathInRoot) ignoredBy() *Run {
 	return nil
 }
 
-// holdsFinds: it is a directory, and there are resources below it.
+// holdsFinds holds for a directory with resources below it.
 func (p *pathInRoot) holdsFinds() (facts, bool) {
 	if !p.isDir() {
 		return facts{}, false
@@ -268,7 +267,7 @@ func (p *pathInRoot) holdsFinds() (facts, bool) {
 	return with(text.Count(n, "resource below it is in the context", "resources below it are in the context"))
 }
 
-// okBelow counts the resources that are ok below a directory.
+// okBelow counts the ok resources below a directory.
 func (q *question) okBelow(dir string) int {
 	if q.in.Snapshot == nil {
 		return 0
@@ -283,7 +282,7 @@ func (q *question) okBelow(dir string) int {
 	return n
 }
 
-// holdsDenied: a resolver wanted a file in the directory, and may not read it.
+// holdsDenied holds if a resolver wanted a file in the directory, and may not read it.
 func (p *pathInRoot) holdsDenied() (facts, bool) {
 	r, d, _ := p.wantedInside()
 	if r == nil || d.Path == "" {
@@ -292,8 +291,8 @@ func (p *pathInRoot) holdsDenied() (facts, bool) {
 	return answered(p.denied(r, d))
 }
 
-// holdsInOtherCase: a resolver wanted a file in the directory, and there is one
-// in another case.
+// holdsInOtherCase holds if a resolver wanted a file in the directory that exists in another
+// case.
 func (p *pathInRoot) holdsInOtherCase() (facts, bool) {
 	r, _, name := p.wantedInside()
 	if r == nil || name == "" {
@@ -306,7 +305,7 @@ func (p *pathInRoot) holdsInOtherCase() (facts, bool) {
 	return about(r, r.Resolver, quotePath(name), quotePath(other))
 }
 
-// lacksFile: a resolver wanted a file in the directory, and there is none.
+// lacksFile holds if a resolver wanted a file in the directory that doesn't exist.
 func (p *pathInRoot) lacksFile() (facts, bool) {
 	r, _, name := p.wantedInside()
 	if r == nil || name == "" {
@@ -315,8 +314,8 @@ func (p *pathInRoot) lacksFile() (facts, bool) {
 	return about(r, r.Resolver, quotePath(name))
 }
 
-// wantedInside is the first run that looked for a file right in the directory in
-// vain: it was denied the file, or there is none of this name.
+// wantedInside returns the first run that looked in vain for a file directly in the
+// directory: it was denied the file, or no file has the name.
 func (p *pathInRoot) wantedInside() (r *Run, denied vfs.Denial, missing string) {
 	if !p.isDir() {
 		return nil, vfs.Denial{}, ""
@@ -337,12 +336,12 @@ func (p *pathInRoot) wantedInside() (r *Run, denied vfs.Denial, missing string) 
 	return nil, vfs.Denial{}, ""
 }
 
-// maxMissing bounds the names that are judged when one is looked for that a
-// run missed: a run may have missed a hundred thousand.
+// maxMissing bounds the missing names that are judged: a run may have missed a hundred
+// thousand.
 const maxMissing = 100
 
-// missingIn is the first file that a run looked for right in the directory, and
-// that isn't there; empty if there is none.
+// missingIn returns the first missing file that a run looked for directly in the directory;
+// empty if there is none.
 func (p *pathInRoot) missingIn(r *Run) string {
 	judged := 0
 	for i := range r.Trace {
@@ -360,7 +359,7 @@ func (p *pathInRoot) missingIn(r *Run) string {
 	return ""
 }
 
-// isEmptyForAll: a resolver looks into the directory, and nothing came of it.
+// isEmptyForAll holds if a resolver looks into the directory and found nothing.
 func (p *pathInRoot) isEmptyForAll() (facts, bool) {
 	if !p.isDir() {
 		return facts{}, false
@@ -373,20 +372,20 @@ func (p *pathInRoot) isEmptyForAll() (facts, bool) {
 	return facts{}, false
 }
 
-// isReadByTools: agents are known to read it here.
+// isReadByTools holds if agents are known to read the path here.
 func (p *pathInRoot) isReadByTools() (facts, bool) {
 	hint, sure := p.hint()
 	return facts{args: []any{hint}}, hint != "" && sure
 }
 
-// isReadByToolsElsewhere: agents are known to read it where a project's top, a home
-// directory or a plugin is.
+// isReadByToolsElsewhere holds if agents are known to read the path relative to a project's
+// top, a home directory or a plugin.
 func (p *pathInRoot) isReadByToolsElsewhere() (facts, bool) {
 	hint, _ := p.hint()
 	return facts{args: []any{hint}}, hint != ""
 }
 
-// isReadInOtherCase: agents are known to read it in another case.
+// isReadInOtherCase holds if agents are known to read the path in another case.
 func (p *pathInRoot) isReadInOtherCase() (facts, bool) {
 	if p.isWanted() || p.isDir() {
 		return facts{}, false
@@ -395,8 +394,8 @@ func (p *pathInRoot) isReadInOtherCase() (facts, bool) {
 	return facts{args: []any{hint}}, hint != ""
 }
 
-// isReadHigherUp: agents are known to read it where it would lie without some of
-// the directories on the way.
+// isReadHigherUp holds if agents are known to read the path without some of the directories
+// on the way.
 func (p *pathInRoot) isReadHigherUp() (facts, bool) {
 	if p.isWanted() || p.isDir() {
 		return facts{}, false
@@ -405,8 +404,8 @@ func (p *pathInRoot) isReadHigherUp() (facts, bool) {
 	return facts{args: []any{hint}}, hint != ""
 }
 
-// hint says which agents read the place; empty when a resolver here sees it, or
-// none is known to. sure says that they do so here, under no condition.
+// hint says which agents read the place; empty if a resolver here sees it, or if none is
+// known. sure says that they read it here unconditionally.
 func (p *pathInRoot) hint() (hint string, sure bool) {
 	if p.isWanted() {
 		return "", false
@@ -419,7 +418,7 @@ func (p *pathInRoot) knownAs() (hint string, sure bool) {
 	return p.q.hintFor(p.absolute(p.rel), p.fs.Path(), p.isDir())
 }
 
-// isFileRoot: the root is this one file.
+// isFileRoot holds if the root is this one file.
 func (p *pathInRoot) isFileRoot() (facts, bool) {
 	root := p.q.in.Roots[p.root]
 	if root.FS.File() == "" {
@@ -428,7 +427,7 @@ func (p *pathInRoot) isFileRoot() (facts, bool) {
 	return about(p.reader(), roleRemark(root.Role))
 }
 
-// hasReaderElsewhere: a resolver may read it, and didn't look where it lies.
+// hasReaderElsewhere holds if a resolver may read the path but didn't look where it lies.
 func (p *pathInRoot) hasReaderElsewhere() (facts, bool) {
 	r := p.reader()
 	if r == nil {
@@ -439,7 +438,7 @@ func (p *pathInRoot) hasReaderElsewhere() (facts, bool) {
 	return f, true
 }
 
-// knownRemark is knownAs, for a detail's end.
+// knownRemark is knownAs for the end of a detail.
 func (p *pathInRoot) knownRemark() string {
 	if hint, _ := p.knownAs(); hint != "" {
 		return "; " + hint

@@ -9,7 +9,8 @@ import (
 	"waymark/snapshot"
 )
 
-// isOfUnloadedPlugin: it lies where agents keep plugins, and in none that is loaded.
+// isOfUnloadedPlugin holds if the path lies where agents keep plugins, but in none that is
+// loaded.
 func (p *pathInRoot) isOfUnloadedPlugin() (facts, bool) {
 	if p.entry.state != present || p.q.in.Snapshot == nil || p.q.in.Home == "" && !p.isUsers() {
 		return facts{}, false

@@ -9,12 +9,12 @@ import (
 	"waymark/plugins/conventions"
 )
 
-// maxNames is how many names of a path are inspected in search of a known
-// place inside of it: deeper trees than this are nobody's sources.
+// maxNames is how many names of a path are inspected in search of a known place inside it: no
+// source tree is deeper.
 const maxNames = 24
 
-// belongsBelowRoot: its end is a place that is looked at right below the root,
-// which is meant for that: another directory isn't.
+// belongsBelowRoot holds if the path ends with a place that counts only directly below a
+// suitable root, which the directory isn't.
 func (p *pathInRoot) belongsBelowRoot() (facts, bool) {
 	e, ok := p.end()
 	if !ok || e.from != "." || !strings.Contains(e.rel, "/") || moduleOf(e.run.Resolver) == builtinModule && !p.q.isSkillRoot(p.root) {
@@ -23,9 +23,9 @@ func (p *pathInRoot) belongsBelowRoot() (facts, bool) {
 	return about(e.run, e.run.Resolver, quotePath(e.rel), p.also())
 }
 
-// belongsInOwnRoot: its end is a place that is looked at in every root: one of
-// its directories would have to be one. What agents read there for the files of the directory
-// alone mustn't be, since it would be for all other directories, too.
+// belongsInOwnRoot holds if the path ends with a place that counts in every root, so that one
+// of its directories would have to be a root. It doesn't hold for what agents read there for
+// files of that directory only: in a root it would count for all other directories, too.
 func (p *pathInRoot) belongsInOwnRoot() (facts, bool) {
 	e, ok := p.end()
 	if !ok {
@@ -36,13 +36,13 @@ func (p *pathInRoot) belongsInOwnRoot() (facts, bool) {
 		return facts{}, false
 	}
 	advice := p.whatApplies(e)
-	if advice == "" || p.absolute(e.dir) == p.q.in.Home { // what is the user's is for all of it
+	if advice == "" || p.absolute(e.dir) == p.q.in.Home { // what is the user's applies to all of it
 		advice = ": to have it looked at here, run " + p.q.addSource(source)
 	}
 	return about(e.run, e.run.Resolver, quotePath(e.rel), advice, p.also())
 }
 
-// whatApplies says who lists it all the same, where it is for the files of its directory.
+// whatApplies says who lists the file nevertheless, if it is for the files of its directory.
 func (p *pathInRoot) whatApplies(e pathEnd) string {
 	for _, place := range placesOf(e.rel) {
 		if place.Scope != conventions.ScopeProject || len(place.Nested) == 0 || place.relate(e.rel, p.isDir()) == unrelated {
@@ -56,8 +56,8 @@ func (p *pathInRoot) whatApplies(e pathEnd) string {
 	return ""
 }
 
-// isTooDeep: it would be a place that is looked at without some of the
-// directories in the middle.
+// isTooDeep holds if the path would be a place that counts without some of the directories in
+// the middle.
 func (p *pathInRoot) isTooDeep() (facts, bool) {
 	if p.entry.state != present || p.isLookedInto() {
 		return facts{}, false
@@ -70,22 +70,22 @@ func (p *pathInRoot) isTooDeep() (facts, bool) {
 	return facts{}, false
 }
 
-// isLookedInto: it is a directory that a run has listed, and so in its right place,
-// whatever its name would be elsewhere.
+// isLookedInto holds for a directory that a run has listed: it is in its right place,
+// whatever its name would mean elsewhere.
 func (p *pathInRoot) isLookedInto() bool {
 	return p.isDir() && slices.ContainsFunc(p.runs, func(r *Run) bool {
 		return slices.ContainsFunc(p.q.traceOf(r)[p.entry.at], func(d *vfs.Dep) bool { return d.Kind == vfs.DepListed })
 	})
 }
 
-// pathEnd is the end of a path that is looked at right below a root.
+// pathEnd is the end of a path that counts directly below a root.
 type pathEnd struct {
-	dir, rel string // the path up to there, and from there on
+	dir, rel string // the part before, and the end
 	run      *Run   // looks for it
 	from     string // where it looked
 }
 
-// end is the longest end of the path that a run looks for.
+// end returns the longest end of the path that a run looks for.
 func (p *pathInRoot) end() (pathEnd, bool) {
 	if p.entry.state != present || p.isLookedInto() {
 		return pathEnd{}, false
@@ -100,8 +100,8 @@ func (p *pathInRoot) end() (pathEnd, bool) {
 	return pathEnd{}, false
 }
 
-// lookedAt finds a run that sees another path in the root, of the type that
-// the asked one has, and looked at it, and from where.
+// lookedAt finds a run that sees another path in the root, of the given path's type, and
+// looked at it, and from where.
 func (p *pathInRoot) lookedAt(rel string) (r *Run, from string, ok bool) {
 	for _, r := range p.runs {
 		if !p.sees(r, rel) {
@@ -114,7 +114,7 @@ func (p *pathInRoot) lookedAt(rel string) (r *Run, from string, ok bool) {
 	return nil, "", false
 }
 
-// also is what agents make of the place, for a detail's end.
+// also returns what agents make of the place, for the end of a detail.
 func (p *pathInRoot) also() string {
 	if hint, _ := p.hint(); hint != "" {
 		return "; " + hint

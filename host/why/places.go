@@ -18,8 +18,8 @@ type place struct {
 	names   []string // of the pattern
 }
 
-// places are those of the table, by the first name of their patterns in lower
-// case. The few that begin with more than a name are under the empty one.
+// places holds those of the table, by the lower-case first name of their patterns. The few
+// that begin with a pattern are under the empty name.
 var places = sync.OnceValue(func() map[string][]place {
 	index := map[string][]place{}
 	for i := range conventions.All {
@@ -36,14 +36,14 @@ var places = sync.OnceValue(func() map[string][]place {
 	return index
 })
 
-// placesOf are those that a path can have to do with.
+// placesOf returns the places that may be related to a path.
 func placesOf(rel string) []place {
 	first, _, _ := strings.Cut(rel, "/")
 	index := places()
 	return slices.Concat(index[strings.ToLower(first)], index[""])
 }
 
-// relation is what a path is to a place.
+// relation is how a path relates to a place.
 type relation int
 
 const (
@@ -53,13 +53,13 @@ const (
 	part               // something that goes with it
 )
 
-// relate says what a path below the place's top is to it. dir says that the path
-// is a directory.
+// relate returns the relation of a path below the place's top. dir says that the path is a
+// directory.
 func (p *place) relate(rel string, dir bool) relation {
 	names := strings.Split(rel, "/")
 	if p.Kind == abi.KindSkill {
-		// A skill is a directory, with all that lies in it. A SKILL.md further down
-		// is another skill, which nobody looks for there.
+		// A skill is a directory with everything in it. A SKILL.md further down is another
+		// skill, which nobody looks for there.
 		deep := len(names) - len(p.names)
 		switch {
 		case deep >= -1 && !doublestar.MatchUnvalidated(strings.Join(p.names[:len(p.names)-1], "/"), strings.Join(names[:len(p.names)-1], "/")):
@@ -79,8 +79,8 @@ func (p *place) relate(rel string, dir bool) relation {
 	return unrelated
 }
 
-// isContainer reports whether a directory is one in which files of the place lie.
-// One that is only on the way to it isn't.
+// isContainer reports whether files of the place lie directly in a directory, which isn't
+// true of one on the way to it.
 func (p *place) isContainer(names []string) bool {
 	stars := slices.IndexFunc(p.names, func(n string) bool { return strings.Contains(n, "*") })
 	if stars < 0 {
@@ -95,8 +95,8 @@ func (p *place) isContainer(names []string) bool {
 	return false
 }
 
-// spelled gives a path the case that the place has it in, a directory that of the
-// first names. ok is false when they differ in more than case, or in nothing.
+// spelled gives a path the case of the place's pattern, or for a directory that of its first
+// names. ok is false if they differ in more than case, or not at all.
 func (p *place) spelled(rel string, dir bool) (right string, ok bool) {
 	names := strings.Split(rel, "/")
 	spelled, ok := inCaseOf(p.names, names, dir)

@@ -10,7 +10,7 @@ import (
 	"waymark/snapshot"
 )
 
-// maxPath is Linux's PATH_MAX; nothing of a longer name can be opened.
+// maxPath is Linux's PATH_MAX; no longer name can be opened.
 const maxPath = 4096
 
 // maxLinks is what Linux follows in one path.
@@ -22,20 +22,19 @@ func isTooLong(path string) (facts, bool) { return facts{}, len(path) > maxPath 
 
 func holdsNUL(path string) (facts, bool) { return facts{}, strings.ContainsRune(path, 0) }
 
-// question is one path on its way to an answer.
+// question is one path to be answered.
 type question struct {
 	in Input
-	// aliases are the absolute paths that the asked one stands for: itself,
-	// and one more for each link on the way that is followed. Where it is
-	// missing or a link leads nowhere the list ends.
+	// aliases are the absolute paths that the given one stands for: itself, and one more for
+	// each link that is followed. The list ends where the path is missing or a link leads
+	// nowhere.
 	aliases []string
-	// linked says that the last name is a link, and the last alias where it
-	// leads.
+	// linked says that the last name is a link, and the last alias its target.
 	linked bool
-	// info is the file itself; nil when it can't be looked at.
+	// info is the file itself; nil if it can't be looked at.
 	info os.FileInfo
-	// asked counts the aliases that spell the path itself: those up to the
-	// first that lies in a root. What comes after them is where it leads.
+	// asked counts the aliases that spell the path itself: those up to the first that lies in
+	// a root. The later ones are where it leads.
 	asked int
 	spots []spot
 	// traces are made by traceOf, inRootList by pathsInRoots.
@@ -65,8 +64,8 @@ func newQuestion(in Input, path string) *question {
 	return q
 }
 
-// isAbout reports whether a root has anything to say of a path in it. Everything of a user
-// lies in the home directory; what is nowhere near a place there is for other roots.
+// isAbout reports whether a root can say anything about a path in it. In a home directory
+// that is true only near a place; the rest of it is left to other roots.
 func (q *question) isAbout(root int, rel string) bool {
 	r := &q.in.Roots[root]
 	if r.Scope != snapshot.ScopeUser || rel == "." {
@@ -79,9 +78,8 @@ func (q *question) isAbout(root int, rel string) bool {
 	})
 }
 
-// follow makes the aliases, since roots are link-free and asked paths needn't
-// be. Nothing is opened. Of what lies outside of the roots nothing is revealed
-// but where a link leads, and what is a directory.
+// follow makes the aliases, because roots are link-free and given paths need not be. It opens
+// nothing. Outside the roots it reveals only where a link leads, and what is a directory.
 func (q *question) follow(path string) {
 	q.aliases = []string{path}
 	cur, rest := "/", strings.TrimPrefix(path, "/")
@@ -112,16 +110,16 @@ func (q *question) follow(path string) {
 	}
 }
 
-// own are the aliases that spell the asked path itself.
+// own returns the aliases that spell the given path itself.
 func (q *question) own() []string { return q.aliases[:q.asked] }
 
 // isDir reports whether the path is a directory, and not a link to one.
 func (q *question) isDir() bool { return q.info != nil && q.info.IsDir() }
 
-// foundHere: something was found at the path itself.
+// foundHere holds if something was found at the path itself.
 func (q *question) foundHere() (facts, bool) { return answered(q.evidence(q.own())) }
 
-// foundBehindLink: the path leads, through links, to what was found.
+// foundBehindLink holds if the path leads, through links, to what was found.
 func (q *question) foundBehindLink() (facts, bool) {
 	for i := q.asked; i < len(q.aliases); i++ {
 		a, ok := q.evidence(q.aliases[i : i+1])
@@ -142,8 +140,8 @@ func (q *question) foundBehindLink() (facts, bool) {
 	return facts{}, false
 }
 
-// deniedToAll: in some root there are resolvers that read files of this name,
-// and what the path leads to is protected from each of them.
+// deniedToAll holds if in some root there are resolvers that read files of this name, and the
+// path's target is protected from each of them.
 func (q *question) deniedToAll() (facts, bool) {
 	for _, p := range q.pathsInRoots() {
 		if a, ok := p.deniedToReaders(); ok {
@@ -153,8 +151,8 @@ func (q *question) deniedToAll() (facts, bool) {
 	return facts{}, false
 }
 
-// inRoots: the path lies in a root. Of several answers that counts which says
-// most; of two that say the same, that of the innermost root.
+// inRoots holds if the path lies in a root. The most specific of several answers counts, and
+// of equal ones that of the innermost root.
 func (q *question) inRoots() (facts, bool) {
 	list := q.pathsInRoots()
 	if len(list) == 0 {
@@ -172,9 +170,9 @@ func (q *question) inRoots() (facts, bool) {
 	return answered(answers[best], true)
 }
 
-// vagueness orders reasons by how little they say: that a path is no place in a
-// root says little when it is one in another. A link out of one root says
-// least of all, since only another root makes more than one answer.
+// vagueness orders reasons by how little they say. That a path is no place in a root says
+// little if it is one in another. A link out of one root says least of all, because only
+// another root makes more than one answer.
 func vagueness(r Reason) int {
 	switch r {
 	case ReasonNested:

@@ -6,23 +6,23 @@ import (
 	"waymark/host/vfs"
 )
 
-// rule is one row of a table of reasons. When its test holds for the subject of
-// the table, the answer has the rule's reason and its text. A rule without a
-// reason hands the question on to another table: its test has the whole answer.
+// rule is one row of a table of reasons. If its test holds for the subject of the table, the
+// answer has the rule's reason and its text. A rule without a reason passes the question on
+// to another table: its test returns the whole answer.
 type rule[T any] struct {
 	reason Reason
 	test   func(subject T) (facts, bool)
 	text   string // a format for the arguments of the test
 }
 
-// facts is what a test knows when it holds: the fields of the answer other than
-// reason and text, and the arguments of the text.
+// facts is what a test that holds returns: the fields of the answer other than reason and
+// text, and the arguments of the text.
 type facts struct {
 	Answer
 	args []any
 }
 
-// first is the answer of the first rule in a table whose test holds.
+// first returns the answer of the first rule in a table whose test holds.
 func first[T any](rules []rule[T], subject T) (Answer, bool) {
 	for i := range rules {
 		f, ok := rules[i].test(subject)
@@ -40,7 +40,7 @@ func first[T any](rules []rule[T], subject T) (Answer, bool) {
 // with makes facts of the arguments of a text.
 func with(args ...any) (facts, bool) { return facts{args: args}, true }
 
-// about makes facts that name a resolver, or none when r is nil.
+// about makes facts that name a resolver, or none if r is nil.
 func about(r *Run, args ...any) (facts, bool) {
 	f := facts{args: args}
 	if r != nil {
@@ -52,19 +52,19 @@ func about(r *Run, args ...any) (facts, bool) {
 // answered makes facts of an answer that another table gave.
 func answered(a Answer, ok bool) (facts, bool) { return facts{Answer: a}, ok }
 
-// notAsked are the reasons of what can't be the path of a file.
+// notAsked are the reasons for what can't be the path of a file.
 var notAsked = []rule[string]{
 	{ReasonOutsideRoots, isRelative, "not an absolute path: give the whole path, from / on"},
 	{ReasonMissing, isTooLong, "longer than any path can be: there is no such file"},
 	{ReasonMissing, holdsNUL, "it holds a NUL, which no file name can: there is no such file"},
 }
 
-// ofPath are the reasons of a path. The tables that it hands a question on to
-// follow in the order in which they are asked.
+// ofPath are the reasons for a path. The tables to which it passes a question on follow in
+// the order in which they are evaluated.
 var ofPath = []rule[*question]{
-	{test: (*question).foundHere},       // a find belongs to the path, as it is asked for: ofFind
+	{test: (*question).foundHere},       // a find belongs to the path as given: ofFind
 	{test: (*question).deniedToAll},     // each resolver that reads files of this name was refused it: ofDenial
-	{test: (*question).foundBehindLink}, // a find belongs to what the path leads to: ofFind
+	{test: (*question).foundBehindLink}, // a find belongs to the path's target: ofFind
 	{test: (*question).inRefusedRoot},   // it lies in a configured root that isn't looked at: ofRefusedRoot
 	{test: (*question).inRoots},         // it lies in a root: inRoot
 
@@ -75,26 +75,26 @@ var ofPath = []rule[*question]{
 	{ReasonOutsideRoots, (*question).outsideRoots, "in none of the %s%s"},
 }
 
-// ofFind are the reasons of what a resolver found. None holds for a find that is
-// newer than the snapshot.
+// ofFind are the reasons for what a resolver found. None holds for a find that is newer than
+// the snapshot.
 var ofFind = []rule[*find]{
-	// What stands in its place.
+	// What replaces it.
 	{ReasonCollapsedInto, (*find).isCollapsed, "a link to what is listed as %s%s"},
 	{ReasonDeduplicated, (*find).isDeduplicated, "%s; rename or remove one of them. Listed is %s%s"},
 	{ReasonExcluded, (*find).isLeftOut, "%s"},
 
-	// What its resource says, when it is listed.
+	// What its resource says, if it is listed.
 	{ReasonFound, (*find).isMCP, "listed as an MCP configuration; its text stays on this machine%s"},
 	{ReasonFound, (*find).isContent, "the text of the %s %s, %s%s"},
 	{ReasonFound, (*find).isOK, "%s, %s%s"},
 	{ReasonOversize, (*find).isOversize, "%s; it is listed without its text: shorten it, or raise max_resource_bytes under [snapshot]"},
 	{ReasonExcluded, (*find).isExcluded, "%s; it is listed without its text: remove what isn't needed, or see [snapshot] in the configuration"},
-	{test: (*find).isNoFile}, // not its text is wrong, but what stands there: ofEntry
+	{test: (*find).isNoFile}, // the fault isn't its text but what exists there: ofEntry
 	{ReasonUnreadable, (*find).isUnreadable, "%s"},
 	{ReasonInvalid, (*find).isListed, "%s"},
 }
 
-// ofRefusedRoot are the reasons for which a configured root isn't looked at.
+// ofRefusedRoot are the reasons why a configured root isn't looked at.
 var ofRefusedRoot = []rule[Refused]{
 	{ReasonLinkEscapes, refusedForLink(vfs.ReasonEscape), rootRefused},
 	{ReasonHiddenSecret, refusedForLink(vfs.ReasonSecret), rootRefused},
@@ -108,16 +108,16 @@ var ofRefusedRoot = []rule[Refused]{
 
 const rootRefused = "the configured root or source %s is not looked at: %s"
 
-// inRoot are the reasons of a path in one root that no find explains. The last
-// one always holds.
+// inRoot are the reasons for a path in one root that no find explains. The last one always
+// holds.
 var inRoot = []rule[*pathInRoot]{
 	// Names that nobody may see.
 	{ReasonMissing, (*pathInRoot).hasBadNameAndIsMissing, "there is no such file"},
 	{ReasonNotAKnownPlace, (*pathInRoot).hasBadName, "its name is not valid UTF-8, and such names are not shown to resolvers: rename it"},
 	{ReasonNotAKnownPlace, (*pathInRoot).isRoot, "a root, in which resolvers look for what they know: %s; ask for a file in it"},
-	{test: (*pathInRoot).isProtected}, // by its own name, whatever is there or isn't: ofDenial
+	{test: (*pathInRoot).isProtected}, // by its own name, whether or not it exists: ofDenial
 
-	// Nothing there.
+	// Nothing exists.
 	{ReasonWrongCase, (*pathInRoot).isWantedInThisCase, "%s looks for it, and there is only %s: names count in exact case, rename that"},
 	{ReasonWrongCase, (*pathInRoot).existsInOtherCase, "there is no such file, only %s: ask for that, since names count in exact case"},
 	{ReasonWrongCase, (*pathInRoot).isWantedInOtherCase, "%s looks for %s"},
@@ -125,7 +125,7 @@ var inRoot = []rule[*pathInRoot]{
 	{ReasonMissing, (*pathInRoot).isMissing, "there is no such file%s"},
 	{ReasonMissing, (*pathInRoot).isBelowFile, "there is no such file: a name on the way to it is a file and not a directory"},
 
-	// Something there that can't be read, or not as what it is.
+	// Something exists that can't be read, or not as what it is.
 	{test: (*pathInRoot).leadsToProtected}, // ofDenial
 	{test: (*pathInRoot).leadsNowhere},     // ofEntry
 	{ReasonResolverFailed, (*pathInRoot).resolverFailed, "%s, which may look at it, failed in this root: %s"},
@@ -136,7 +136,7 @@ var inRoot = []rule[*pathInRoot]{
 	{ReasonUnreadable, (*pathInRoot).isClosed, "no permission to read %s"},
 	{test: (*pathInRoot).deniedToOne}, // ofDenial
 
-	// Nobody's, although resolvers come near.
+	// Nobody's, although resolvers look nearby.
 	{ReasonNotAKnownPlace, (*pathInRoot).isOfUnloadedPlugin, "%s"},
 	{ReasonNotAKnownPlace, (*pathInRoot).isPartOfFind, "part of the directory of the %s %s, of which only %s is sent; the agent may read it in the workspace%s"},
 	{ReasonNotAKnownPlace, (*pathInRoot).wasReadInVain, "%s looked at it and made no resource of it; its warnings, in the log, may say why%s"},
@@ -161,7 +161,7 @@ var inRoot = []rule[*pathInRoot]{
 	{ReasonNotAKnownPlace, (*pathInRoot).isNobodys, "no resolver here looks at this place"},
 }
 
-// ofEntry are the reasons of what stands at a path, whoever wants it.
+// ofEntry are the reasons for what exists at a path, whoever wants it.
 var ofEntry = []rule[*entry]{
 	{ReasonLinkEscapes, (*entry).isLinkOut, "%s leads to %s, out of the root: " + linksStayInside},
 	{ReasonLinkEscapes, (*entry).isBehindLinkOut, "%s is reached by a link that goes out of the root: " + linksStayInside},
@@ -173,8 +173,7 @@ var ofEntry = []rule[*entry]{
 
 const linksStayInside = "links are followed inside of it only; add the directory that it leads to as a source"
 
-// ofDenial are the reasons for which a resolver may not read a path. The last
-// one always holds.
+// ofDenial are the reasons why a resolver may not read a path. The last one always holds.
 var ofDenial = []rule[denial]{
 	{ReasonExcludedByConfig, deniedAs(vfs.ReasonExcluded), "%s matches a pattern of exclude in the configuration, or is the agent's own: nothing there is read"},
 	{ReasonHiddenSecret, denial.isSecret, "%s is on %s: no resolver sees it, unless grant_secrets of a plugin names the entry"},

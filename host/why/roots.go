@@ -14,8 +14,8 @@ import (
 	"waymark/snapshot"
 )
 
-// holds reports whether a path lies in the root, and its name there. A root
-// of one file holds that file only.
+// holds returns the path relative to the root, if it lies in it. A root of one file contains
+// only that file.
 func (r *Root) holds(path string) (rel string, ok bool) {
 	if r.FS == nil {
 		return "", false
@@ -27,7 +27,7 @@ func (r *Root) holds(path string) (rel string, ok bool) {
 	return rel, ok
 }
 
-// name is how answers call a root: the file's path when it is one file.
+// name is how answers call a root: the file's path if it is one file.
 func (r *Root) name() string {
 	if r.FS == nil {
 		return ""
@@ -35,8 +35,8 @@ func (r *Root) name() string {
 	return filepath.Join(r.FS.Path(), r.FS.File())
 }
 
-// below returns the name of a path relative to a directory that it lies in,
-// "." for the directory itself.
+// below returns a path relative to a directory that contains it, "." for the directory
+// itself.
 func below(dir, path string) (rel string, ok bool) {
 	if dir == path {
 		return ".", true
@@ -45,7 +45,7 @@ func below(dir, path string) (rel string, ok bool) {
 	return rest, ok && rest != ""
 }
 
-// runsIn are the runs in one root.
+// runsIn returns the runs in one root.
 func (q *question) runsIn(root int) []*Run {
 	var runs []*Run
 	for i := range q.in.Runs {
@@ -56,7 +56,7 @@ func (q *question) runsIn(root int) []*Run {
 	return runs
 }
 
-// rootOf is the root of a run; nil when there is none.
+// rootOf returns the root of a run; nil if there is none.
 func (q *question) rootOf(r *Run) *vfs.Root {
 	if r.Root < 0 || r.Root >= len(q.in.Roots) {
 		return nil
@@ -64,8 +64,8 @@ func (q *question) rootOf(r *Run) *vfs.Root {
 	return q.in.Roots[r.Root].FS
 }
 
-// inRefusedRoot: the path lies in a configured root that isn't looked at, and
-// not in a root further down that is.
+// inRefusedRoot holds if the path lies in a configured root that isn't looked at, and not in
+// a root further down that is.
 func (q *question) inRefusedRoot() (facts, bool) {
 	i := slices.IndexFunc(q.in.Refused, func(r Refused) bool {
 		dir := filepath.Clean(r.Path)
@@ -79,7 +79,7 @@ func (q *question) inRefusedRoot() (facts, bool) {
 	return answered(first(ofRefusedRoot, q.in.Refused[i]))
 }
 
-// refusedForLink holds for a root whose own link leads where it may not.
+// refusedForLink returns a test that holds for a root whose own link leads where it may not.
 func refusedForLink(reason vfs.Reason) func(Refused) (facts, bool) {
 	return func(r Refused) (facts, bool) {
 		link, ok := errors.AsType[*vfs.LinkError](r.Err)
@@ -96,15 +96,14 @@ func (r Refused) forType() (facts, bool)       { return r.because(errors.Is(r.Er
 func (r Refused) forLoop() (facts, bool)       { return r.because(errors.Is(r.Err, syscall.ELOOP)) }
 func (r Refused) forPermission() (facts, bool) { return r.because(errors.Is(r.Err, fs.ErrPermission)) }
 
-// forAnything holds for every other root: whoever checks roots has the last word
-// on what may be one.
+// forAnything holds for every other root: the check of roots has the last word.
 func (r Refused) forAnything() (facts, bool) { return r.because(true) }
 
 func (r Refused) because(ok bool) (facts, bool) {
 	return facts{Answer: Answer{Root: r.Path}, args: []any{quotePath(r.Path), errorLine(r.Err.Error())}}, ok
 }
 
-// missingRoot is the configured root that doesn't exist and the path lies in.
+// missingRoot returns the configured root that doesn't exist and would contain the path.
 func (q *question) missingRoot() (path string, ok bool) {
 	i := slices.IndexFunc(q.in.Missing, func(dir string) bool {
 		return slices.ContainsFunc(q.aliases, func(alias string) bool {
@@ -126,7 +125,7 @@ func (q *question) inMissingRoot() (facts, bool) {
 // target is where the path leads in the end.
 func (q *question) target() string { return q.aliases[len(q.aliases)-1] }
 
-// aboveRoot: a root lies below the path.
+// aboveRoot holds if a root lies below the path.
 func (q *question) aboveRoot() (facts, bool) {
 	for i := range q.in.Roots {
 		r := &q.in.Roots[i]
@@ -140,7 +139,7 @@ func (q *question) aboveRoot() (facts, bool) {
 	return facts{}, false
 }
 
-// nextToFileRoot: a root is another file of the same directory, or of one above.
+// nextToFileRoot holds if a root is another file of the same directory, or of one above.
 func (q *question) nextToFileRoot() (facts, bool) {
 	for i := range slices.Backward(q.in.Roots) {
 		r := &q.in.Roots[i]
@@ -189,9 +188,9 @@ func (q *question) sourceAdvice() (advice string) {
 	return advice
 }
 
-// narrowed is a source that holds a path, and not all of a home directory, or
-// more: instead of such a directory the container of skills that the path lies in,
-// or the path itself. ok is false when there is none.
+// narrowed returns a source that contains a path without being a home directory or larger. In
+// place of such a directory it is the container of skills around the path, or the path
+// itself. ok is false if there is none.
 func (q *question) narrowed(dir, path string) (source string, ok bool) {
 	if _, holds := below(dir, q.in.Home); q.in.Home == "" || !holds {
 		return dir, true
@@ -203,12 +202,11 @@ func (q *question) narrowed(dir, path string) (source string, ok bool) {
 	return path, path != dir
 }
 
-// skillsDir is the name of directories that are containers of skills wherever they
-// are roots.
+// skillsDir is the name of directories that are containers of skills wherever they are roots.
 const skillsDir = "skills"
 
-// sourceFor is the directory that would have to be a root for a path to be
-// looked at, going by what is looked at in the roots there are.
+// sourceFor returns the directory that would have to be a root for a path to be looked at,
+// judging by what is looked at in the existing roots.
 func (q *question) sourceFor(path string) (dir string, ok bool) {
 	names := strings.Split(strings.TrimPrefix(path, "/"), "/")
 	for i := max(0, len(names)-maxNames); i < len(names); i++ {

@@ -5,8 +5,8 @@ import (
 	"strings"
 )
 
-// isWantedInThisCase: nothing is there but a name in another case, and a
-// resolver looks for it in this one.
+// isWantedInThisCase holds if only a name in another case exists, and a resolver looks for it
+// in this one.
 func (p *pathInRoot) isWantedInThisCase() (facts, bool) {
 	r := p.reader()
 	if p.entry.state != missing || p.entry.other == "" || r == nil || !p.q.traceOf(r).looked(p.rel) {
@@ -15,7 +15,7 @@ func (p *pathInRoot) isWantedInThisCase() (facts, bool) {
 	return about(r, r.Resolver, quotePath(p.entry.other))
 }
 
-// existsInOtherCase: nothing is there but a name in another case.
+// existsInOtherCase holds if only a name in another case exists.
 func (p *pathInRoot) existsInOtherCase() (facts, bool) {
 	if p.entry.state != missing || p.entry.other == "" {
 		return facts{}, false
@@ -23,7 +23,7 @@ func (p *pathInRoot) existsInOtherCase() (facts, bool) {
 	return with(quotePath(p.entry.other))
 }
 
-// isWantedInOtherCase: the name is one that resolvers look for in another case.
+// isWantedInOtherCase holds if resolvers look for the name in another case.
 func (p *pathInRoot) isWantedInOtherCase() (facts, bool) {
 	switch p.entry.state {
 	case missing, unknown, blocked:
@@ -46,8 +46,8 @@ func (p *pathInRoot) isWantedInOtherCase() (facts, bool) {
 	return facts{}, false
 }
 
-// seesFolded reports whether a run would see the path, and looked at its
-// place, if case didn't matter.
+// seesFolded reports whether a run would see the path, and looked at its place, if case
+// didn't matter.
 func (p *pathInRoot) seesFolded(r *Run) bool {
 	v := r.View
 	v.Reads, v.Narrow = foldAll(v.Reads), foldAll(v.Narrow)
@@ -56,8 +56,7 @@ func (p *pathInRoot) seesFolded(r *Run) bool {
 	return err == nil && p.sees(&Run{Filter: f}, rel) && p.q.folded(r).looked(rel)
 }
 
-// foldAll folds the case of patterns. What is escaped or in a class stays
-// what it was, in lower case.
+// foldAll folds the case of patterns. Escapes and classes keep their meaning, in lower case.
 func foldAll(patterns []string) []string {
 	out := make([]string, len(patterns))
 	for i, p := range patterns {
@@ -66,7 +65,7 @@ func foldAll(patterns []string) []string {
 	return out
 }
 
-// folded is the index of a run's trace by paths in lower case.
+// folded returns the index of a run's trace by paths in lower case.
 func (q *question) folded(r *Run) traceIndex {
 	o := traceIndex{}
 	for path, deps := range q.traceOf(r) {
@@ -76,9 +75,9 @@ func (q *question) folded(r *Run) traceIndex {
 	return o
 }
 
-// respell gives a path the case of the first pattern that it matches but for
-// that; of a directory, the first names of a pattern. Patterns that are more
-// than names and stars are left to the reader.
+// respell gives a path the case of the first pattern that it matches except for case, or for
+// a directory that of the pattern's first names. It doesn't handle patterns with more than
+// names and stars.
 func respell(reads []string, rel string, dir bool) (string, bool) {
 	names := strings.Split(rel, "/")
 	for _, pattern := range reads {
@@ -92,8 +91,8 @@ func respell(reads []string, rel string, dir bool) (string, bool) {
 	return "", false
 }
 
-// inCaseOf gives names the case of a pattern's segments, if they match; those of
-// a directory, of the first segments.
+// inCaseOf gives names the case of a pattern's segments if they match, or for a directory
+// that of the first segments.
 func inCaseOf(segments, names []string, dir bool) (right []string, ok bool) {
 	switch {
 	case len(names) == 0:
@@ -115,7 +114,7 @@ func inCaseOf(segments, names []string, dir bool) (right []string, ok bool) {
 	return append([]string{first}, right...), ok
 }
 
-// nameInCaseOf gives a name the case of a segment with no more than one star.
+// nameInCaseOf gives a name the case of a segment with at most one star.
 func nameInCaseOf(segment, name string) (right string, ok bool) {
 	before, after, star := strings.Cut(segment, "*")
 	end := len(name) - len(after)

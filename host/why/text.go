@@ -10,14 +10,13 @@ import (
 )
 
 const (
-	// maxDetail keeps a detail to what a person reads in a terminal.
+	// maxDetail limits a detail to what a person reads in a terminal.
 	maxDetail = 700
-	// maxQuoted is the longest path that a detail spells out; the whole one is
-	// in Answer.Path.
+	// maxQuoted is the longest path that a detail spells out; Answer.Path has the whole one.
 	maxQuoted = 240
 )
 
-// quotePath spells a path in a detail, in quotes when it wouldn't be readable.
+// quotePath spells a path in a detail, quoted if it isn't readable otherwise.
 func quotePath(path string) string {
 	readable := path != "" && path == text.Printable(path) && utf8.ValidString(path)
 	path = text.Cut(path, maxQuoted)
@@ -27,13 +26,13 @@ func quotePath(path string) string {
 	return path
 }
 
-// errorLine makes one line of an error's text: resolvers write into theirs.
+// errorLine makes one line of an error's text, because resolvers write into theirs.
 func errorLine(s string) string { return text.Line(s, maxDetail) }
 
-// maxCommand is the longest path in a command: half a path is none.
+// maxCommand is the longest path in a command, because half a path is useless.
 const maxCommand = 400
 
-// addSource is the command that makes a root of a directory or a file.
+// addSource returns the command that makes a root of a directory or a file.
 func (q *question) addSource(path string) string {
 	if q.in.Once {
 		return command("agent run --source ", path)
@@ -41,7 +40,7 @@ func (q *question) addSource(path string) string {
 	return command("agent sources add ", path)
 }
 
-// command is a command for a directory, as it is to be typed.
+// command returns a command for a directory, as it is to be typed.
 func command(command, path string) string {
 	plain := func(r rune) bool {
 		return r < utf8.RuneSelf && (unicode.IsLetter(r) || unicode.IsDigit(r)) || strings.ContainsRune("/._-+,:@%=", r)

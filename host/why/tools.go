@@ -12,17 +12,15 @@ import (
 type known struct {
 	place
 	relation
-	// top is the directory that the place is below, right the path below it as
-	// the place has it.
+	// top is the directory that the place is relative to, and right the path below it as the
+	// place spells it.
 	top, right string
-	// condition is what must be so for the place to count there; empty when it
-	// is.
+	// condition is the condition for the place to count there; empty if there is none.
 	condition string
 }
 
-// recognized lists what the table knows of a path, of the outermost directory
-// that can be a top: what that makes of the path is the most particular. how is
-// asked about the path below each.
+// recognized lists what the table knows of a path relative to the outermost directory that
+// can be a top, which gives the most specific meaning. It calls how for the path below each.
 func (q *question) recognized(path, root string, how func(p *place, rel, top string) (relation, string)) []known {
 	var list []known
 	path = strings.TrimPrefix(path, "/")
@@ -48,8 +46,8 @@ func (q *question) recognized(path, root string, how func(p *place, rel, top str
 	return nil
 }
 
-// tops are the numbers of names of a path that are its top: none for the file
-// system's, then those that leave no more than maxNames.
+// tops returns how many names of a path can be its top: none for that of the file system,
+// then those that leave at most maxNames.
 func tops(n int) []int {
 	list := []int{0}
 	for i := max(1, n-maxNames); i < n; i++ {
@@ -58,8 +56,7 @@ func tops(n int) []int {
 	return list
 }
 
-// counts reports whether a place can be one below a directory, and under which
-// condition.
+// counts reports whether a place can be one below a directory, and under which condition.
 func (q *question) counts(p *place, top, root string) (condition string, ok bool) {
 	switch p.Scope {
 	case conventions.ScopeMachine:
@@ -69,7 +66,7 @@ func (q *question) counts(p *place, top, root string) (condition string, ok bool
 			condition = ", when " + quotePath(top) + " is a home directory"
 		}
 	case conventions.ScopePlugin:
-		// Such names as agents/ are too common to mean anything elsewhere.
+		// Names such as agents/ are too common to mean anything elsewhere.
 		return "", top == root
 	default:
 		if top != root && len(p.Nested) == 0 {
@@ -79,9 +76,9 @@ func (q *question) counts(p *place, top, root string) (condition string, ok bool
 	return condition, true
 }
 
-// mostParticular leaves out what counts under a condition where something counts
-// without, and of what is left the user's places where there are a project's;
-// right below the home directory it is the other way around.
+// mostParticular drops what counts under a condition if something counts without one. From
+// the rest it drops the user's places if there are a project's; directly below the home
+// directory it is the other way around.
 func (q *question) mostParticular(list []known) []known {
 	keep := func(want func(*known) bool) {
 		if slices.ContainsFunc(list, func(k known) bool { return want(&k) }) {
@@ -95,16 +92,16 @@ func (q *question) mostParticular(list []known) []known {
 	return list
 }
 
-// hintFor says which agents read a path, and as what, in one sentence without
-// an end; empty when none is known. root is the root's path, dir whether the path
-// is a directory. sure says that the place counts under no condition.
+// hintFor says which agents read a path, and as what, in one sentence without an end; empty
+// if none is known. root is the root's path, dir whether the path is a directory. sure says
+// that the place counts unconditionally.
 func (q *question) hintFor(path, root string, dir bool) (hint string, sure bool) {
 	list := q.recognized(path, root, func(p *place, rel, _ string) (relation, string) { return p.relate(rel, dir), rel })
 	return describe(list, root, "it"), len(list) > 0 && list[0].condition == ""
 }
 
-// caseHint is hintFor for a path that is none only for its case: of the place as
-// it would have to be.
+// caseHint is hintFor for a path that is no place only because of its case: for the corrected
+// place.
 func (q *question) caseHint(path, root string) string {
 	list := q.recognized(path, root, func(p *place, rel, top string) (relation, string) {
 		sure := top == root || p.Scope == conventions.ScopeUser && top == q.in.Home || len(p.Nested) > 0 || p.Scope == conventions.ScopeMachine
@@ -119,8 +116,8 @@ func (q *question) caseHint(path, root string) string {
 	return describe(list, root, quotePath(list[0].right))
 }
 
-// depthHint is hintFor for a path in a root that is none only for the directories
-// in the middle of it: of the place without them.
+// depthHint is hintFor for a path in a root that is no place only because of directories in
+// the middle: for the place without them.
 func (q *question) depthHint(rel, root string) (right, hint string) {
 	for _, shorter := range shortened(rel) {
 		var list []known
@@ -136,8 +133,8 @@ func (q *question) depthHint(rel, root string) (right, hint string) {
 	return "", ""
 }
 
-// shortened are the paths that a path is without some of the directories in its
-// middle, those that lack least first.
+// shortened returns the paths without some of the directories in the middle, those that lack
+// least first.
 func shortened(rel string) []string {
 	names := strings.Split(rel, "/")
 	if len(names) > maxNames {
@@ -155,8 +152,8 @@ func shortened(rel string) []string {
 // maxTools is how many agents a hint names.
 const maxTools = 6
 
-// describe makes a sentence of what is known: agents that take a path for the
-// same are named together. it is what the sentence calls the path.
+// describe makes a sentence of what is known. It names agents together that take a path for
+// the same. it is what the sentence calls the path.
 func describe(list []known, root, it string) string {
 	type what struct {
 		as, condition string
@@ -193,10 +190,10 @@ func describe(list []known, root, it string) string {
 	return strings.Join(parts, ", ")
 }
 
-// foremost are the agents that are named first where there are many.
+// foremost are the agents that are named first if there are many.
 var foremost = []string{"claude-code", "codex", "cursor", "copilot", "gemini"}
 
-// names are those of agents, the foremost first.
+// names returns the names of agents, the foremost first.
 func names(ids []string) (list []string) {
 	for _, id := range foremost {
 		if slices.Contains(ids, id) {

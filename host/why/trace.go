@@ -10,7 +10,7 @@ import (
 	"waymark/snapshot"
 )
 
-// traceIndex is the trace of one run, to be asked by path.
+// traceIndex is the trace of one run, indexed by path.
 type traceIndex map[string][]*vfs.Dep
 
 func indexTrace(trace []vfs.Dep) traceIndex {
@@ -22,7 +22,7 @@ func indexTrace(trace []vfs.Dep) traceIndex {
 	return o
 }
 
-// traceOf is the index of a run's trace, made when it is first needed.
+// traceOf returns the index of a run's trace, building it on first use.
 func (q *question) traceOf(r *Run) traceIndex {
 	o, ok := q.traces[r]
 	if !ok {
@@ -35,16 +35,15 @@ func (q *question) traceOf(r *Run) traceIndex {
 	return o
 }
 
-// looked reports whether the run looked at a place that it may see: at the
-// path itself, or at a directory on the way, whose listing shows the rest, or
-// which isn't there.
+// looked reports whether the run looked at a place that it may see: at the path itself, or at
+// a directory on the way that is missing, or whose listing shows the rest.
 func (o traceIndex) looked(rel string) bool {
 	_, ok := o.lookedFrom(rel)
 	return ok
 }
 
-// lookedFrom is looked, and from where: rel itself, or the deepest directory
-// on the way that was listed or missing.
+// lookedFrom is looked, and from where: rel itself, or the deepest directory on the way that
+// was listed or missing.
 func (o traceIndex) lookedFrom(rel string) (from string, ok bool) {
 	if len(o[rel]) > 0 {
 		return rel, true
@@ -60,7 +59,7 @@ func (o traceIndex) lookedFrom(rel string) (from string, ok bool) {
 	return "", false
 }
 
-// refused reports whether looking at a path failed for want of permission.
+// refused reports whether looking at a path failed for lack of permission.
 func (o traceIndex) refused(rel string) bool {
 	return slices.ContainsFunc(o[rel], func(d *vfs.Dep) bool { return d.Errno == syscall.EACCES || d.Errno == syscall.EPERM })
 }
@@ -70,9 +69,8 @@ func (o traceIndex) read(rel string, hash snapshot.Hash) bool {
 	return len(hash) > 0 && slices.ContainsFunc(o[rel], func(d *vfs.Dep) bool { return d.Kind == vfs.DepRead && bytes.Equal(d.Hash, hash) })
 }
 
-// stuck reports whether a path was observed as something whose content could
-// not be had, or not be hashed: a link, a FIFO, a file without permission, one
-// of many megabytes.
+// stuck reports whether a path was observed whose content could not be read, or not be
+// hashed: a link, a FIFO, a file without permission, one of many megabytes.
 func (o traceIndex) stuck(rel string) bool {
 	return slices.ContainsFunc(o[rel], func(d *vfs.Dep) bool {
 		return d.Kind == vfs.DepLink || d.Kind == vfs.DepRead && len(d.Hash) == 0 ||
@@ -80,8 +78,8 @@ func (o traceIndex) stuck(rel string) bool {
 	})
 }
 
-// onlyDir reports whether a path was observed as a directory that nobody wanted
-// to list: where a file was expected.
+// onlyDir reports whether a path was observed as a directory that nobody wanted to list,
+// because a file was expected.
 func (o traceIndex) onlyDir(rel string) bool {
 	dir := false
 	for _, d := range o[rel] {

@@ -36,27 +36,27 @@ const (
 
 // Answer says whether a path is in the context, and why not.
 type Answer struct {
-	// Path is the path asked for, as it was given.
+	// Path is the path asked for, as given.
 	Path string `json:"path"`
-	// Found says that what the path holds is in the context: as a resource
-	// that is ok, be it under this path or another.
+	// Found says that the path's content is in the context: as a resource that is ok, under
+	// this path or another.
 	Found bool `json:"found"`
-	// ResourceID is the resource that the path belongs to, or that stands in
-	// its place; empty when there is none. It need not be ok.
+	// ResourceID is the resource that the path belongs to, or that replaces it; empty if
+	// there is none. It need not be ok.
 	ResourceID string `json:"resource_id"`
-	// Resolver is who found it, or who would have to: "module/resolver", with
-	// "@version" for what was found. Empty when it is nobody's.
+	// Resolver is the one that found it, or would have to: "module/resolver", with "@version"
+	// for what was found. Empty if there is none.
 	Resolver string `json:"resolver"`
-	// Root is the root that the answer is about; empty outside of all.
+	// Root is the root that the answer is about; empty outside all roots.
 	Root string `json:"root"`
 	// Reason says in a word why it is in the context, or why not.
 	Reason Reason `json:"reason"`
-	// Detail is one line for a person: what is so, and what to do.
+	// Detail is one line for a person: the finding, and what to do.
 	Detail string `json:"detail"`
-	// Convention is a table for the configuration that has the file found, where nobody
+	// Convention is a table for the configuration by which the file would be found, if nobody
 	// looks for it.
 	Convention string `json:"convention,omitempty"`
-	// Client is what one client makes of it, where that was asked, too.
+	// Client is what one client makes of it, if that was asked.
 	Client *codingagents.Verdict `json:"client,omitempty"`
 }
 
@@ -64,10 +64,10 @@ type Answer struct {
 type Root struct {
 	FS   *vfs.Root
 	Role abi.Role
-	// SourcePath is the user's source that led here; empty for the others.
+	// SourcePath is the user's source that led here; empty for other roots.
 	SourcePath string
-	// Scope is snapshot.ScopeUser for a home directory, in which the places of users alone
-	// are looked at: what lies elsewhere in it is answered as if it were no root.
+	// Scope is snapshot.ScopeUser for a home directory, of which only the places of users are
+	// looked at. Other paths in it are answered as if it were no root.
 	Scope snapshot.Scope
 }
 
@@ -75,10 +75,10 @@ type Root struct {
 type Run struct {
 	Resolver string // "module/resolver"
 	Root     int    // index into Input.Roots
-	// View is what the resolver may see there, Filter the same compiled.
+	// View is what the resolver may see there, Filter its compiled form.
 	View   vfs.View
 	Filter *vfs.Filter
-	// Trace is what it observed, Denied what it asked for in vain.
+	// Trace is what it observed, Denied what it was refused.
 	Trace      []vfs.Dep
 	Denied     []vfs.Denial
 	Candidates []snapshot.Candidate
@@ -86,33 +86,31 @@ type Run struct {
 	Err error
 }
 
-// Input is everything that is known after a refresh. Explain changes nothing
-// of it.
+// Input is everything that is known after a refresh. Explain doesn't change it.
 type Input struct {
 	Snapshot *snapshot.Snapshot
 	Notes    []snapshot.Note
 	Runs     []Run
 	Roots    []Root
-	// Missing lists the configured roots and sources that don't exist,
-	// Refused those that aren't looked at although they do.
+	// Missing lists the configured roots and sources that don't exist, Refused existing ones
+	// that aren't looked at.
 	Missing []string
 	Refused []Refused
-	// Home is the user's home directory; empty when there is none. Nobody is told
-	// to have all of it looked at.
+	// Home is the user's home directory; empty if there is none. Advice never suggests adding
+	// all of it.
 	Home string
-	// Once says that nobody goes on looking: no agent runs that a source could be
-	// added to.
+	// Once says that no agent is running to which a source could be added.
 	Once bool
 }
 
 // Refused is a configured root that isn't looked at.
 type Refused struct {
-	Path string // absolute, as it was given
+	Path string // absolute, as given
 	Err  error
 }
 
-// Explain answers for one path, which is absolute: what a relative one means
-// only the caller knows.
+// Explain answers for one path, which must be absolute: only the caller knows what a relative
+// one means.
 func Explain(in Input, path string) Answer {
 	a := explain(in, path)
 	a.Path, a.Detail = path, text.Cut(text.Printable(a.Detail), maxDetail)

@@ -21,24 +21,22 @@ import (
 
 const (
 	fileVersion = 1
-	// maxFile bounds what is read, in bytes: some thousand modules with a few
-	// patterns each.
+	// maxFile bounds what is read, in bytes: some thousand modules with a few patterns each.
 	maxFile = 8 << 20
-	// maxModules and maxApproved bound what is remembered; nobody has so many,
-	// and what is forgotten counts as new.
+	// maxModules and maxApproved bound the records. Nobody has so many, and forgotten ones
+	// count as new.
 	maxModules  = 4096
 	maxApproved = 64
-	// defaultLockFor is how long a change waits for another agent's, which
-	// takes milliseconds.
+	// defaultLockFor is how long a change waits for that of another agent, which takes
+	// milliseconds.
 	defaultLockFor = 5 * time.Second
 	lockEvery      = 5 * time.Millisecond
 )
 
-// file is what is kept, in order of names.
+// file is the stored form, in order of names.
 type file struct {
 	Version int `json:"version"`
-	// Closed says that what was remembered was lost, and Why: modules that
-	// aren't known have to wait.
+	// Closed says that the records were lost, and Why: unknown modules have to wait.
 	Closed  bool     `json:"closed,omitempty"`
 	Why     string   `json:"why,omitempty"`
 	Modules []record `json:"modules"`
@@ -47,23 +45,23 @@ type file struct {
 // record is one module, by name.
 type record struct {
 	Name string `json:"name"`
-	// Path, Digest and Reads are those of the file that was used last; empty
-	// when none was, and Path also when that file is gone.
+	// Path, Digest and Reads are those of the file that was used last; empty if none was.
+	// Path is also empty if that file is gone.
 	Path     string     `json:"path"`
 	Digest   string     `json:"digest"`
 	Reads    []Read     `json:"reads"`
 	Approved []approval `json:"approved,omitempty"`
 }
 
-// approval is the operator's word on one file, given under one pin.
+// approval is the operator's approval of one file, given under one pin.
 type approval struct {
 	Digest string `json:"digest"`
 	Pin    string `json:"pin,omitempty"`
 }
 
-// Open reads what is remembered in a file. One that doesn't exist is as good as
-// an empty one; an empty path remembers for the life of the Store. What can't be
-// believed is logged, see the package comment. Nil for log means none.
+// Open reads the records in a file. A missing file counts as empty. With an empty path,
+// records last as long as the Store. It logs an untrusted file, see the package comment. A
+// nil log logs nothing.
 func Open(path string, log *slog.Logger) *Store {
 	log = cmp.Or(log, slog.New(slog.DiscardHandler))
 	s := &Store{path: path, log: log, lockFor: defaultLockFor, now: file{Version: fileVersion}}
@@ -82,15 +80,15 @@ func Open(path string, log *slog.Logger) *Store {
 	return s
 }
 
-// closed is what is left when a file can't be believed. That it is so has to
-// outlive this process.
+// closed returns the records for an untrusted file, and makes that state outlive this
+// process.
 func (s *Store) closed(err error) *file {
 	why := errtext.Of(err)
 	s.pending = append(s.pending, func(f *file) { f.Closed, f.Why = true, cmp.Or(f.Why, why) })
 	return &file{Version: fileVersion, Closed: true, Why: why}
 }
 
-// Save writes the changes into the file, as it is now.
+// Save applies the changes to the current file.
 func (s *Store) Save() error {
 	s.mu.Lock()
 	changes := s.pending
@@ -141,7 +139,7 @@ func (s *Store) write(changes []func(*file)) (_ *file, err error) {
 	return f, atomicfile.WriteFile(s.path, append(data, '\n'), 0o600)
 }
 
-// known is a copy of what this Store knows.
+// known returns a copy of what this Store knows.
 func (s *Store) known() *file {
 	s.mu.Lock()
 	defer s.mu.Unlock()

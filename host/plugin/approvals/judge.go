@@ -7,16 +7,16 @@ import (
 	"strings"
 )
 
-// Module is a module that wants to be used.
+// Module is a module that is to be used.
 type Module struct {
 	Name   string
 	Path   string // of its file
 	Digest string // of its file, SHA-256 in hexadecimal
 	Reads  []Read
-	// Grants are the entries of the secret list that the operator grants to a
-	// module of this name.
+	// Grants are the entries of the secret list that the operator grants to a module of this
+	// name.
 	Grants []string
-	// Pin is the digest that the configuration asks for; empty takes any.
+	// Pin is the digest that the configuration requires; empty accepts any.
 	Pin string
 }
 
@@ -25,7 +25,7 @@ type Verdict struct {
 	OK bool
 	// Reason is why it must wait, for a person, in one line.
 	Reason string
-	// NewReads is what it reads beyond what was let run last.
+	// NewReads is what it reads beyond what was last allowed.
 	NewReads []Read
 }
 
@@ -37,31 +37,30 @@ type Pending struct {
 	Version string `json:"version"`
 	// Path is that of the file.
 	Path string `json:"path"`
-	// Digest is SHA-256 of the file, in hexadecimal.
+	// Digest is the SHA-256 of the file, in hexadecimal.
 	Digest string `json:"digest"`
 	// Reason is why it waits, in one line.
 	Reason string `json:"reason"`
-	// NewReads is what it reads beyond what was let run last.
+	// NewReads is what it reads beyond what was last allowed.
 	NewReads []string `json:"new_reads"`
 	// Reads is all that it reads.
 	Reads []string `json:"reads"`
-	// GrantSecrets are the entries of the secret list that the configuration
-	// grants to it.
+	// GrantSecrets are the entries of the secret list that the configuration grants to it.
 	GrantSecrets []string `json:"grant_secrets"`
-	// ServingVersion is that of what runs meanwhile; empty when nothing of the file does.
+	// ServingVersion is the version that runs meanwhile; empty if none of the file does.
 	ServingVersion string `json:"serving_version"`
-	// ServingDigest is that of what runs meanwhile; empty when nothing of the file does.
+	// ServingDigest is the digest of what runs meanwhile; empty if nothing of the file does.
 	ServingDigest string `json:"serving_digest"`
 }
 
-// Judge says whether a module may be used. It may when
+// Judge says whether a module may be used. It may if
 //
 //   - the configuration pins its digest, or
-//   - it isn't pinned to another digest, or that was overruled by Approve, and
+//   - it isn't pinned to another digest, or Approve has overruled that, and
 //   - it is what was used under this name before, or was approved, or
 //   - neither its name nor its file is known, or
-//   - it reads no more than what was used last under its name, or else from
-//     its file, and no secrets are granted to that name.
+//   - it reads no more than what was used last under its name, or else from its file, and no
+//     secrets are granted to that name.
 func (s *Store) Judge(m *Module) Verdict {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -102,8 +101,8 @@ func list(reads []Read) string {
 	return strings.Join(texts, ", ")
 }
 
-// baseline is what a module is compared with: what was used last under its
-// name, or else from its file, so that another name is no way around.
+// baseline returns what a module is compared with: what was used last under its name, or else
+// from its file, so that renaming it doesn't evade the comparison.
 func (f *file) baseline(m *Module) *record {
 	if r := f.find(m.Name); r != nil && r.Digest != "" {
 		return r

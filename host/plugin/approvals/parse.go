@@ -13,7 +13,7 @@ import (
 	"syscall"
 )
 
-// read reads the file. It must be one that only the user could have written.
+// read reads the file, which only the user may be able to write to.
 func read(path string) (_ *file, err error) {
 	f, err := os.OpenFile(path, os.O_RDONLY|syscall.O_NONBLOCK|syscall.O_NOFOLLOW, 0)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -42,7 +42,7 @@ func read(path string) (_ *file, err error) {
 	return parsed, nil
 }
 
-// parse is strict: what another version wrote is not understood in part.
+// parse is strict: it doesn't accept a part of what another version wrote.
 func parse(data []byte) (*file, error) {
 	if len(data) > maxFile {
 		return nil, fmt.Errorf("it has more than %d bytes", maxFile)

@@ -8,14 +8,14 @@ import (
 	"waymark/host/vfs"
 )
 
-// Read is one thing that a module's resolvers may look at.
+// Read is one thing that a module's resolvers may read.
 type Read struct {
 	// Pattern is a doublestar pattern, relative to a root.
 	Pattern string `json:"pattern,omitempty"`
 	// ConfigKey names a key of the configuration that holds such paths.
 	ConfigKey string `json:"config_key,omitempty"`
-	// MCP says that settings files, such as MCP configurations, are seen as well,
-	// which hold tokens, and that the host keeps nothing of what is read.
+	// MCP says that settings files, such as MCP configurations, are visible as well. They
+	// hold tokens, and the host keeps nothing of what is read.
 	MCP bool `json:"mcp,omitempty"`
 }
 
@@ -31,7 +31,7 @@ func (r Read) String() string {
 	return text
 }
 
-// ReadsOf lists what a module's resolvers may look at, in order, each once.
+// ReadsOf lists what a module's resolvers may read, sorted and without duplicates.
 func ReadsOf(d *abi.Description) []Read {
 	var list []Read
 	seen := map[Read]bool{}
@@ -53,7 +53,7 @@ func ReadsOf(d *abi.Description) []Read {
 	return list
 }
 
-// Grown lists what is in now and not covered by what was there before.
+// Grown lists the entries of now that before doesn't cover.
 func Grown(before, now []Read) []Read {
 	had := map[Read]bool{}
 	patterns := map[bool][]string{} // by Read.MCP
@@ -73,10 +73,10 @@ func Grown(before, now []Read) []Read {
 	return grown
 }
 
-// covering tells of which patterns everything is certainly matched by one of a
-// list: by one that ends with "/**" and is plain before that, or, where the
-// pattern is plain, by whatever matches it. What it takes doesn't grow with the
-// product of both lists, which modules have chosen.
+// covering decides whether a list of patterns certainly matches everything that another
+// pattern matches: by a pattern that ends with "/**" and is plain before that, or, for a
+// plain pattern, by any that matches it. Its cost doesn't grow with the product of both
+// lists, which modules choose.
 type covering struct {
 	everything bool
 	below      map[string]bool // directories
@@ -103,7 +103,7 @@ func newCovering(patterns []string, now []Read) *covering {
 	return c
 }
 
-// all reports whether all that a pattern matches is covered.
+// all reports whether everything that a pattern matches is covered.
 func (c *covering) all(pattern string) bool {
 	if !clean(pattern) {
 		return false
@@ -124,10 +124,10 @@ func clean(pattern string) bool {
 	return path.Clean("/"+pattern) == "/"+pattern && !strings.Contains(pattern, "..")
 }
 
-// plain reports whether a pattern matches itself only.
+// plain reports whether a pattern matches only itself.
 func plain(pattern string) bool { return pattern != "" && !strings.ContainsAny(pattern, `*?[]{}\`) }
 
-// Texts spells reads for a person; never nil.
+// Texts formats reads for a person; never nil.
 func Texts(reads []Read) []string {
 	texts := make([]string, len(reads))
 	for i, r := range reads {

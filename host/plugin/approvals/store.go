@@ -8,7 +8,7 @@ import (
 	"time"
 )
 
-// Store is what is remembered. Make one with Open.
+// Store holds the records. Make one with Open.
 type Store struct {
 	path    string // empty keeps nothing
 	log     *slog.Logger
@@ -16,11 +16,11 @@ type Store struct {
 
 	mu      sync.Mutex // guards what follows; no file I/O under it
 	now     file
-	pending []func(*file) // changes of now that aren't saved
+	pending []func(*file) // unsaved changes
 }
 
-// Use records that a module is used now: what it reads is what the next one of
-// its name, or in its file, is compared with.
+// Use records that a module is used now: the next one of its name, or in its file, is
+// compared with what it reads.
 func (s *Store) Use(m *Module) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -36,7 +36,7 @@ func (s *Store) Use(m *Module) {
 	})
 }
 
-// Approve lets a module be used, also against the pin that it has now.
+// Approve lets a module be used, even against its current pin.
 func (s *Store) Approve(m *Module) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -53,8 +53,8 @@ func (s *Store) Approve(m *Module) {
 	})
 }
 
-// Gone records that there is no such file any more: what comes under that path
-// later is a new file. The name of the module that it held stays known.
+// Gone records that a file no longer exists: a later file under that path is a new one. The
+// name of its module stays known.
 func (s *Store) Gone(path string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -63,7 +63,7 @@ func (s *Store) Gone(path string) {
 	}
 }
 
-// edit changes what is remembered. The caller holds mu.
+// edit changes the records. The caller holds mu.
 func (s *Store) edit(change func(*file)) {
 	change(&s.now)
 	if s.path != "" {
@@ -71,7 +71,7 @@ func (s *Store) edit(change func(*file)) {
 	}
 }
 
-// leave takes a path from the module that had it.
+// leave removes a path from the module that had it.
 func (f *file) leave(path string) {
 	for i := range f.Modules {
 		if f.Modules[i].Path == path {
@@ -80,8 +80,8 @@ func (f *file) leave(path string) {
 	}
 }
 
-// forget bounds the file: modules without one go first, those whose names come
-// late in order.
+// forget drops modules without a file while there are more than maxModules, those with the
+// last names first.
 func (f *file) forget() {
 	for i := len(f.Modules) - 1; i >= 0 && len(f.Modules) > maxModules; i-- {
 		if f.Modules[i].Path == "" {

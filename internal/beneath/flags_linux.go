@@ -7,17 +7,17 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// dirFlags open a directory to go through it: O_PATH needs the permission to
-// search it only, not to list it, as a path lookup does.
+// dirFlags open a directory for traversal: O_PATH needs only the permission to search it, not
+// to list it, as a path lookup does.
 const dirFlags = unix.O_PATH | unix.O_DIRECTORY | unix.O_NOFOLLOW | unix.O_CLOEXEC
 
-// nameByName is set once the system has said that it has no openat2(2): it is of Linux
-// 5.6, and some sandboxes don't let it through.
+// nameByName is set once the system has no openat2(2): it needs Linux 5.6, and some sandboxes
+// block it.
 var nameByName atomic.Bool
 
-// openBelow opens several names at once, as openAt would one after the other: the
-// kernel goes through no link, and no name leads up. Any errno means no more than that
-// it has to be done name by name.
+// openBelow opens several names at once, with the result of openAt for one after the other:
+// the kernel follows no link, and no name leads up. Any errno only means that it has to be
+// done name by name.
 func openBelow(dir int, names string, flags int) (int, syscall.Errno) {
 	if nameByName.Load() {
 		return -1, unix.ENOSYS

@@ -14,22 +14,21 @@ import (
 const (
 	// MaxLinks is how many links Linux follows in one path.
 	MaxLinks = 40
-	// MaxSwaps is how often a path is resolved again because what was a
-	// directory has meanwhile become a link. Nobody does that by accident.
+	// MaxSwaps is how often a path is resolved again because a directory has meanwhile become
+	// a link. That doesn't happen by accident.
 	MaxSwaps = 4
-	// maxNames bounds the names of a path, with those of its links: who resolves
-	// it again at every change pays for each.
+	// maxNames bounds the names of a path, including those of its links, because callers that
+	// resolve it at every change pay for each.
 	maxNames = 4096
 )
 
-// ErrEscape says that a link leads out of the directory that it may lead in.
+// ErrEscape says that a link leads out of its directory.
 var ErrEscape = errors.New("leads out of its directory")
 
-// LinkError says that a path wasn't resolved for where a link leads that lies
-// in a directory of Options.Within. It doesn't say where that is: who asks may
-// not know.
+// LinkError says that a path wasn't resolved because of the target of a link in a directory
+// of Options.Within. It doesn't name the target, which the caller may not be allowed to know.
 type LinkError struct {
-	// Link is the link's absolute path, Within the directory that it lies in.
+	// Link is the link's absolute path, Within the directory that contains it.
 	Link, Within string
 	// Err is ErrEscape, or what Options.Judge returned.
 	Err error
@@ -40,26 +39,25 @@ func (e *LinkError) Error() string { return fmt.Sprintf("the link %q: %v", e.Lin
 // Unwrap returns Err.
 func (e *LinkError) Unwrap() error { return e.Err }
 
-// Options are the policy about links. The zero value follows them wherever they
-// lead, as the system does.
+// Options are the policy about links. The zero value follows them wherever they lead, as the
+// system does.
 type Options struct {
-	// Within are directories, by absolute paths, whose content others write.
-	// From where a link lies in one of them the path stays in that directory.
-	// Each is resolved like a path, under the policy of those before it; one
-	// that isn't there restricts nothing, since nothing is reached through it.
+	// Within lists directories, by absolute paths, whose content others write. Once a link in
+	// one of them is followed, the path stays in that directory. Each is resolved like a
+	// path, under the policy of those before it. A missing one restricts nothing, because
+	// nothing is reached through it.
 	Within []string
-	// Judge, unless nil, is asked before a name is looked at, once for each
-	// directory of Within that it lies in; names are those from there on, and at
-	// least one of them comes from a link in such a directory. An error ends
-	// with a LinkError.
+	// Judge, unless nil, is called before a name is looked at, once for each directory of
+	// Within that contains it. names are those from there on, and at least one of them comes
+	// from a link in such a directory. An error ends the resolution with a LinkError.
 	Judge func(within Base, names []Name) error
-	// Top, unless nil, is a Walker of the top of the file system, which is used instead
-	// of one of the Resolution's own: whoever resolves many paths at one moment opens
-	// what they have in common once. It is the caller's, before and afterwards.
+	// Top, unless nil, is a Walker of the file system's root that is used instead of a new
+	// one. When many paths are resolved at once, their common parts are then opened once. The
+	// caller keeps ownership.
 	Top *Walker
 }
 
-// OpenTop returns a Walker of the top of the file system, which the caller closes.
+// OpenTop returns a Walker of the file system's root, which the caller closes.
 func OpenTop() (*Walker, error) {
 	fd, err := Retry(func() (int, error) { return unix.Open("/", dirFlags, 0) })
 	return &Walker{Root: fd}, err
@@ -69,19 +67,19 @@ func OpenTop() (*Walker, error) {
 type Name struct {
 	// Text is without slashes, and neither "." nor "..".
 	Text string
-	// Linked says that a link in a directory of Options.Within brought the
-	// name, and not the caller.
+	// Linked says that the name comes from a link in a directory of Options.Within, and not
+	// from the caller.
 	Linked bool
 }
 
-// Base is where a directory lies, by the two paths by which a link may name it.
+// Base is the location of a directory, by the two paths by which a link may name it.
 type Base struct {
 	path, given string
 	names       []string
 }
 
-// NewBase returns the Base of a directory: path is relative to the top of the
-// file system and without links, given is absolute and as the user wrote it.
+// NewBase returns the Base of a directory: path is relative to the file system's root and
+// without links, given is absolute and as the user wrote it.
 func NewBase(path, given string) Base {
 	b := Base{path: Absolute(path), given: given}
 	if path != "." {
@@ -96,13 +94,11 @@ func (b *Base) Path() string { return b.path }
 // Given returns the absolute path as the user wrote it.
 func (b *Base) Given() string { return b.given }
 
-// Names returns the names of Path, from the top of the file system. Don't
-// change them.
+// Names returns the names of Path, from the file system's root. Don't change them.
 func (b *Base) Names() []string { return b.names }
 
-// Relative cuts the directory's own path off an absolute one. If that doesn't
-// start with it, up is the number of names by which the top of the file system
-// lies above the directory.
+// Relative removes the directory's own path from an absolute one. If that doesn't start with
+// it, up is the number of names by which the file system's root lies above the directory.
 func (b *Base) Relative(absolute string) (rest string, up int) {
 	for _, prefix := range []string{b.path, b.given} {
 		prefix = strings.TrimSuffix(prefix, "/")
@@ -113,9 +109,9 @@ func (b *Base) Relative(absolute string) (rest string, up int) {
 	return absolute, len(b.names)
 }
 
-// Outside goes one name further from a place that lies up names above the
-// directory: up again, or down along the directory's own path, which has no
-// links. It returns -1 for any other name, without looking where that leads.
+// Outside goes one name further from a place that lies up names above the directory: up
+// again, or down along the directory's own path, which has no links. It returns -1 for any
+// other name, without looking where that leads.
 func (b *Base) Outside(up int, name string) int {
 	switch {
 	case name == "..":
@@ -126,8 +122,7 @@ func (b *Base) Outside(up int, name string) int {
 	return -1
 }
 
-// Absolute makes an absolute path of one that is relative to the top of the
-// file system.
+// Absolute makes an absolute path of one that is relative to the file system's root.
 func Absolute(path string) string {
 	if path == "." {
 		return "/"
@@ -135,17 +130,15 @@ func Absolute(path string) string {
 	return "/" + path
 }
 
-// Resolution is where an absolute path leads. It goes from the top of the file
-// system name by name and follows links by reading them, so that in the end
-// there is a path without links.
+// Resolution is where an absolute path leads. It is found from the file system's root name by
+// name, following links by reading them, so that the result has no links.
 //
-// A link belongs to whoever can write where it lies. Outside of all directories
-// of Options.Within that is the user, whose links lead wherever they lead.
-// Inside of one it is whoever fills that directory: from there on the path
-// stays in it, and names that links brought are judged.
+// A link belongs to whoever can write to its directory. Outside all directories of
+// Options.Within that is the user, whose links may lead anywhere. Inside one it is whoever
+// fills that directory: from there on the path stays in it, and names from links are judged.
 type Resolution struct {
 	walker   *Walker
-	own      bool // the walker is the Resolution's
+	own      bool // the walker belongs to the Resolution
 	judge    func(within Base, names []Name) error
 	guarded  []guardedDir
 	passed   []string
@@ -154,10 +147,10 @@ type Resolution struct {
 	linkDir  string
 	linkName string
 
-	at     string      // the directory reached: without links, relative to the top
+	at     string      // the directory reached: without links, relative to the root
 	names  []Name      // of at
-	rest   []component // the names still to go, the next one last
-	bounds []bound     // the guarded directories that at lies in, the outermost first
+	rest   []component // the remaining names, the next one last
+	bounds []bound     // the guarded directories around at, outermost first
 	held   *bound      // the one that the path can't leave any more
 	link   string      // the last link in a guarded directory
 	up     int         // by how many names the path is above held, on its way back
@@ -165,14 +158,14 @@ type Resolution struct {
 	looked, links int // counted against maxNames and MaxLinks
 }
 
-// component is a name still to go.
+// component is a remaining name.
 type component struct {
 	Name
-	last bool // of the path as it was given
+	last bool // last of the given path
 }
 
-// guardedDir is a directory of Options.Within. It is kept open, so that no
-// other directory can get its identity.
+// guardedDir is a directory of Options.Within. It is kept open, so that no other directory
+// can get its identity.
 type guardedDir struct {
 	given string
 	fd    int
@@ -192,15 +185,12 @@ type bound struct {
 	depth int
 }
 
-// Resolve finds out where an absolute path leads. What is there at the end is
-// for the caller to find out. The caller closes the Resolution, also after an
-// error; then it only knows what it has Passed, what was Closed, and what is
-// Missing.
+// Resolve finds out where an absolute path leads, but not what exists at the end. The caller
+// closes the Resolution, even after an error; it then only knows Passed, Closed and Missing.
 //
 // # Errors
 //
-// A *LinkError when a link leads where the policy doesn't let it; otherwise a
-// syscall.Errno.
+// A *LinkError if a link leads where the policy doesn't allow; otherwise a syscall.Errno.
 func Resolve(path string, opts Options) (*Resolution, error) {
 	r := &Resolution{judge: opts.Judge, walker: opts.Top}
 	if r.walker == nil {
@@ -223,8 +213,8 @@ func Resolve(path string, opts Options) (*Resolution, error) {
 	return r, r.resolve(path)
 }
 
-// unreachable reports whether an error says that nothing is reached through a
-// directory. Others, such as a lack of descriptors, say nothing about it.
+// unreachable reports whether an error means that nothing is reached through a directory.
+// Others, such as a lack of descriptors, say nothing about it.
 func unreachable(err error) bool {
 	errno, ok := errors.AsType[syscall.Errno](err)
 	return ok && (errno == syscall.ENOENT || errno == syscall.EACCES || MaybeLink(errno)) || errors.As(err, new(*LinkError))
@@ -240,49 +230,46 @@ func (r *Resolution) Close() {
 	}
 }
 
-// Path is where the path leads: without links, relative to the top of the file
-// system.
+// Path is where the path leads: without links, relative to the file system's root.
 func (r *Resolution) Path() string { return r.at }
 
-// LastLink is where the last name of the path as it was given was met, when that
-// is a link; else ok is false.
+// LastLink returns where the last name of the given path was met, if that is a link; else ok
+// is false.
 func (r *Resolution) LastLink() (dir, name string, ok bool) {
 	return r.linkDir, r.linkName, r.linkName != ""
 }
 
-// Passed are the absolute paths that decided where the path leads: of each link
-// that was followed, and of the name at which it ended; when that was too early,
-// also of the end, going by the names that were left. Only their own last names
-// may be links.
+// Passed returns the absolute paths that decided where the path leads: of each link that was
+// followed, and of the name at which it ended. If it ended early, that includes the end
+// according to the remaining names. Only their last names may be links.
 func (r *Resolution) Passed() []string { return r.passed }
 
-// Closed is the absolute path of the directory that this user may not look into,
-// when that is why Resolve failed; else it is empty. With EACCES it is somebody
-// else's link then, in a directory in which everybody may create files.
+// Closed returns the absolute path of the directory that this user may not search, if that is
+// why Resolve failed; else it is empty. With EACCES it is then somebody else's link in a
+// directory in which everybody may create files.
 func (r *Resolution) Closed() string { return r.closed }
 
-// Missing are the names that aren't there: what Resolve has failed with ENOENT
-// for, and those that were left behind it. Path is the directory in which the
-// first of them could be made, to have what the path names. There are none when
-// a directory vanished meanwhile, or when ".." would lead back out of what isn't
-// there.
+// Missing returns the names that don't exist: the one for which Resolve failed with ENOENT,
+// and those after it. Path is the directory in which the first of them could be created to
+// make the path exist. There are none if a directory vanished meanwhile, or if ".." would
+// lead back out of what doesn't exist.
 func (r *Resolution) Missing() []string { return r.missing }
 
-// Stat describes what is at a path without links, relative to the top.
+// Stat describes what is at a path without links, relative to the root.
 func (r *Resolution) Stat(path string, st *unix.Stat_t) syscall.Errno {
 	_, errno := r.walker.Stat(path, st)
 	return errno
 }
 
-// Open opens a file or a directory for reading, by a path without links, relative
-// to the top. The descriptor is the caller's.
+// Open opens a file or a directory for reading, by a path without links, relative to the
+// root. The descriptor is the caller's.
 func (r *Resolution) Open(path string) (int, syscall.Errno) {
 	fd, _, errno := r.walker.Open(path)
 	return fd, errno
 }
 
-// OpenDir opens a directory by a path without links, relative to the top. The
-// descriptor is the caller's.
+// OpenDir opens a directory by a path without links, relative to the root. The descriptor is
+// the caller's.
 func (r *Resolution) OpenDir(path string) (int, syscall.Errno) {
 	fd, _, errno := r.walker.Dir(path)
 	if errno != 0 {
@@ -310,8 +297,8 @@ func (r *Resolution) guard(given string) error {
 	return nil
 }
 
-// resolve goes to where an absolute path leads. A link that is put in place of a
-// directory meanwhile makes it begin again.
+// resolve finds out where an absolute path leads. If a link replaces a directory meanwhile,
+// it starts again.
 func (r *Resolution) resolve(path string) (err error) {
 	for range MaxSwaps {
 		r.at, r.names, r.rest, r.bounds, r.held, r.link, r.up = ".", nil, nil, nil, nil, "", 0
@@ -329,7 +316,7 @@ func (r *Resolution) resolve(path string) (err error) {
 	return err
 }
 
-// prepend puts the names of a path before those still to go.
+// prepend puts the names of a path before the remaining ones.
 func (r *Resolution) prepend(path string, linked bool) {
 	for _, name := range slices.Backward(strings.Split(path, "/")) {
 		if name != "" && name != "." {
@@ -355,7 +342,7 @@ func (r *Resolution) walk() error {
 			}
 		case c.Text == "..":
 			if _, _, errno := r.walker.Dir(r.at); errno != 0 {
-				return errno // from a file no path leads up
+				return errno // no path leads up from a file
 			}
 			r.back(max(len(r.names)-1, 0))
 		default:
@@ -370,7 +357,7 @@ func (r *Resolution) walk() error {
 	return nil
 }
 
-// step goes one name further, or to where it leads.
+// step goes one name further, or to its target.
 func (r *Resolution) step(c component) error {
 	next := Join(r.at, c.Text)
 	if len(next) >= MaxPath {
@@ -428,8 +415,8 @@ func (r *Resolution) step(c component) error {
 	return nil
 }
 
-// readlink reads a link; EINVAL says that the path is something else. Most names
-// are directories, which are opened on the way anyhow.
+// readlink reads a link; EINVAL says that the path is something else. Most names are
+// directories, which are opened on the way anyway.
 func (r *Resolution) readlink(path string) (target, at string, errno syscall.Errno) {
 	_, at, errno = r.walker.Dir(path)
 	switch {
@@ -441,9 +428,9 @@ func (r *Resolution) readlink(path string) (target, at string, errno syscall.Err
 	return r.walker.Readlink(path)
 }
 
-// trusted refuses a link that somebody else has put into a directory in which
-// everybody may, such as /tmp. The system does so where fs.protected_symlinks is
-// set, but only for who has it follow links.
+// trusted refuses a link that somebody else has put into a directory in which everybody may,
+// such as /tmp. With fs.protected_symlinks the system does so, too, but only when it follows
+// the link itself.
 func (r *Resolution) trusted(path string) error {
 	var dir, link unix.Stat_t
 	parent, _ := Split(path)
@@ -463,7 +450,7 @@ func (r *Resolution) trusted(path string) error {
 	return nil
 }
 
-// notThere remembers which names would have to be made.
+// notThere records which names would have to be created.
 func (r *Resolution) notThere(name string) {
 	r.missing = []string{name}
 	for _, c := range slices.Backward(r.rest) {
@@ -477,8 +464,7 @@ func (r *Resolution) notThere(name string) {
 
 func (r *Resolution) pass(path string) { r.passed = append(r.passed, Absolute(path)) }
 
-// passEnd adds where the end would be if none of the names still to go were a
-// link.
+// passEnd adds where the end would be if none of the remaining names were a link.
 func (r *Resolution) passEnd(path string) {
 	for _, c := range slices.Backward(r.rest) {
 		if c.Text == ".." {
@@ -508,7 +494,7 @@ func (r *Resolution) enter() error {
 	}
 	fd, _, errno := r.walker.Dir(r.at)
 	if errno == unix.ENOTDIR {
-		return nil // a file; if there are names to go, the next one fails
+		return nil // a file; if names remain, the next one fails
 	}
 	var st unix.Stat_t
 	if errno == 0 {
@@ -527,8 +513,8 @@ func (r *Resolution) enter() error {
 	return nil
 }
 
-// judged asks the policy about names of which a link in a guarded directory
-// brought at least one. What the caller wrote himself he meant.
+// judged applies the policy to names of which at least one comes from a link in a guarded
+// directory. Names from the caller are intended.
 func (r *Resolution) judged(names []Name) error {
 	if r.judge == nil {
 		return nil

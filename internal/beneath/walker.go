@@ -13,33 +13,32 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// keptDirs is how many directory descriptors a Walker keeps: enough for the
-// path down to a directory and its siblings, few enough that hundreds of
-// walkers at once don't use up the process's descriptors.
+// keptDirs is how many directory descriptors a Walker keeps: enough for the path to a
+// directory and its siblings, few enough that hundreds of concurrent walkers don't use up the
+// process's descriptors.
 const keptDirs = 16
 
 // openFlags open what is to be read. O_NONBLOCK: a FIFO must not block.
 const openFlags = unix.O_RDONLY | unix.O_NOFOLLOW | unix.O_NONBLOCK | unix.O_CLOEXEC | unix.O_NOCTTY
 
-// A Walker opens paths below a directory name by name, and never through a
-// link: where it meets one the errno satisfies MaybeLink. It keeps some of the
-// directories that it has gone through open, so that the next path need not
-// begin at the top. Paths are clean and relative; they may be longer than the
-// system's limit. Where a method fails, at is the path at which it did.
+// Walker opens paths below a directory name by name, and never through a link: when it meets
+// one, the errno satisfies MaybeLink. It keeps some of the directories on the way open, so
+// that the next path need not begin at the top. Paths are clean and relative; they may be
+// longer than the system's limit. If a method fails, at is the path at which it did.
 //
 // A Walker isn't safe for concurrent use. Call Forget when it is done.
 type Walker struct {
-	// Root is the descriptor of the directory. It is the caller's, who keeps
-	// it open while the Walker is used.
+	// Root is the descriptor of the directory. The caller owns it and keeps it open while the
+	// Walker is used.
 	Root int
 
 	dirs    [keptDirs]keptDir
 	clock   uint64
-	dirents []byte // what a directory is read into
+	dirents []byte // buffer for directory entries
 }
 
 type keptDir struct {
-	path string // "" when the slot is free
+	path string // "" if the slot is free
 	fd   int
 	used uint64
 	// listable says that the descriptor can list it, and listed that it has done so.
@@ -49,8 +48,8 @@ type keptDir struct {
 // listFlags open a directory that is listed.
 const listFlags = unix.O_RDONLY | unix.O_DIRECTORY | unix.O_NOFOLLOW | unix.O_CLOEXEC
 
-// Dir returns a descriptor of a directory. It is the Walker's, and valid until
-// the next call of any method.
+// Dir returns a descriptor of a directory. It belongs to the Walker, and is valid until the
+// next call of any method.
 func (w *Walker) Dir(path string) (fd int, at string, errno syscall.Errno) {
 	if path == "." {
 		return w.Root, "", 0
@@ -75,7 +74,7 @@ func (w *Walker) Dir(path string) (fd int, at string, errno syscall.Errno) {
 	return fd, "", 0
 }
 
-// deepest finds the kept directory that is furthest down the path.
+// deepest finds the deepest kept directory on the path.
 func (w *Walker) deepest(path string) (fd, length int) {
 	best := -1
 	for i := range w.dirs {
@@ -93,7 +92,7 @@ func (w *Walker) deepest(path string) (fd, length int) {
 	return w.dirs[best].fd, length
 }
 
-// keep puts a descriptor into the slot that was used least recently.
+// keep puts a descriptor into the least recently used slot.
 func (w *Walker) keep(path string, fd int) *keptDir {
 	oldest := &w.dirs[0]
 	for i := range w.dirs {
@@ -109,8 +108,8 @@ func (w *Walker) keep(path string, fd int) *keptDir {
 	return oldest
 }
 
-// KeepDir takes over the descriptor of a directory that Open has opened, so that it
-// need not be opened again for what is looked at next: to list it, or to go through.
+// KeepDir takes ownership of the descriptor of a directory that Open has opened, so that it
+// need not be opened again to list or traverse it.
 func (w *Walker) KeepDir(path string, fd int) {
 	if path == "." || w.Keeps(path) {
 		_ = unix.Close(fd)
@@ -119,10 +118,10 @@ func (w *Walker) KeepDir(path string, fd int) {
 	w.keep(path, fd).listable = true
 }
 
-// Keeps reports whether a directory is among those that are kept open.
+// Keeps reports whether a directory is kept open.
 func (w *Walker) Keeps(dir string) bool { return w.kept(dir) != nil }
 
-// kept returns the slot of a directory; nil where it isn't kept open.
+// kept returns the slot of a directory; nil if it isn't kept open.
 func (w *Walker) kept(dir string) *keptDir {
 	for i := range w.dirs {
 		if w.dirs[i].path == dir {
@@ -132,8 +131,7 @@ func (w *Walker) kept(dir string) *keptDir {
 	return nil
 }
 
-// Forget closes all directories that are kept open. The Walker may be used
-// again.
+// Forget closes all directories that are kept open. The Walker may be used again.
 func (w *Walker) Forget() {
 	for i := range w.dirs {
 		if w.dirs[i].path != "" {
@@ -149,8 +147,8 @@ func (w *Walker) Close() {
 	_ = unix.Close(w.Root)
 }
 
-// Open opens a file or a directory for reading; the caller closes it. It opens
-// special files too: fstat says what it is.
+// Open opens a file or a directory for reading; the caller closes it. It opens special files,
+// too; use fstat to tell.
 func (w *Walker) Open(path string) (fd int, at string, errno syscall.Errno) {
 	dir, name := ".", "."
 	if path != "." {
@@ -167,8 +165,8 @@ func (w *Walker) Open(path string) (fd int, at string, errno syscall.Errno) {
 	return fd, path, errno
 }
 
-// openNext opens what lies in a directory that isn't open, while the one above it
-// is: of a directory with many others often just one file is read in each.
+// openNext opens an entry of a directory that isn't open while its parent is. Often just one
+// file is read in each of many subdirectories.
 func (w *Walker) openNext(dir, path string) (fd int, ok bool) {
 	if dir == "." {
 		return -1, false
@@ -215,11 +213,10 @@ func (w *Walker) Readlink(path string) (target, at string, errno syscall.Errno) 
 	}
 }
 
-// List calls visit with every entry of a directory but "." and "..", in the
-// order of the file system, until visit returns false. A name is valid during
-// the call only; visit must not use the Walker. What fstat said of the
-// directory before and after is stored in before and after; where both are
-// equal, the listing is complete and of one moment.
+// List calls visit with every entry of a directory but "." and "..", in the order of the file
+// system, until visit returns false. A name is valid only during the call; visit must not use
+// the Walker. before and after receive the directory's fstat before and after the listing. If
+// they are equal, the listing is complete and consistent.
 func (w *Walker) List(path string, before, after *unix.Stat_t, visit func(name []byte, typ fs.FileMode) bool) (at string, errno syscall.Errno) {
 	dir, done, at, errno := w.toList(path)
 	if errno != 0 {
@@ -236,8 +233,8 @@ func (w *Walker) List(path string, before, after *unix.Stat_t, visit func(name [
 	return path, errno
 }
 
-// toList opens a directory at its beginning. The descriptor is good until done is
-// called, as long as the Walker isn't used.
+// toList opens a directory at its beginning. The descriptor is valid until done is called, as
+// long as the Walker isn't used.
 func (w *Walker) toList(path string) (fd int, done func(), at string, errno syscall.Errno) {
 	kept := w.kept(path)
 	if kept != nil && kept.listable {
@@ -251,12 +248,12 @@ func (w *Walker) toList(path string) (fd int, done func(), at string, errno sysc
 		kept.used = w.clock
 		return kept.fd, func() {}, path, 0
 	}
-	if path == "." { // a descriptor of its own: the root is its caller's
+	if path == "." { // a new descriptor, because the caller owns the root's
 		fd, errno = openAt(w.Root, ".", listFlags&^unix.O_NOFOLLOW)
 		return fd, func() { _ = unix.Close(fd) }, path, errno
 	}
-	// By its name, also where it is kept to go through: "." in it would take the
-	// permission to search it, and what comes out must not depend on what is kept.
+	// By its name, even if it is kept for traversal: opening "." in it would need the
+	// permission to search it, and the result must not depend on what is kept.
 	dir, name := Split(path)
 	if fd, at, errno = w.Dir(dir); errno != 0 {
 		return -1, nil, at, errno
@@ -289,8 +286,8 @@ func (w *Walker) entries(dir int, visit func(name []byte, typ fs.FileMode) bool)
 	}
 }
 
-// parseDirents goes over the records of one getdents call. unix.ParseDirent
-// would drop the types, and each entry would need another call to get its own.
+// parseDirents iterates over the records of one getdents call. unix.ParseDirent would drop
+// the types, and each entry would need another call to get its own.
 func parseDirents(dir int, buf []byte, visit func(name []byte, typ fs.FileMode) bool) bool {
 	const (
 		offLen  = int(unsafe.Offsetof(unix.Dirent{}.Reclen))
@@ -300,7 +297,7 @@ func parseDirents(dir int, buf []byte, visit func(name []byte, typ fs.FileMode) 
 	for len(buf) >= offName {
 		length := int(binary.NativeEndian.Uint16(buf[offLen:]))
 		if length < offName || length > len(buf) {
-			return true // can't be; the rest of the buffer means nothing then
+			return true // impossible; the rest of the buffer is then meaningless
 		}
 		record := buf[:length]
 		buf = buf[length:]
@@ -318,13 +315,13 @@ func parseDirents(dir int, buf []byte, visit func(name []byte, typ fs.FileMode) 
 	return true
 }
 
-// direntType returns the type bits of an entry. A dirent's type is that of the
-// file's mode, shifted by twelve bits.
+// direntType returns the type bits of an entry. A dirent's type is that of the file's mode,
+// shifted by twelve bits.
 func direntType(dir int, name []byte, typ byte) fs.FileMode {
 	if t := typeOfMode(uint32(typ) << 12); t != fs.ModeIrregular {
 		return t
 	}
-	// Some file systems don't give the type.
+	// Some file systems don't provide the type.
 	var st unix.Stat_t
 	if StatAt(dir, string(name), &st) != 0 {
 		return fs.ModeIrregular
@@ -357,8 +354,8 @@ func typeOfMode(mode uint32) fs.FileMode {
 	return fs.ModeIrregular
 }
 
-// MaybeLink reports whether an errno says that a Walker has met what may be a
-// link: a link, or a file where a directory is needed.
+// MaybeLink reports whether an errno says that a Walker may have met a link: a link, or a
+// file where a directory is needed.
 func MaybeLink(errno syscall.Errno) bool {
 	return errno == unix.ELOOP || errno == unix.ENOTDIR || errno == unix.EMLINK
 }
@@ -375,8 +372,8 @@ func openAt(dir int, name string, flags int) (int, syscall.Errno) {
 	}
 }
 
-// StatAt describes an entry of an open directory, without following it. A name
-// with slashes in it trusts the directories that it goes through.
+// StatAt describes an entry of an open directory, without following it. A name with slashes
+// in it trusts the directories on the way.
 func StatAt(dir int, name string, st *unix.Stat_t) syscall.Errno {
 	for {
 		err := unix.Fstatat(dir, name, st, unix.AT_SYMLINK_NOFOLLOW)
@@ -386,8 +383,8 @@ func StatAt(dir int, name string, st *unix.Stat_t) syscall.Errno {
 	}
 }
 
-// Retry repeats a call that a signal interrupted; some network and FUSE file
-// systems let that happen.
+// Retry repeats a call that a signal interrupted, as happens on some network and FUSE file
+// systems.
 func Retry(call func() (int, error)) (int, error) {
 	for {
 		n, err := call()
@@ -397,7 +394,7 @@ func Retry(call func() (int, error)) (int, error) {
 	}
 }
 
-// ErrnoOf returns the errno in an error: 0 for nil, and EIO where there is none.
+// ErrnoOf returns the errno in an error: 0 for nil, and EIO if there is none.
 func ErrnoOf(err error) syscall.Errno {
 	if err == nil {
 		return 0
@@ -408,8 +405,8 @@ func ErrnoOf(err error) syscall.Errno {
 	return syscall.EIO
 }
 
-// MaxPath is Linux's PATH_MAX: a longer path can't be opened in one call
-// anywhere else either.
+// MaxPath is Linux's PATH_MAX: a longer path can't be opened in one call anywhere else
+// either.
 const MaxPath = 4096
 
 // Join appends a name, or several, to a clean relative path.
@@ -423,8 +420,7 @@ func Join(dir, name string) string {
 	return dir + "/" + name
 }
 
-// Split cuts a clean relative path other than "." into its directory and its
-// last name.
+// Split cuts a clean relative path other than "." into its directory and its last name.
 func Split(path string) (dir, name string) {
 	i := strings.LastIndexByte(path, '/')
 	if i < 0 {

@@ -1,19 +1,16 @@
-// Package abi holds the Go types of the Waymark resolver ABI, version 1: what
-// a host and a resolver module send each other as JSON. ABI.md next to this
-// file is normative; the JSON Schemas and the vectors under testdata are its
-// machine-readable form.
+// Package abi holds the Go types of the Waymark resolver ABI, version 1: what a host and a
+// resolver module send each other as JSON. ABI.md next to this file is normative; the JSON
+// Schemas and the vectors under testdata are its machine-readable form.
 //
-// The package imports next to nothing, so that a guest that uses it stays
-// small, and holds no behavior beyond what the types need to be right with any
-// JSON library: the guest's encoder and decoder live in sdk-guest, the host's
-// in host/sandbox, and both are held to the same vectors.
+// The package imports next to nothing, so that a guest that uses it stays small. It has only
+// the behavior that the types need to be correct with any JSON library. The guest's encoder
+// and decoder live in sdk-guest, the host's in host/sandbox; the same vectors test both.
 //
-// The types are plain data, without locks; share them as you would share a
-// struct.
+// The types are plain data without locks: share them as you would share a struct.
 package abi
 
-// Version is the ABI version that these types describe. A module says the
-// version it speaks in its Description; a host refuses one it doesn't know.
+// Version is the ABI version that these types describe. A module declares its version in its
+// Description; a host refuses one that it doesn't know.
 const Version = 1
 
 // Names of the two functions that a resolver module exports.
@@ -32,32 +29,29 @@ const (
 	KindInstructionFile Kind = "instruction_file"
 	KindSkill           Kind = "skill"
 	KindMCPConfig       Kind = "mcp_config"
-	// KindMCPServer comes from the host alone: a module that declares it is
-	// rejected.
+	// KindMCPServer comes only from the host: a module that declares it is rejected.
 	KindMCPServer Kind = "mcp_server"
 
-	// The reserved kinds: accepted from resolvers and shown in the local API
-	// and in the hub, but never sent to a peer whose wire reserves them.
+	// The reserved kinds: accepted from resolvers and shown in the local API and in the hub,
+	// but never sent to a peer whose wire reserves them.
 	KindPlugin   Kind = "plugin"
 	KindHook     Kind = "hook"
 	KindSubagent Kind = "subagent"
 	KindCommand  Kind = "command"
 )
 
-// The statuses a resolver may give a resource. An empty status means
-// StatusOK. The host's own findings (unreadable, oversize, an escape) beat
-// both.
+// The statuses a resolver may give a resource. An empty status means StatusOK. The host's own
+// findings (unreadable, oversize, an escape) override both.
 const (
 	StatusOK      = "ok"
 	StatusInvalid = "invalid"
 )
 
-// Role says what the host expects in a root. Resolvers that don't care ignore
-// it.
+// Role says what the host expects in a root. Resolvers that don't care ignore it.
 type Role string
 
-// The roles of version 1. In a root with a role, the directory (or the one
-// file) itself is what to read, under whatever name it has.
+// The roles of version 1. In a root with a role, the directory (or the one file) itself is
+// what to read, whatever its name.
 const (
 	RoleNone         Role = ""
 	RoleInstructions Role = "instructions"
@@ -65,26 +59,25 @@ const (
 	RoleMCP          Role = "mcp"
 )
 
-// Sizes that version 1 fixes, in bytes of UTF-8. A host drops a row that
-// exceeds one of them and says so in a warning. MaxName bounds keys, too.
+// Sizes that version 1 fixes, in bytes of UTF-8. A host drops a row that exceeds one of them
+// and reports that in a warning. MaxName bounds keys, too.
 const (
 	MaxName        = 256
 	MaxDescription = 4 << 10
 	MaxError       = 4 << 10
-	// MaxAttributes bounds the sum of the lengths of all keys and values of
-	// one resource.
+	// MaxAttributes bounds the total length of all keys and values of one resource.
 	MaxAttributes = 16 << 10
-	// MaxReaders and MaxFindings bound the lists of one resource, MaxWord the ids
-	// in them, MaxMessage the message of a finding.
+	// MaxReaders and MaxFindings bound the lists of one resource, MaxWord the ids in them,
+	// MaxMessage the message of a finding.
 	MaxReaders  = 32
 	MaxFindings = 16
 	MaxWord     = 64
 	MaxMessage  = 512
 )
 
-// IsWord reports whether s is lower-case words joined by hyphens, which may hold
-// digits: the form of names of modules and resolvers, and of the ids of conventions,
-// readers and findings. It has at most MaxWord bytes.
+// IsWord reports whether s is lower-case words joined by hyphens, which may contain digits:
+// the form of names of modules and resolvers, and of the ids of conventions, readers and
+// findings. It has at most MaxWord bytes.
 func IsWord(s string) bool {
 	before := byte('-')
 	for i := range len(s) {
@@ -97,8 +90,7 @@ func IsWord(s string) bool {
 	return before != '-' && len(s) <= MaxWord
 }
 
-// Description is the answer to describe: who a module is and which resolvers
-// it holds.
+// Description is the answer to describe: who a module is and which resolvers it holds.
 type Description struct {
 	ABI       int        `json:"abi"`
 	Name      string     `json:"name"`
@@ -114,12 +106,11 @@ type Resolver struct {
 	Kinds []Kind `json:"kinds"`
 	// Summary is one line for a person.
 	Summary string `json:"summary,omitempty"`
-	// Reads holds doublestar patterns, relative to the root. What matches
-	// none of them doesn't exist for this resolver, except the directories
-	// on the way.
+	// Reads holds doublestar patterns, relative to the root. What matches none of them
+	// doesn't exist for this resolver, except the directories on the way.
 	Reads []string `json:"reads"`
-	// ReadsFromConfig names keys of the resolver's config that hold a literal
-	// relative path, or a list of them, which count as Reads.
+	// ReadsFromConfig names keys of the resolver's config that hold a literal relative path,
+	// or a list of them, which count as Reads.
 	ReadsFromConfig []string `json:"reads_from_config,omitempty"`
 }
 
@@ -129,18 +120,17 @@ type Request struct {
 	// Resolver names the resolver that should run.
 	Resolver string `json:"resolver"`
 	Root     Root   `json:"root"`
-	// Config is the operator's table for this resolver, a JSON object. Empty
-	// means {}.
+	// Config is the operator's table for this resolver, a JSON object. Empty means {}.
 	Config RawJSON `json:"config"`
 	Limits Limits  `json:"limits"`
 }
 
-// Root describes the root a resolver looks at; it is mounted at "/".
+// Root describes the root that a resolver looks at; it is mounted at "/".
 type Root struct {
 	// Name is the base name of the root directory.
 	Name string `json:"name"`
-	// File is set when the root is one file: its base name. Nothing else of
-	// the directory is visible then.
+	// File is set if the root is one file: its base name. Nothing else of the directory is
+	// then visible.
 	File string `json:"file"`
 	Role Role   `json:"role"`
 }
@@ -162,8 +152,8 @@ type Response struct {
 // Resource is one find.
 type Resource struct {
 	Kind Kind `json:"kind"`
-	// Path says what the resource is about: a file or a directory, relative
-	// to the root, slash-separated, "." for the root itself.
+	// Path is the subject of the resource: a file or a directory, relative to the root,
+	// slash-separated, "." for the root itself.
 	Path string `json:"path"`
 	// Key distinguishes several resources of one Path.
 	Key string `json:"key,omitempty"`
@@ -176,18 +166,17 @@ type Resource struct {
 	// Error says for a person what is invalid.
 	Error      string           `json:"error,omitempty"`
 	Attributes map[string]Value `json:"attributes,omitempty"`
-	// Convention is the id of the convention by which the resource was found. The
-	// host knows who reads what lies there, and fills in the rest.
+	// Convention is the id of the convention by which the resource was found. The host knows
+	// which agents read files there, and adds that.
 	Convention string `json:"convention,omitempty"`
-	// Readers are the ids of the agents that read the resource, in no order, where
-	// no convention says so.
+	// Readers are the ids of the agents that read the resource, in any order, if there is no
+	// Convention.
 	Readers []string `json:"readers,omitempty"`
-	// Findings are what there is to know about the resource, which is there all the
-	// same.
+	// Findings are remarks on the resource, which is nevertheless listed.
 	Findings []Finding `json:"findings,omitempty"`
 }
 
-// Finding is something to know about a resource that is there all the same.
+// Finding is a remark on a resource that is nevertheless listed.
 type Finding struct {
 	// Code is a word for machines: lower-case words joined by hyphens.
 	Code string `json:"code"`
@@ -204,29 +193,28 @@ type Severity string
 const (
 	// SeverityInfo: nothing is wrong.
 	SeverityInfo Severity = "info"
-	// SeverityWarning: agents load it, but some of them not as it was meant.
+	// SeverityWarning: agents load it, but some of them not as intended.
 	SeverityWarning Severity = "warning"
 	// SeverityError: some agents don't load it.
 	SeverityError Severity = "error"
 )
 
-// Content is a payload, by reference or by value. Exactly one field is set.
+// Content is a payload, by reference or by value. Exactly one of File and Inline is set.
 type Content struct {
-	// File is a path relative to the root: the host opens, checks, caps,
-	// reads and hashes it.
+	// File is a path relative to the root: the host opens, checks, caps, reads and hashes it.
 	File string `json:"file,omitempty"`
-	// Inline is the payload itself; nil when File is set.
+	// Inline is the payload itself; nil if File is set.
 	Inline *string `json:"inline,omitempty"`
-	// Withheld says that the host hashes the file and keeps nothing of its text,
-	// since it holds what isn't for a chat to see. Only with File.
+	// Withheld makes the host hash the file and keep nothing of its text, because that isn't
+	// for a chat to see. Only with File.
 	Withheld bool `json:"withheld,omitempty"`
 }
 
-// RawJSON is one JSON value as text. It stands in for encoding/json's
-// RawMessage, which a small guest shouldn't have to link.
+// RawJSON is one JSON value as text. It replaces encoding/json's RawMessage, which a small
+// guest shouldn't have to link.
 type RawJSON []byte
 
-// MarshalJSON returns the value as it is; an empty one is {}.
+// MarshalJSON returns the value unchanged; an empty one is {}.
 func (r RawJSON) MarshalJSON() ([]byte, error) {
 	if len(r) == 0 {
 		return []byte("{}"), nil
@@ -240,8 +228,8 @@ func (r *RawJSON) UnmarshalJSON(data []byte) error {
 	return nil
 }
 
-// Value is the value of an attribute: a string, or a list of strings when
-// List is not nil. In JSON it is exactly that.
+// Value is the value of an attribute: a string, or a list of strings if List is not nil. Its
+// JSON form is the same.
 type Value struct {
 	Text string
 	List []string
@@ -250,7 +238,7 @@ type Value struct {
 // String makes a Value that is one string.
 func String(s string) Value { return Value{Text: s} }
 
-// Strings makes a Value that is a list, also when there are no elements.
+// Strings makes a Value that is a list, even without elements.
 func Strings(list ...string) Value {
 	if list == nil {
 		list = []string{}
@@ -261,7 +249,7 @@ func Strings(list ...string) Value {
 // IsList reports whether the value is a list.
 func (v Value) IsList() bool { return v.List != nil }
 
-// Size returns the number of bytes the value counts toward MaxAttributes.
+// Size returns the number of bytes that the value counts toward MaxAttributes.
 func (v Value) Size() int {
 	n := len(v.Text)
 	for _, s := range v.List {

@@ -5,8 +5,8 @@ import "errors"
 // ErrValue says that an attribute is neither a string nor a list of strings.
 var ErrValue = errors.New("an attribute is a string or a list of strings")
 
-// MarshalJSON returns the value as a JSON string or a list of them, for any
-// JSON library that knows the method. Bytes that aren't UTF-8 become U+FFFD.
+// MarshalJSON returns the value as a JSON string or a list of them, for any JSON library that
+// knows the method. Bytes that aren't UTF-8 become U+FFFD.
 func (v Value) MarshalJSON() ([]byte, error) {
 	if !v.IsList() {
 		return appendString(nil, v.Text), nil
@@ -21,9 +21,8 @@ func (v Value) MarshalJSON() ([]byte, error) {
 	return append(buf, ']'), nil
 }
 
-// UnmarshalJSON reads a JSON string or a list of them. As every JSON library
-// does before it calls the method, it takes for granted that data is valid
-// JSON.
+// UnmarshalJSON reads a JSON string or a list of them. It assumes that data is valid JSON,
+// which every JSON library checks before it calls the method.
 //
 // # Errors
 //

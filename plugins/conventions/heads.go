@@ -3,19 +3,19 @@ package conventions
 // Heads says how front matter is read.
 type Heads string
 
-// The ways. Where a text is plain YAML with texts in it they are all the same.
+// The ways. For plain YAML with text values they are all the same.
 const (
-	// HeadsOwn is the table's: what most agents take for front matter is, and what some
-	// don't has a finding.
+	// HeadsOwn is the table's: it reads what most agents accept as front matter, and reports
+	// a finding for what some don't.
 	HeadsOwn Heads = ""
-	// HeadsSerde is what a program in Rust does that gives YAML to serde: front matter
-	// ends with a line that is just ---; a field that is to be a text takes any scalar;
-	// metadata must be a map. What isn't YAML, or not of these types, is read once more
-	// with values in quotes that have a colon in them, or brackets that aren't closed.
+	// HeadsSerde is that of a Rust program with serde. Front matter ends with a line that is
+	// just ---. A text field accepts any scalar; metadata must be a map. If the text isn't
+	// YAML, or has other types, it is read once more with quotes around values that contain a
+	// colon or unclosed brackets.
 	HeadsSerde Heads = "serde"
-	// HeadsMatter is that of the library gray-matter for JavaScript: front matter begins
-	// with the first byte, and ends where a line begins with ---, or with the file; what
-	// isn't a text is none. What isn't YAML is read once more with values in blocks that
-	// have a colon in them.
+	// HeadsMatter is that of the JavaScript library gray-matter. Front matter begins with the
+	// first byte, and ends where a line begins with ---, or with the file. A value that isn't
+	// a text counts as missing. If the text isn't YAML, it is read once more with values that
+	// contain a colon turned into blocks.
 	HeadsMatter Heads = "gray-matter"
 )

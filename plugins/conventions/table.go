@@ -2,7 +2,7 @@ package conventions
 
 import "waymark/abi"
 
-// Where the facts are from.
+// Where the facts come from.
 const (
 	claudeMod        = "https://github.com/anthropics/claude-code v2.1.277 mods/agents-md"
 	docsAider        = "https://aider.chat/docs"
@@ -41,8 +41,8 @@ const (
 const (
 	looked  = "2026-11-25"
 	checked = "2026-11-23"
-	// noted is the day of the newest source that the first collection of these facts
-	// names: what has it was not looked up again since.
+	// noted is the day of the newest source of the first collection of these facts. Facts
+	// with this date were not looked up again since.
 	noted = "2026-08-22"
 )
 
@@ -542,7 +542,7 @@ var All = []Convention{
 		Readers: []string{"codex"},
 		Scope:   ScopeMachine, Places: []string{"etc/codex/skills/*/SKILL.md"}, Source: docsCodex, Date: noted},
 
-	// Configurations of MCP servers. The host protects each of them by its name, too.
+	// Configurations of MCP servers. The host also protects each of them by its name.
 	{ID: "mcp-json", Kind: abi.KindMCPConfig, As: "MCP configuration", Format: JSON,
 		Readers: []string{"claude-code"},
 		Scope:   ScopeProject, Places: []string{".mcp.json"}, Source: docsClaude, Date: checked},
@@ -1209,7 +1209,7 @@ var All = []Convention{
 		Readers: []string{"gemini"},
 		Scope:   ScopeUser, Places: []string{".gemini/extensions/*/**/*"}, Source: docsGemini, Date: checked},
 
-	// What tunes an agent, or is its own, and is nothing for a model to read.
+	// Settings and internal files of agents, which a model has no use for.
 	{ID: "aider-conf", As: "settings, which name the files it reads", Format: YAML,
 		Readers: []string{"aider"},
 		Scope:   ScopeProject, Places: []string{".aider.conf.yml"}, Source: docsAider, Date: noted},

@@ -2,22 +2,21 @@
 //
 // # Guarantees
 //
-// Whoever opens the path, also after a crash, finds the old content or the new
-// one, never a part. When WriteFile or Write returns without an error, the new content
-// has reached the disk, and so has its name where the file system can do that.
-// Replace doesn't wait for that.
-// The file has the mode that was asked for, whatever the umask is. A link at the
-// path is replaced and not followed.
+// Readers that open the path, even after a crash, find the old content or the new one, never
+// a part. When WriteFile or Write returns without an error, the new content has reached the
+// disk, and so has its name if the file system can do that. Replace doesn't wait for that.
+// The file has the requested mode, whatever the umask. A link at the path is replaced, not
+// followed.
 //
 // # Concurrency
 //
-// All functions may be called at any time, also for one path: the last one wins.
-// Who reads a file to change it needs a lock around both.
+// All functions may be called at any time, even for one path: the last one wins. Reading a
+// file in order to change it needs a lock around both.
 //
 // # Limits
 //
-// A process that is killed in the middle leaves a file whose name begins with
-// "." and the name of the file, in the same directory.
+// A process that is killed in the middle leaves a file whose name begins with "." and the
+// name of the file, in the same directory.
 package atomicfile
 
 import (
@@ -32,8 +31,7 @@ import (
 	"github.com/google/renameio/v2"
 )
 
-// WriteFile replaces the file at path with one that holds data. Its directory
-// must exist.
+// WriteFile replaces the file at path with one that contains data. Its directory must exist.
 func WriteFile(path string, data []byte, mode fs.FileMode) error {
 	return Write(path, mode, func(w io.Writer) error {
 		_, err := w.Write(data)
@@ -41,8 +39,8 @@ func WriteFile(path string, data []byte, mode fs.FileMode) error {
 	})
 }
 
-// Write replaces the file at path with one that holds what write writes. On an
-// error of write, which is returned, the file stays what it was.
+// Write replaces the file at path with what write writes. If write fails, its error is
+// returned and the file is unchanged.
 func Write(path string, mode fs.FileMode, write func(io.Writer) error) (err error) {
 	// Without a directory the library looks for one with trial files in $TMPDIR.
 	dir := filepath.Dir(path)
@@ -61,9 +59,9 @@ func Write(path string, mode fs.FileMode, write func(io.Writer) error) (err erro
 	return SyncDir(dir)
 }
 
-// Replace is WriteFile for what tells of a running process, and means nothing when the
-// machine has gone down: nothing is synced, which takes milliseconds to tens of them.
-// After a power failure the file may be the old one, empty or damaged.
+// Replace is WriteFile for data about a running process, which is meaningless after a machine
+// crash. It syncs nothing, which would take milliseconds to tens of them. After a power
+// failure the file may be the old one, empty or damaged.
 func Replace(path string, data []byte, mode fs.FileMode) (err error) {
 	f, err := os.CreateTemp(filepath.Dir(path), "."+filepath.Base(path))
 	if err != nil {
@@ -79,8 +77,8 @@ func Replace(path string, data []byte, mode fs.FileMode) (err error) {
 	return nil
 }
 
-// SyncDir brings what was renamed in a directory to the disk. Not every file system can; then the
-// rename is as durable as that file system makes it.
+// SyncDir brings renames in a directory to the disk. If the file system can't do that, the
+// rename is as durable as it makes it.
 func SyncDir(path string) error {
 	dir, err := os.Open(path)
 	if err != nil {

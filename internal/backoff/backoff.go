@@ -1,9 +1,9 @@
-// Package backoff makes the pauses between tries of something that fails: they
-// double from a shortest to a longest one.
+// Package backoff computes the pauses between tries of something that fails: they double from
+// a shortest to a longest one.
 //
-// cenkalti/backoff and its like retry a function; what is tried here is a
-// connection or a watch that works for a while before it fails again, and
-// "worked long enough to start over" is what they don't know.
+// cenkalti/backoff and similar packages retry a function. Here a connection or a watch works
+// for a while before it fails again, and they have no notion of "worked long enough to start
+// over".
 //
 // A Backoff belongs to one goroutine. Nothing here starts one.
 package backoff
@@ -14,21 +14,20 @@ import (
 	"time"
 )
 
-// Backoff makes pauses. Set the fields before the first use.
+// Backoff computes pauses. Set the fields before the first use.
 type Backoff struct {
 	// Shortest and Longest bound every pause; Shortest must be positive.
 	Shortest, Longest time.Duration
-	// Jitter makes each pause up to a quarter longer or shorter, within the
-	// bounds, so that what has lost the same peer doesn't come back to it all
-	// at once.
+	// Jitter makes each pause up to a quarter longer or shorter, within the bounds, so that
+	// clients that lost the same peer don't reconnect at once.
 	Jitter bool
 
 	current time.Duration // the last pause before jitter; 0 is none
-	since   time.Time     // since when it works; zero while it doesn't
+	since   time.Time     // since when it has worked; zero while it doesn't
 }
 
-// Next returns the next pause. What has worked for at least Longest since
-// Worked starts over with Shortest; what works and fails in turns doesn't.
+// Next returns the next pause. After at least Longest of working since Worked it starts over
+// with Shortest; alternating success and failure doesn't.
 func (b *Backoff) Next() time.Duration {
 	if !b.since.IsZero() && time.Since(b.since) >= b.Longest {
 		b.current = 0
@@ -38,11 +37,11 @@ func (b *Backoff) Next() time.Duration {
 	return b.bound(b.current)
 }
 
-// Max returns a pause of about Longest, for what time alone won't mend. It
-// doesn't change what Next returns.
+// Max returns a pause of about Longest, for failures that time alone won't fix. It doesn't
+// affect Next.
 func (b *Backoff) Max() time.Duration { return b.bound(b.Longest) }
 
-// Worked notes that it works from now on.
+// Worked records that it works from now on.
 func (b *Backoff) Worked() { b.since = time.Now() }
 
 // Reset starts over with Shortest.
@@ -55,8 +54,8 @@ func (b *Backoff) bound(d time.Duration) time.Duration {
 	return max(min(d, b.Longest), b.Shortest)
 }
 
-// After returns the pause that follows one of last, which is 0 for none: twice as
-// long, within the bounds. It is for who keeps nothing but the last pause.
+// After returns the pause that follows one of last, or the first if last is 0: twice as long,
+// within the bounds. It is for callers that keep only the last pause.
 func After(last, shortest, longest time.Duration) time.Duration {
 	return min(max(2*last, shortest), longest)
 }

@@ -1,13 +1,13 @@
-// Package clientview is what an agent tells its hub of the files that coding agents look
+// Package clientview is what an agent tells its hub about the files that coding agents look
 // for: what one would see at its start, and what lies there and isn't used. These are the
 // bodies of the reverse channel's kinds "client.context" and "context.coverage", and a part
 // of the hub's API.
 //
 // # Guarantees
 //
-// What is encoded fits into a frame, whatever is in it: texts are cut, and items left off
-// and counted. What is decoded is bounded before it is: a peer that answers with more, or
-// with something else, gets an error, which has nothing of it.
+// The encoded form always fits into a frame: texts are cut, and items left off and counted.
+// Decoding is bounded beforehand: a peer that answers with more, or with something else,
+// causes an error, which contains nothing of the answer.
 //
 // # Concurrency
 //
@@ -26,9 +26,9 @@ import (
 
 // The limits.
 const (
-	// MaxEncoded is less than a frame may have that goes to a hub, in bytes.
+	// MaxEncoded is below the limit of a frame to a hub, in bytes.
 	MaxEncoded = 44 << 10
-	// maxDecoded bounds what that may stand for, in bytes: some 4,000 items.
+	// maxDecoded bounds the decompressed size, in bytes: some 4,000 items.
 	maxDecoded = 1 << 20
 	maxItems   = 4000
 	// maxText cuts each text, in bytes.
@@ -37,43 +37,42 @@ const (
 	maxRequest = 1 << 10
 )
 
-// Request asks what a client would see that is started where the agent works.
+// Request asks what a client would see if started in the agent's directory.
 type Request struct {
 	// Client is the id of the coding agent.
 	Client string `json:"client"`
 }
 
-// Answer is what a coding agent would see at its start: what GET /api/v0/context/client of an
-// agent's API answers, without some fields that are long.
+// Answer is what a coding agent would see at its start: the answer of GET
+// /api/v0/context/client of an agent's API, without some long fields.
 type Answer struct {
 	// Client is the coding agent.
 	Client string `json:"client"`
 	// Name is what its makers call it.
 	Name string `json:"name"`
-	// Version is the one of the coding agent that the rules are of.
+	// Version is the version of the coding agent that the rules describe.
 	Version string `json:"version"`
 	// Judged says that the rules are compared with the program itself; otherwise they follow
 	// its documentation.
 	Judged bool `json:"judged"`
 	// Root is the directory that it would be started in: the agent's.
 	Root string `json:"root"`
-	// Project is the directory that it takes for the top of the project, as far as the hub may
-	// know.
+	// Project is the directory that it takes for the top of the project, as far as the hub
+	// may know.
 	Project string `json:"project"`
 	// Items are what it sees, in its order; then what it leaves out.
 	Items []Item `json:"items"`
 	// Budget is what there is room for, and what is used.
 	Budget Budget `json:"budget"`
-	// Withheld is how many more items there are, of which the hub isn't told since they aren't
-	// pushed to it.
+	// Withheld is how many more items are kept from the hub because they aren't pushed to it.
 	Withheld int `json:"withheld" minimum:"0"`
-	// LeftOff is how many more items there are, for which the answer has no room.
+	// LeftOff is how many more items the answer has no room for.
 	LeftOff int `json:"left_off" minimum:"0"`
 	// Known are the clients that the agent can be asked about.
 	Known []Known `json:"known"`
 }
 
-// Known is one of them.
+// Known is a client that the agent can be asked about.
 type Known struct {
 	// Client is its id.
 	Client string `json:"client"`
@@ -91,28 +90,28 @@ type Item struct {
 	Path string `json:"path"`
 	// Name is what the coding agent calls it; empty for instructions.
 	Name string `json:"name"`
-	// Bytes is what it would take with nothing cut: of instructions the text, of others the
-	// line in a list.
+	// Bytes is what it would take with nothing cut: the text of instructions, and for others
+	// the line in a list.
 	Bytes int64 `json:"bytes" minimum:"0"`
 	// Tokens is what it takes: an estimate, one for four bytes.
 	Tokens int64 `json:"tokens" minimum:"0"`
 	// Included says that it is there at the start.
 	Included bool `json:"included"`
-	// CutBytes is how many of the bytes are cut off; all, where there is no room for it.
+	// CutBytes is how many of the bytes are cut off; all if there is no room for it.
 	CutBytes int64 `json:"cut_bytes" minimum:"0"`
-	// Reason says in a word why it isn't there or not whole; docs/clients.md lists them.
+	// Reason says in a word why it is missing or not whole; docs/clients.md lists them.
 	Reason string `json:"reason,omitempty"`
 	// Detail says the same for a person.
 	Detail string `json:"detail,omitempty"`
 }
 
-// Budget is what there is room for, and what is used; 0 for no bound.
+// Budget is what there is room for, and what is used; 0 means no bound.
 type Budget struct {
-	// InstructionBytes is what all instructions may have together; 0: no bound.
+	// InstructionBytes bounds all instructions together; 0 means no bound.
 	InstructionBytes int64 `json:"instruction_bytes" minimum:"0"`
 	// UsedBytes is what they take.
 	UsedBytes int64 `json:"used_bytes" minimum:"0"`
-	// SkillTokens is what the list of skills may have; 0: no bound.
+	// SkillTokens bounds the list of skills; 0 means no bound.
 	SkillTokens int64 `json:"skill_tokens" minimum:"0"`
 	// WindowTokens is the context of which SkillTokens is a share.
 	WindowTokens int64 `json:"window_tokens" minimum:"0"`
@@ -126,10 +125,10 @@ type Budget struct {
 	Dropped int `json:"dropped_skills" minimum:"0"`
 }
 
-// ErrFormat says that what came isn't what it should be.
+// ErrFormat says that a body doesn't have the expected form.
 var ErrFormat = errors.New("what came isn't what was asked for")
 
-// EncodeRequest and DecodeRequest are the two ends of a request.
+// EncodeRequest encodes a request for DecodeRequest.
 func EncodeRequest(r Request) []byte {
 	body, _ := json.Marshal(r) // a text never fails
 	return body
@@ -143,7 +142,7 @@ func DecodeRequest(body []byte) (r Request, err error) {
 	return r, nil
 }
 
-// Encode encodes an answer, as compressed JSON: its paths have much in common.
+// Encode encodes an answer as compressed JSON, because its paths have much in common.
 func Encode(a Answer) ([]byte, error) {
 	items := a.Items
 	a.Items = make([]Item, 0, min(len(items), maxItems))
@@ -163,8 +162,8 @@ func Encode(a Answer) ([]byte, error) {
 	}
 }
 
-// pack makes a body of an answer, and says whether that fits into a frame. There is no
-// body where the other end would take it for too much.
+// pack encodes an answer, and reports whether it fits into a frame. It returns no body if the
+// decoder would refuse it as too large.
 func pack(answer any) (body []byte, fits bool, err error) {
 	plain, err := json.Marshal(answer)
 	if err != nil || len(plain) > maxDecoded {
@@ -181,7 +180,7 @@ func pack(answer any) (body []byte, fits bool, err error) {
 	return b.Bytes(), b.Len() <= MaxEncoded, nil
 }
 
-// unpack is the other end of pack. The error is ErrFormat.
+// unpack is the inverse of pack. The error is ErrFormat.
 func unpack(body []byte, answer any) error {
 	if len(body) > MaxEncoded {
 		return ErrFormat

@@ -9,36 +9,35 @@ import (
 // The limits of a Coverage.
 const (
 	maxGroups = 8
-	// maxFiles are those of one group; of more, the number is told.
+	// maxFiles bounds the files of one group; further ones are counted.
 	maxFiles   = 200
 	maxReaders = 32
-	// maxWords cuts what is said for a person, and names, in bytes: eight groups without
-	// files always fit.
+	// maxWords cuts texts for people, and names, in bytes: eight groups without files always
+	// fit.
 	maxWords = 300
 )
 
-// Coverage is which files lie where agents look and aren't used. Its fields are those of
-// GET /api/v0/context/coverage of an agent's API, and how much is missing.
+// Coverage is which files lie where agents look and aren't used. It has the fields of GET
+// /api/v0/context/coverage of an agent's API, and how much is missing.
 type Coverage struct {
 	// Groups are one for each reason that has files.
 	Groups []CoverageGroup `json:"groups" maxItems:"8"`
-	// Partial says that the agent hasn't looked at all there is.
+	// Partial says that the agent hasn't looked at everything.
 	Partial bool `json:"partial"`
 }
 
 // CoverageGroup is the files of one reason.
 type CoverageGroup struct {
-	// Reason is why they aren't used: `switched_off`, `no_resolver`, `no_kind`, or a word of a
-	// newer agent.
+	// Reason is why they aren't used: `switched_off`, `no_resolver`, `no_kind`, or a word of
+	// a newer agent.
 	Reason string `json:"reason"`
 	// Text says it for a person, with the number of all files.
 	Text string `json:"text"`
 	// Files are in order of their paths.
 	Files []CoverageFile `json:"files" maxItems:"200"`
-	// Withheld is how many more files there are, of which the hub isn't told since it is on
-	// another machine.
+	// Withheld is how many more files are kept from the hub because it is on another machine.
 	Withheld int `json:"withheld" minimum:"0"`
-	// LeftOff is how many more files there are, for which the answer has no room.
+	// LeftOff is how many more files the answer has no room for.
 	LeftOff int `json:"left_off" minimum:"0"`
 }
 
@@ -52,8 +51,8 @@ type CoverageFile struct {
 	Readers []string `json:"readers"`
 }
 
-// EncodeCoverage encodes one as Encode does an answer. What there is no room for is missing
-// at the end of the groups, and counted.
+// EncodeCoverage encodes a Coverage as Encode does an answer. What has no room is missing at
+// the end of the groups, and counted.
 func EncodeCoverage(c Coverage) ([]byte, error) {
 	all := c.Groups[:min(len(c.Groups), maxGroups)]
 	for limit := maxFiles; ; limit = limit * 3 / 4 {
@@ -79,7 +78,7 @@ func EncodeCoverage(c Coverage) ([]byte, error) {
 	}
 }
 
-// DecodeCoverage decodes one. The error is ErrFormat.
+// DecodeCoverage decodes a Coverage. The error is ErrFormat.
 func DecodeCoverage(body []byte) (*Coverage, error) {
 	c := new(Coverage)
 	if unpack(body, c) != nil || len(c.Groups) > maxGroups {

@@ -13,15 +13,15 @@ import (
 // maxFile bounds a file with one secret, in bytes.
 const maxFile = 4 << 10
 
-// ReadFile reads at most limit bytes from a file that nobody else can read, or from a
-// pipe. what is its name for people; errors never repeat what the file holds.
+// ReadFile reads at most limit bytes from a file that nobody else can read, or from a pipe.
+// what is its name for people; errors never repeat the content.
 //
 // # Errors
 //
-// Those of the system, fs.ErrNotExist among them. Others can read the file, or it is
+// Those of the system, such as fs.ErrNotExist; that others can read the file; that it is
 // larger.
 func ReadFile(what, path string, limit int64) ([]byte, error) {
-	// O_NONBLOCK: a pipe that nobody writes to must not hold the program up.
+	// O_NONBLOCK: a pipe that nobody writes to must not block the program.
 	f, err := os.OpenFile(path, os.O_RDONLY|syscall.O_NONBLOCK, 0)
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", what, err)
@@ -44,7 +44,7 @@ func ReadFile(what, path string, limit int64) ([]byte, error) {
 	return data, nil
 }
 
-// ReadJSON is ReadFile for one that has JSON.
+// ReadJSON is ReadFile for a file with JSON.
 func ReadJSON(what, path string, limit int64, v any) error {
 	data, err := ReadFile(what, path, limit)
 	if err == nil {
@@ -68,11 +68,10 @@ func ReadToken(path string) (string, error) {
 	return token, nil
 }
 
-// WriteFile writes a line into a new file that nobody but its owner can ever read; a
-// failure leaves none. fs.ErrExist is matched where something is in its place.
+// WriteFile writes a line into a new file that only its owner can ever read; a failure leaves
+// no file. The error matches fs.ErrExist if the path exists.
 func WriteFile(path, text string) (err error) {
-	// O_EXCL follows no link either; O_NOFOLLOW says so to file systems that
-	// were made before it did.
+	// O_EXCL follows no link either; O_NOFOLLOW is for file systems from before O_EXCL did.
 	f, err := os.OpenFile(path, os.O_WRONLY|os.O_CREATE|os.O_EXCL|syscall.O_NOFOLLOW, 0o600)
 	if err != nil {
 		return err

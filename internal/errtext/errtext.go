@@ -1,19 +1,19 @@
-// Package errtext phrases errors for people. What Go's packages say of an error
-// is for Go programmers: "json: cannot unmarshal string into Go struct field
-// T.n of type int", "strconv.ParseInt: parsing", "dial unix /x: connect:".
+// Package errtext phrases errors for people. Go's packages phrase theirs for Go programmers:
+// "json: cannot unmarshal string into Go struct field T.n of type int", "strconv.ParseInt:
+// parsing", "dial unix /x: connect:".
 //
-// Of is called where an error leaves the program's own code: before it is
-// printed, logged, kept in a status, or sent to somebody. Code in between wraps
-// errors as ever and needs to know nothing of this.
+// Call Of where an error leaves the program's own code: before it is printed, logged, stored
+// in a status, or sent. Code in between wraps errors as usual and needs to know nothing of
+// this.
 //
 // # Guarantees
 //
-//   - What an error of our own says stays as it is; only what it has wrapped,
-//     and quotes with %w, is put in other words.
-//   - Nothing is told that the error's own text doesn't tell.
+//   - The words of our own errors are unchanged; only what they wrap, and quote with %w, is
+//     rephrased.
+//   - The result reveals nothing that the error's own text doesn't.
 //
-// Its functions are pure and safe for concurrent use. A text that quotes an
-// error without wrapping it stays as it is.
+// Its functions are pure and safe for concurrent use. A text that quotes an error without
+// wrapping it is unchanged.
 package errtext
 
 import (
@@ -35,7 +35,7 @@ import (
 	"time"
 )
 
-// Of returns what an error says, for a person; "" for nil.
+// Of returns the text of an error, for a person; "" for nil.
 func Of(err error) string {
 	if err == nil {
 		return ""
@@ -46,7 +46,7 @@ func Of(err error) string {
 	text := err.Error()
 	for _, inner := range unwrap(err) {
 		if was, now := inner.Error(), Of(inner); was != now {
-			text = replaceLast(text, was, now) // an error quotes what it wraps behind its own words
+			text = replaceLast(text, was, now) // an error quotes what it wraps after its own words
 		}
 	}
 	if short, ok := leafText(err); ok {
@@ -98,7 +98,7 @@ func leafText(err error) (text string, ok bool) {
 	return "", false
 }
 
-// packages are names of Go's packages, as their errors begin with them.
+// packages are names of Go's packages, with which their errors begin.
 var packages = []string{
 	"json: ", "jsontext: ", "time: ", "encoding/hex: ", "tls: failed to verify certificate: ", "tls: ", "x509: ", "http: ", "net/http: ", "os: ", "exec: ",
 }
@@ -110,7 +110,7 @@ func withoutPackage(text string) string {
 	return text
 }
 
-// phrase says what an error of one of Go's own types is.
+// phrase rephrases an error of one of Go's own types.
 func phrase(err error) (text string, known bool) {
 	switch err := err.(type) { //nolint:errorlint // Of unwraps by itself, to see what is quoted
 	case *fs.PathError:
@@ -138,7 +138,7 @@ func phrase(err error) (text string, known bool) {
 	return ofJSON(err)
 }
 
-// verbs are what system calls do, in words; those that only look are "".
+// verbs describe system calls in words; "" for those that only look.
 var verbs = map[string]string{
 	"mkdir": "make the directory", "mkdirat": "make the directory", "mkdirtemp": "make a directory in", "createtemp": "make a file in",
 	"remove": "remove", "unlink": "remove", "unlinkat": "remove", "RemoveAll": "remove", "rename": "rename", "renameat": "rename",
@@ -154,7 +154,7 @@ func ofPath(op, path string, err error) string {
 	return cmp.Or(path, `""`) + ": " + Of(err)
 }
 
-// shown quotes a path that can't be shown as it is.
+// shown quotes a path that can't be shown literally.
 func shown(path string) string {
 	if quoted := strconv.Quote(path); quoted != `"`+path+`"` {
 		return quoted
@@ -219,7 +219,7 @@ var kinds = map[string]string{
 
 var timeType = reflect.TypeFor[time.Time]()
 
-// wanted says what is to be written for a value of a type.
+// wanted says what to write for a value of a type.
 func wanted(t reflect.Type) string {
 	for t != nil && t.Kind() == reflect.Pointer {
 		t = t.Elem()

@@ -10,8 +10,8 @@ import (
 	"github.com/go-json-experiment/json/jsontext"
 )
 
-// ofStrictJSON is for errors of the JSON that bodies of requests and answers of guests
-// are read with.
+// ofStrictJSON rephrases errors of the JSON package that reads bodies of requests and answers
+// of guests.
 func ofStrictJSON(err error) (text string, known bool) {
 	switch err := err.(type) { //nolint:errorlint // as in phrase
 	case *jsontext.SyntacticError:

@@ -11,8 +11,8 @@ import (
 	"unicode/utf8"
 )
 
-// JSON answers with v. It is encoded first, so that what can't be encoded
-// becomes an error and not half an answer.
+// JSON answers with v. It encodes v first, so that an encoding error doesn't leave half an
+// answer.
 func (c *Call) JSON(code int, v any) error {
 	body, err := Encode(v)
 	if err != nil {
@@ -22,8 +22,8 @@ func (c *Call) JSON(code int, v any) error {
 	return nil
 }
 
-// Encode returns v as one line of JSON. Nobody shows it as HTML, see Secure, so
-// nothing of it is escaped for that.
+// Encode returns v as one line of JSON. It doesn't escape for HTML, because answers are never
+// shown as HTML; see Secure.
 func Encode(v any) ([]byte, error) {
 	var buf bytes.Buffer
 	enc := json.NewEncoder(&buf)
@@ -34,10 +34,10 @@ func Encode(v any) ([]byte, error) {
 	return buf.Bytes(), nil
 }
 
-// SendEncoded answers with what Encode has returned.
+// SendEncoded answers with the result of Encode.
 func (c *Call) SendEncoded(code int, body []byte) { c.Send(code, c.router.opts.JSONType, body) }
 
-// Send answers with a body. That the client has gone is its own business.
+// Send answers with a body. It ignores a client that has gone.
 func (c *Call) Send(code int, contentType string, body []byte) {
 	header := c.w.Header()
 	header.Set("Content-Type", contentType)
@@ -46,8 +46,7 @@ func (c *Call) Send(code int, contentType string, body []byte) {
 	_, _ = c.w.Write(body) // never HTML: see Secure
 }
 
-// SendPayload answers with a payload: whatever it is, nobody may take it for
-// anything but text or bytes.
+// SendPayload answers with a payload, as text or bytes and nothing else.
 func (c *Call) SendPayload(body []byte) {
 	contentType := "application/octet-stream"
 	if IsText(body) {
@@ -59,14 +58,14 @@ func (c *Call) SendPayload(body []byte) {
 // IsText reports whether a payload can be shown as text.
 func IsText(body []byte) bool { return utf8.Valid(body) && bytes.IndexByte(body, 0) < 0 }
 
-// NoContent answers that all is done, and no more.
+// NoContent answers success without a body.
 func (c *Call) NoContent() error {
 	c.w.WriteHeader(http.StatusNoContent)
 	return nil
 }
 
-// Known sets the ETag, which is given without quotes, and reports whether the
-// client has what it names already; then the client has been told so.
+// Known sets the ETag, given without quotes. If the client already has that version, it
+// answers so and returns true.
 func (c *Call) Known(tag string) bool {
 	tag = `"` + tag + `"`
 	c.w.Header().Set("ETag", tag)
@@ -79,8 +78,8 @@ func (c *Call) Known(tag string) bool {
 	return false
 }
 
-// Tags returns the ETags in If-None-Match, quotes included, as strong ones: this
-// package makes no others, and proxies may weaken them. "*" stands for all.
+// Tags returns the ETags in If-None-Match, quotes included, as strong ones: this package
+// makes no others, and proxies may weaken them. "*" stands for all.
 func (c *Call) Tags() []string {
 	var list []string
 	for _, line := range c.Header.Values("If-None-Match") {
@@ -93,12 +92,12 @@ func (c *Call) Tags() []string {
 	return list
 }
 
-// Within lets do work for as long as d, after which its context ends, and gives
-// the client Options.WriteTimeout to read the answer after that: by itself
-// net/http counts both together, from the arrival of the request.
+// Within gives do at most d, after which its context ends, and the client then
+// Options.WriteTimeout to read the answer. net/http alone counts both together, from the
+// arrival of the request.
 func (c *Call) Within(d time.Duration, do func(context.Context) error) error {
-	// A deadline that has passed may not be moved any more, so it is moved now,
-	// and when the answer begins.
+	// An expired deadline can't be moved any more, so it is moved now and again when the
+	// answer begins.
 	c.w.timeout = c.router.opts.WriteTimeout
 	c.w.setDeadline(time.Now().Add(d + c.w.timeout))
 	ctx, cancel := context.WithTimeout(c.Context(), d)
@@ -106,15 +105,14 @@ func (c *Call) Within(d time.Duration, do func(context.Context) error) error {
 	return do(ctx)
 }
 
-// Stream is for an answer that goes on. It lifts the server's deadline: in
-// HTTP/2 that ends also a stream on which nothing is being written.
+// Stream starts an answer of unlimited length. It lifts the server's deadline, which in
+// HTTP/2 also ends an idle stream.
 func (c *Call) Stream() {
 	c.w.timeout = 0
 	c.w.setDeadline(time.Time{})
 }
 
-// Flush sends a part of a streamed answer, which the client has
-// Options.WriteTimeout to take.
+// Flush sends a part of a streamed answer. The client has Options.WriteTimeout to read it.
 func (c *Call) Flush(part []byte) error {
 	c.w.setDeadline(time.Now().Add(c.router.opts.WriteTimeout))
 	defer c.w.setDeadline(time.Time{})

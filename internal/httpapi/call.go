@@ -31,14 +31,14 @@ type Call struct {
 	done   []func(status int)
 }
 
-// Writer is where the answer goes. Header is that of the request.
+// Writer returns the writer of the answer. Header is that of the request.
 func (c *Call) Writer() http.ResponseWriter { return &c.w }
 
-// Done has a function called when the call is over, with the status that was
-// answered, 0 for none: also when the handler has panicked.
+// Done registers a function to be called at the end of the call, even after a panic of the
+// handler, with the status that was answered, 0 for none.
 func (c *Call) Done(f func(status int)) { c.done = append(c.done, f) }
 
-// Failed says for a person what the call doesn't do when it fails; see Route.
+// Failed says for a person what the call failed to do; see Route.
 func (c *Call) Failed() string {
 	if c.route == nil {
 		return ""
@@ -49,13 +49,12 @@ func (c *Call) Failed() string {
 // Arg returns the parameter of the path with that name.
 func (c *Call) Arg(name string) string { return c.PathValue(name) }
 
-// BadQuery is the error of a query that can't be right.
+// BadQuery returns the error for an invalid query.
 func BadQuery(detail string) error {
 	return &problem.Error{Code: http.StatusBadRequest, Message: "the query is not what it should be", Detail: detail}
 }
 
-// Query returns the parameters of the query. It refuses what url.Values drops
-// silently.
+// Query returns the parameters of the query. It refuses what url.Values drops silently.
 func (c *Call) Query() (url.Values, error) {
 	if c.query == nil {
 		var err error
@@ -67,8 +66,7 @@ func (c *Call) Query() (url.Values, error) {
 	return c.query, nil
 }
 
-// Text returns a parameter of the query that may be given once; "" when it
-// isn't.
+// Text returns a parameter of the query that may be given once; "" if it is absent.
 func (c *Call) Text(name string) (string, error) {
 	query, err := c.Query()
 	if err != nil {
@@ -83,8 +81,8 @@ func (c *Call) Text(name string) (string, error) {
 	return "", BadQuery(name + " is given more than once")
 }
 
-// Number returns a parameter that is a whole number from 0, of at most so many
-// bits; given is false when it isn't there.
+// Number returns a parameter that is an unsigned integer of at most the given bits; given is
+// false if it is absent.
 func (c *Call) Number(name string, bits int) (n uint64, given bool, err error) {
 	text, err := c.Text(name)
 	if err != nil || text == "" {
@@ -96,8 +94,8 @@ func (c *Call) Number(name string, bits int) (n uint64, given bool, err error) {
 	return n, true, nil
 }
 
-// Duration returns a parameter that is a time to wait, at most limit; given is
-// false when it isn't there.
+// Duration returns a parameter that is a time to wait, at most limit; given is false if it is
+// absent.
 func (c *Call) Duration(name string, limit time.Duration) (d time.Duration, given bool, err error) {
 	text, err := c.Text(name)
 	if err != nil || text == "" {
@@ -109,8 +107,7 @@ func (c *Call) Duration(name string, limit time.Duration) (d time.Duration, give
 	return min(d, limit), true, nil
 }
 
-// Word returns a parameter of the query that is one of some words; empty when it
-// isn't there.
+// Word returns a parameter of the query that is one of some words; empty if it is absent.
 func (c *Call) Word(name string, words ...string) (string, error) {
 	text, err := c.Text(name)
 	if err != nil || text == "" || slices.Contains(words, text) {
@@ -119,10 +116,9 @@ func (c *Call) Word(name string, words ...string) (string, error) {
 	return "", BadQuery(name + " is not one of " + strings.Join(words, ", "))
 }
 
-// Decode reads the JSON body into v. It is strict: an unknown key, here as
-// nearly always, is a known one that somebody misspelled. encoding/json would
-// also take repeated keys, keys in the wrong case, and bytes that aren't UTF-8,
-// which it changes.
+// Decode reads the JSON body into v. It is strict: an unknown key is nearly always a
+// misspelled known one. encoding/json would also accept repeated keys, keys in the wrong
+// case, and invalid UTF-8, which it changes.
 func (c *Call) Decode(v any) error {
 	kind := c.Header.Get("Content-Type")
 	untyped := kind == "" && c.route != nil && c.route.Untyped
@@ -142,12 +138,12 @@ func (c *Call) Decode(v any) error {
 	case errors.As(err, &syntax), errors.As(err, &meaning):
 		return &problem.Error{Code: http.StatusBadRequest, Message: "the body is not what it should be", Detail: errtext.Of(err)}
 	}
-	// It didn't come, or not in time.
+	// It didn't arrive, or not in time.
 	return &problem.Error{Code: http.StatusBadRequest, Message: "the body can't be read", Detail: errtext.Of(err)}
 }
 
-// DecodeNothing reads the body of a call that needs none: there is none, or an
-// empty object.
+// DecodeNothing reads the body of a call that needs none: it must be absent or an empty
+// object.
 func (c *Call) DecodeNothing() error {
 	if c.ContentLength == 0 {
 		return nil

@@ -7,13 +7,13 @@ import (
 	"strings"
 )
 
-// Hosts are the names under which an API may be called. Any web page can have
-// its own name point to 127.0.0.1 and speak to an API from the user's browser,
-// but it can't change the name that its browser sends.
+// Hosts are the names under which an API may be called. Any web page can make its own name
+// resolve to 127.0.0.1 and call an API from the user's browser, but it can't change the name
+// that the browser sends.
 type Hosts struct{ allowed map[string]bool }
 
-// NewHosts returns the names that come with the addresses of a listener, and
-// those in names, whose ports are ignored.
+// NewHosts returns the names that follow from a listener's addresses, and those in names,
+// whose ports are ignored.
 func NewHosts(names []string) *Hosts {
 	h := &Hosts{allowed: make(map[string]bool)}
 	for _, name := range names {
@@ -22,9 +22,9 @@ func NewHosts(names []string) *Hosts {
 	return h
 }
 
-// Allow reports whether a request with that Host header may come to the local
-// address: the header names the address, localhost for a loopback address, or
-// one of the names. The port may differ, as it does behind a forwarded one.
+// Allow reports whether a request with that Host header may come to the local address: the
+// header has the address, localhost for a loopback address, or one of the names. The port may
+// differ, for example if it is forwarded.
 func (h *Hosts) Allow(host string, local netip.Addr) bool {
 	name := hostname(host)
 	if h.allowed[name] {
@@ -42,7 +42,7 @@ func (h *Hosts) Allow(host string, local netip.Addr) bool {
 	return ip == local || local.IsLoopback() && ip.IsLoopback()
 }
 
-// hostname takes the port and the brackets off a Host header.
+// hostname removes the port and the brackets from a Host header.
 func hostname(host string) string {
 	if name, _, err := net.SplitHostPort(host); err == nil {
 		host = name
@@ -51,8 +51,8 @@ func hostname(host string) string {
 	return strings.ToLower(strings.TrimSuffix(host, "."))
 }
 
-// LocalAddr returns the TCP address that a request came to; ok is false where it
-// didn't come over TCP.
+// LocalAddr returns the TCP address that a request came to; ok is false if it didn't come
+// over TCP.
 func LocalAddr(r *http.Request) (addr netip.Addr, ok bool) {
 	tcp, ok := r.Context().Value(http.LocalAddrContextKey).(*net.TCPAddr)
 	if !ok {
@@ -61,8 +61,8 @@ func LocalAddr(r *http.Request) (addr netip.Addr, ok bool) {
 	return tcp.AddrPort().Addr(), true
 }
 
-// IsLoopback reports whether a host, as in an address to listen on, can be
-// reached from this machine alone.
+// IsLoopback reports whether a host, as in an address to listen on, can be reached only from
+// this machine.
 func IsLoopback(host string) bool {
 	if host == "localhost" {
 		return true
@@ -71,8 +71,8 @@ func IsLoopback(host string) bool {
 	return err == nil && ip.Unmap().IsLoopback()
 }
 
-// BearerToken returns the token that a request shows as "Authorization: Bearer";
-// "" when there is none, or more than one.
+// BearerToken returns the token of the request's "Authorization: Bearer"; "" if there is
+// none, or more than one.
 func BearerToken(r *http.Request) string {
 	header := r.Header["Authorization"]
 	if len(header) != 1 {

@@ -10,18 +10,17 @@ import (
 
 // node is one part of the paths of all routes.
 type node struct {
-	// literals are the parts that may follow, as they are.
+	// literals are the literal parts that may follow.
 	literals map[string]*node
-	// param is what follows where any one part may, rest where all of the rest
-	// may.
+	// param follows if any one part may, rest if any remainder may.
 	param, rest *node
-	// path is what ends here; nil: nothing.
+	// path is the path that ends here; nil if none does.
 	path *path
 }
 
 // path has the methods of one path.
 type path struct {
-	template string   // in the words of OpenAPI
+	template string   // in the syntax of OpenAPI
 	names    []string // of the parameters
 	methods  map[string]*Route
 	allow    string // for the Allow header
@@ -81,8 +80,8 @@ func child(list *map[string]*node, part string) *node {
 	return (*list)[part]
 }
 
-// match finds the path of a request, nil when there is none, and unescapes its
-// parameters, which it appends to values.
+// match finds the path of a request, nil if there is none. It unescapes the parameters and
+// appends them to values.
 func (n *node) match(escaped string, values []string) (*path, []string) {
 	if escaped == "" {
 		return n.path, values

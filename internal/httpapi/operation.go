@@ -7,27 +7,27 @@ import (
 	"waymark/internal/httpapi/problem"
 )
 
-// About is what the description of a service says beside its routes.
+// About is what the description of a service says besides its routes.
 type About struct {
-	// Title, Summary, Text, which is Markdown, and Servers are of the first service that a
-	// document describes.
+	// Title, Summary, Text, which is Markdown, and Servers are taken from the first service
+	// of a document.
 	Title, Summary, Text string
 	Servers              []Address
-	// Groups are the groups of operations, with what they are about. Operations without
-	// one belong to the first.
+	// Groups are the groups of operations, with their descriptions. Operations without a
+	// group belong to the first.
 	Groups []Group
-	// Schemes are the ways to show who one is; see Operation.Security.
+	// Schemes are the ways to authenticate; see Operation.Security.
 	Schemes []Scheme
-	// Security are the schemes of operations that say nothing else, any of which will do;
-	// "" among them: or none at all. Scoped, if not nil, are those of routes with a scope.
+	// Security lists the schemes of operations without their own, any of which suffices; ""
+	// means that none is needed. Scoped, if not nil, is the list for routes with a scope.
 	Security, Scoped []string
-	// Errors says what statuses mean that operations name without a text, where it isn't
-	// what they mean everywhere.
+	// Errors describes statuses that operations name without a text, if their meaning is not
+	// the general one.
 	Errors map[int]string
-	// Names are those of components that aren't called as their types are.
+	// Names are those of components that aren't named after their types.
 	Names map[string]any
-	// Messages are values of types that no operation answers with as a whole: the events
-	// of a stream, the messages of a WebSocket.
+	// Messages are values of types that no operation answers with as a whole: the events of a
+	// stream, the messages of a WebSocket.
 	Messages []any
 }
 
@@ -37,7 +37,7 @@ type Address struct{ URL, Text string }
 // Group is a group of operations, "tag" in OpenAPI.
 type Group struct{ Name, Text string }
 
-// Scheme is a way to show who one is: "bearer" in a header, or a cookie.
+// Scheme is a way to authenticate: "bearer" in a header, or a cookie.
 type Scheme struct{ Name, Kind, Cookie, Text string }
 
 // Operation is what the description of an API says of a route. Its types say the rest:
@@ -48,47 +48,48 @@ type Operation struct {
 	ID, Group string
 	// Summary is a phrase. Text says more, in Markdown; it may be empty.
 	Summary, Text string
-	// Params is a struct, of which each field is a parameter: its tag "path", "query" or
-	// "header" has the name. Nil means that there is none.
+	// Params is a struct whose fields are the parameters: the tag "path", "query" or "header"
+	// has the name. Nil means that there are none.
 	Params any
 	// Body is a value of the type of the JSON body, or Content. Nil means that there is none.
 	Body any
 	// Optional says that the body may be left out.
 	Optional bool
-	// Example is one of the body.
+	// Example is an example of the body.
 	Example any
-	// Answers are those that say something of their own; at least one. Errors are the
-	// statuses of others. What the router refuses by itself needn't be said: a body that
-	// can't be right, a token that isn't there.
+	// Answers are those with a description of their own; at least one. Errors are the
+	// statuses of others. Refusals by the router itself, such as an invalid body or a missing
+	// token, needn't be listed.
 	Answers []Answer
 	Errors  []int
-	// Security, if not nil, stands in the place of About's; "" among it: or none at all.
+	// Security, if not nil, replaces About's; "" means that no scheme is needed.
 	Security []string
 }
 
 // Content is a body that isn't JSON, by its media type.
 type Content string
 
-// Contents is a body of one of several types: Content, and values of the types of
-// JSON, one or more.
+// Contents is a body of one of several types: Content, and values of the types of JSON, one
+// or more.
 type Contents []any
 
-// Answer is one that an operation gives. An error's body is problem.Error, and needn't be
-// said.
+// Answer is an answer of an operation. The body of an error is problem.Error and needn't be
+// given.
 type Answer struct {
-	// Code is the status; 0 stands for all that aren't named.
+	// Code is the status; 0 stands for all others.
 	Code int
 	Text string
-	// Body is as that of Operation; nil: there is none.
+	// Body is as that of Operation; nil if there is none.
 	Body any
-	// Headers is a struct, of which each field is a header: its tag "header" has the name.
+	// Headers is a struct whose fields are headers: the tag "header" has the name.
 	Headers any
-	// Example is one of the body.
+	// Example is an example of the body.
 	Example any
 }
 
-// AgentAbout is what services of an agent begin with: a group of operations, and the tokens.
-// What only reads needs none over the Unix socket, and what is shown may depend on a minted one.
+// AgentAbout returns the common part of an agent's services: a group of operations, and the
+// tokens. Reading needs none over the Unix socket, and what is shown may depend on a minted
+// one.
 func AgentAbout(group, text string) About {
 	return About{
 		Groups: []Group{{group, text}},
@@ -100,10 +101,10 @@ func AgentAbout(group, text string) About {
 	}
 }
 
-// OK is the answer of a success.
+// OK returns the answer of a success.
 func OK(text string, body any) Answer { return Answer{Code: http.StatusOK, Text: text, Body: body} }
 
-// Refuse is the answer of an error, with an example: message, and detail behind ": ".
+// Refuse returns the answer of an error, with an example: message, and detail behind ": ".
 func Refuse(code int, text, example string) Answer {
 	a := Answer{Code: code, Text: text}
 	if message, detail, _ := strings.Cut(example, ": "); message != "" {

@@ -14,97 +14,90 @@ import (
 	"waymark/internal/httpapi/problem"
 )
 
-// Handler answers a call, or returns why it doesn't. An error after the answer
-// has begun cuts the connection.
+// Handler answers a call, or returns an error. An error after the answer has begun cuts the
+// connection.
 type Handler func(c *Call) error
 
 // Route is one method of one path. Only Method, Pattern and Handle must be set.
 type Route struct {
 	// Method is the HTTP method. GET serves HEAD, too.
 	Method string
-	// Pattern is the path. A part "{name}" stands for one part of the path that
-	// isn't empty, and "{name...}" at the end for all the rest, slashes
-	// included; [Call.Arg] returns what stands there. Where several patterns
-	// match, the one with the earlier literal part wins.
+	// Pattern is the path. "{name}" stands for one non-empty part of the path, and
+	// "{name...}" at the end for the whole rest, slashes included; [Call.Arg] returns the
+	// value. If several patterns match, the one with the earlier literal part wins.
 	Pattern string
 	Handle  Handler
-	// Scope is what the caller's token has to grant; "" needs no token.
-	// Options.Guard holds it.
+	// Scope is what the caller's token has to grant; "" needs no token. Options.Guard
+	// enforces it.
 	Scope string
-	// Effect is what a call changes. Where there is an Options.Guard, every route but
-	// a GET has to say it.
+	// Effect is what a call changes. With an Options.Guard, every route but a GET must have
+	// one.
 	Effect Effect
-	// Failed says for a person what didn't work, for errors without a message of
-	// their own.
+	// Failed says for a person what failed, for errors without a message of their own.
 	Failed string
 	// MaxBody bounds the body, and each message of a WebSocket, in bytes. 0 means
 	// Options.MaxBody.
 	MaxBody int64
-	// Untyped takes a body without a Content-Type for JSON: Coder's clients send
-	// theirs so. A page of another origin can do that too, without asking first, so
-	// it is for routes that a token guards.
+	// Untyped accepts a body without a Content-Type as JSON, which Coder's clients send. A
+	// page of another origin can send that without a preflight request, so it is only for
+	// routes that a token guards.
 	Untyped bool
-	// BodyTimeout is how long the body may take to arrive; 0 means what the
-	// server gives every request.
+	// BodyTimeout is how long the body may take to arrive; 0 means the server's limit for all
+	// requests.
 	BodyTimeout time.Duration
-	// Timeout ends the call's context. The client has Options.WriteTimeout to
-	// read the answer, however long that took to begin. 0 means that nothing
-	// ends, and that the server's own deadline holds.
+	// Timeout ends the call's context. The client has Options.WriteTimeout to read the
+	// answer, whenever that begins. 0 means that the context doesn't end, and that the
+	// server's own deadline applies.
 	Timeout time.Duration
-	// Operation is what the description says of it. Nil: nothing, as of a route that is
-	// described elsewhere.
+	// Operation is the route's description; nil if there is none, or if it is elsewhere.
 	Operation *Operation
 }
 
-// Effect is what a call changes, and so whether it is for somebody who may write one
-// file only.
+// Effect is what a call changes. It decides whether a caller that may write only one file may
+// make the call.
 type Effect int
 
 // The effects. A GET without one reads.
 const (
 	Reads  Effect = iota + 1 // nothing
-	Acts                     // something that no fence holds: it is refused to who has one
-	Fenced                   // something, and its handler holds that to the caller's fence
+	Acts                     // something that no fence bounds: fenced callers are refused
+	Fenced                   // something that its handler bounds by the caller's fence
 )
 
 // Service is what one package contributes to an API.
 type Service struct {
 	Routes []Route
-	// About is what the description says beside the routes.
+	// About is what the description says besides the routes.
 	About About
 }
 
 // Options configure a Router. The zero value works.
 type Options struct {
-	// Name is what the server is called in errors: "agent" or "hub". Default
-	// "server".
+	// Name is what the server is called in errors: "agent" or "hub". Default "server".
 	Name string
-	// Admit decides, before anything else, whether a request is served. The
-	// context that it returns is the call's, and may hold who calls. Nil admits
-	// everybody.
+	// Admit decides first whether a request is served. The context that it returns is the
+	// call's, and may identify the caller. Nil admits everybody.
 	Admit func(r *http.Request) (context.Context, error)
-	// Guard decides whether a call may be made of a route that was found; an error is
-	// the answer. Nil leaves that to Admit.
+	// Guard decides whether a call of a route is permitted; an error is the answer. Nil
+	// leaves that to Admit.
 	Guard func(c *Call, route *Route) error
-	// Classify finds the answer for an error of a handler or of Admit that isn't
-	// a *problem.Error; [ErrNoRoute] is one. Nil as its result means an internal
-	// error, of which the log says more.
+	// Classify returns the answer for an error of a handler or of Admit that isn't a
+	// *problem.Error; [ErrNoRoute] is one. A nil result means an internal error, which is
+	// logged.
 	Classify func(c *Call, err error) *problem.Error
-	// Observe is called when a call is over; status 0 means that there was no
-	// answer.
+	// Observe is called at the end of a call; status 0 means that there was no answer.
 	Observe func(r *http.Request, status int, took time.Duration)
-	// Document describes all services in OpenAPI 3.1, and is made of them; see package
+	// Document describes all services in OpenAPI 3.1, and is generated from them; see package
 	// openapitest.
 	Document []byte
-	// Logger gets internal errors and panics. Nil means none.
+	// Logger gets internal errors and panics; nil logs nothing.
 	Logger *slog.Logger
 	// JSONType is the Content-Type of JSON. Default "application/json".
 	JSONType string
-	// MaxBody bounds the bodies of routes that don't say how large theirs may
-	// be. Default 64 KiB.
+	// MaxBody bounds the bodies of routes without a MaxBody. Default 64 KiB.
 	MaxBody int64
-	// WriteTimeout is how long a client may take to read an answer, where the
-	// handler may take its time; see Route.Timeout and Call.Within. Default 30 s.
+	// WriteTimeout is how long a client may take to read an answer if the handler isn't
+	// bounded by the server's deadline; see Route.Timeout and Call.Within. Default 30 s.
 	WriteTimeout time.Duration
 	// RetryAfter is what 429 and 503 advise, in seconds. Default 1.
 	RetryAfter int
@@ -117,9 +110,9 @@ type Router struct {
 	root node
 }
 
-// New mounts services. It panics where two routes are the same, or a pattern can't
-// be understood; where a Guard has to judge a route that doesn't say its Effect, and
-// where there is none for a route with a Scope.
+// New mounts services. It panics if two routes are the same, if a pattern is invalid, if
+// there is a Guard but a route lacks its Effect, or if a route has a Scope but there is no
+// Guard.
 func New(opts Options, services ...Service) *Router {
 	opts.Name = cmp.Or(opts.Name, "server")
 	opts.JSONType = cmp.Or(opts.JSONType, "application/json")
@@ -214,7 +207,7 @@ func (rt *Router) serve(c *Call) error {
 		}
 	}
 	if c.route.BodyTimeout > 0 {
-		// There is no deadline where there is no connection, as in tests.
+		// Without a connection, as in tests, there is no deadline.
 		_ = http.NewResponseController(&c.w).SetReadDeadline(time.Now().Add(c.route.BodyTimeout))
 	}
 	if c.route.Timeout == 0 {
@@ -250,7 +243,7 @@ func (rt *Router) refuse(c *Call, err error) {
 	_ = c.JSON(e.Code, e) // two strings can always be encoded
 }
 
-// problem returns what is to be answered for an error.
+// problem returns the answer for an error.
 func (rt *Router) problem(c *Call, err error) *problem.Error {
 	var ready *problem.Error
 	var large *http.MaxBytesError
@@ -271,7 +264,7 @@ func (rt *Router) problem(c *Call, err error) *problem.Error {
 	if e.Code == http.StatusInternalServerError {
 		level := slog.LevelError
 		if c.Context().Err() != nil && errors.Is(err, context.Canceled) {
-			level = slog.LevelDebug // whoever asked has gone, and nothing is wrong here
+			level = slog.LevelDebug // the client has gone, and nothing is wrong here
 		}
 		rt.log.Log(context.WithoutCancel(c.Context()), level, "request failed", slog.String("method", c.Method), slog.String("path", c.URL.Path), slog.Any("error", err))
 	}
@@ -298,9 +291,8 @@ func (rt *Router) survive(c *Call, p any) {
 	rt.refuse(c, rt.internal())
 }
 
-// Secure sets what every answer has unless its handler knows better. Nothing is
-// meant to be shown as anything but data: payloads are text that a workspace
-// chose.
+// Secure sets the headers of every answer, unless its handler sets others. Answers are data
+// only: payloads are text that a workspace chose.
 func Secure(header http.Header) {
 	header.Set("X-Content-Type-Options", "nosniff")
 	header.Set("Content-Security-Policy", "default-src 'none'; frame-ancestors 'none'; sandbox")
@@ -313,8 +305,8 @@ func Secure(header http.Header) {
 type answerWriter struct {
 	http.ResponseWriter
 	code int // the status; 0 until the answer has begun
-	// timeout is how long the client may take to read the answer from its
-	// beginning; 0 leaves the server's deadline as it is.
+	// timeout is how long the client may take to read the answer from its beginning; 0 keeps
+	// the server's deadline.
 	timeout time.Duration
 }
 
@@ -340,8 +332,8 @@ func (w *answerWriter) Write(p []byte) (int, error) {
 // Unwrap is for http.ResponseController.
 func (w *answerWriter) Unwrap() http.ResponseWriter { return w.ResponseWriter }
 
-// setDeadline is how long the connection may be written to; zero: for ever.
-// Where there is no connection, as in tests, there is no deadline either.
+// setDeadline sets the write deadline of the connection; zero means none. Without a
+// connection, as in tests, it does nothing.
 func (w *answerWriter) setDeadline(t time.Time) {
 	_ = http.NewResponseController(w.ResponseWriter).SetWriteDeadline(t)
 }

@@ -14,49 +14,44 @@ import (
 )
 
 const (
-	// Requests are a few lines, from the same machine as a rule: these are for
-	// a busy one, not for a client that dribbles bytes to hold a connection.
+	// Requests have a few lines, usually from the same machine. These limits allow for a busy
+	// machine, but not for a client that sends single bytes to hold a connection.
 	defaultHeaderTimeout = 5 * time.Second
 	defaultReadTimeout   = 15 * time.Second
 	defaultWriteTimeout  = 30 * time.Second
 	defaultIdleTimeout   = time.Minute
-	// defaultGrace leaves half of the second in which an agent must end to
-	// everything else.
+	// defaultGrace leaves half of the second in which an agent must end to everything else.
 	defaultGrace = 500 * time.Millisecond
-	// defaultMaxConns keeps a client that leaks connections from taking the
-	// file descriptors that the engine reads a workspace with.
+	// defaultMaxConns keeps a client that leaks connections from using up the file
+	// descriptors that the engine needs to read a workspace.
 	defaultMaxConns = 256
-	// maxHeader leaves room for the longest path, URL-encoded.
+	// maxHeader has room for the longest path, URL-encoded.
 	maxHeader = 32 << 10
 )
 
-// ErrStopping is the cause with which the context of every request ends when its
-// server stops.
+// ErrStopping is the cause with which the context of every request ends when its server
+// stops.
 var ErrStopping = errors.New("stopping")
 
-// Server serves a handler on one listener. The zero value of all but Handler
-// works.
+// Server serves a handler on one listener. All fields but Handler may be zero.
 type Server struct {
 	Handler http.Handler
-	// Logger gets what goes wrong with connections. Nil means none.
+	// Logger gets errors of connections; nil logs nothing.
 	Logger *slog.Logger
-	// HeaderTimeout, ReadTimeout and WriteTimeout cut slow clients off.
-	// Defaults 5 s, 15 s and 30 s. Routes may give their requests more.
+	// HeaderTimeout, ReadTimeout and WriteTimeout cut off slow clients. Defaults 5 s, 15 s
+	// and 30 s. Routes may give their requests more.
 	HeaderTimeout, ReadTimeout, WriteTimeout time.Duration
-	// IdleTimeout ends connections that nobody uses. Default 1 min.
+	// IdleTimeout ends idle connections. Default 1 min.
 	IdleTimeout time.Duration
-	// Grace is how long exchanges may take to finish in the end. Default
-	// 500 ms.
+	// Grace is how long exchanges may take to finish when the server stops. Default 500 ms.
 	Grace time.Duration
-	// MaxConns bounds the connections; more wait in the listener's queue.
-	// Default 256.
+	// MaxConns bounds the connections; more wait in the listener's queue. Default 256.
 	MaxConns int
 }
 
-// Serve serves until ctx ends. Then the contexts of requests end with
-// ErrStopping, and exchanges, those over WebSockets included, may finish for as
-// long as Grace. It closes the listener, and returns nil, or why it couldn't go
-// on.
+// Serve serves until ctx ends. Then the contexts of requests end with ErrStopping, and
+// exchanges, including WebSockets, have Grace to finish. It closes the listener. It returns
+// nil, or the error that ended it.
 func (s *Server) Serve(ctx context.Context, l net.Listener) error {
 	// Handlers must outlive ctx, to answer that the agent is stopping.
 	base, stop := context.WithCancelCause(context.WithoutCancel(ctx))
@@ -102,7 +97,7 @@ func (s *Server) server(base context.Context, handler http.Handler) *http.Server
 type tracker struct {
 	mu   sync.Mutex // guards the rest
 	n    int
-	none chan struct{} // closed when there are none any more; nil while nobody waits
+	none chan struct{} // closed when the last ends; nil while nobody waits
 }
 
 func (t *tracker) track(next http.Handler) http.Handler {
@@ -122,7 +117,7 @@ func (t *tracker) add(n int) {
 	}
 }
 
-// wait waits until there are none, or ctx ends.
+// wait waits until there are no requests, or ctx ends.
 func (t *tracker) wait(ctx context.Context) {
 	t.mu.Lock()
 	if t.n == 0 {

@@ -12,18 +12,18 @@ import (
 	"waymark/internal/text"
 )
 
-// Upgrade makes a WebSocket of the call. It has no deadlines but those of the
-// contexts it is used with, takes messages of at most Route.MaxBody bytes, and is
-// closed when the handler returns: with StatusNormalClosure, StatusGoingAway
-// where the server stops, or StatusInternalError and the message of the handler's
-// error. The call's context ends when the server stops, but not when the peer
-// goes: that shows in Read. A read or write under that context cuts the connection when
-// it ends, so that the peer isn't told why: use context.WithoutCancel of it.
+// Upgrade makes a WebSocket of the call. It has no deadlines except those of the contexts it
+// is used with, and accepts messages of at most Route.MaxBody bytes. It is closed when the
+// handler returns: with StatusNormalClosure, with StatusGoingAway if the server stops, or
+// with StatusInternalError and the message of the handler's error. The call's context ends
+// when the server stops, but not when the peer goes: Read shows that. A read or write under
+// that context cuts the connection when the context ends, so that the peer isn't told why;
+// use context.WithoutCancel of it.
 //
 // # Errors
 //
-// A *problem.Error, which the handler returns, when the request isn't a proper
-// handshake, or comes from a page of another origin.
+// A *problem.Error, which the handler returns, if the request isn't a proper handshake, or
+// comes from a page of another origin.
 func (c *Call) Upgrade() (*websocket.Conn, error) {
 	handshake := &handshakeWriter{answerWriter: &c.w}
 	socket, err := websocket.Accept(handshake, c.Request, nil) // no compression: a few bytes could become a flood
@@ -38,8 +38,7 @@ func (c *Call) Upgrade() (*websocket.Conn, error) {
 	return socket, nil
 }
 
-// handshakeWriter keeps a refusal of the WebSocket library, which is plain text,
-// from being sent.
+// handshakeWriter suppresses a refusal by the WebSocket library, which is plain text.
 type handshakeWriter struct {
 	*answerWriter
 	code int

@@ -14,17 +14,16 @@ import (
 var (
 	// ErrInUse says that another process serves the socket.
 	ErrInUse = errors.New("the socket is in use")
-	// ErrNotSocket says that there is something else in the socket's place.
+	// ErrNotSocket says that there is another kind of file at the socket's path.
 	ErrNotSocket = errors.New("there is a file that is not a socket")
 )
 
-// ListenUnix makes a socket that only this user can connect to, and the
-// directory it is in. A socket that nobody serves any more is replaced.
+// ListenUnix makes a socket that only this user can connect to, and its directory. It
+// replaces a socket that nobody serves any more.
 //
-// A lock file, PATH.lock, decides between processes that start
-// at the same time: finding out that nobody serves a socket and replacing it
-// can't be done in one step. The listener's Close removes it; what a killed
-// process leaves is locked by nobody.
+// A lock file, PATH.lock, decides between processes that start at the same time, because
+// checking that nobody serves a socket and replacing it isn't atomic. The listener's Close
+// removes the lock file; one left by a killed process isn't locked.
 //
 // # Errors
 //
@@ -44,7 +43,7 @@ func ListenUnix(path string) (net.Listener, error) {
 	return &lockedListener{Listener: l, lock: lock}, nil
 }
 
-// listenLocked makes the socket. The caller has the lock.
+// listenLocked makes the socket. The caller holds the lock.
 func listenLocked(path string) (net.Listener, error) {
 	if err := removeStale(path); err != nil {
 		return nil, err
@@ -59,8 +58,8 @@ func listenLocked(path string) (net.Listener, error) {
 	return l, nil
 }
 
-// removeStale removes a socket that nobody serves. One that is served without
-// the lock, by another program, stays.
+// removeStale removes a socket that nobody serves. It keeps one that another program serves
+// without the lock.
 func removeStale(path string) error {
 	info, err := os.Lstat(path)
 	switch {
@@ -87,8 +86,7 @@ func removeStale(path string) error {
 // lock is a lock file that this process has locked.
 type lock struct{ file *os.File }
 
-// lockFile makes and locks a file. It is ErrInUse when another process has done
-// so.
+// lockFile makes and locks a file. It returns ErrInUse if another process has locked it.
 func lockFile(path string) (*lock, error) {
 	for {
 		f, err := os.OpenFile(path, os.O_RDWR|os.O_CREATE|syscall.O_NOFOLLOW, 0o600)
@@ -102,8 +100,8 @@ func lockFile(path string) (*lock, error) {
 			}
 			return nil, fmt.Errorf("lock %s: %w", path, err)
 		}
-		// The one who had it before may have removed the file in between: then
-		// others lock another one of that name.
+		// The previous holder may have removed the file in between: others then lock a new
+		// file of that name.
 		ours, err := f.Stat()
 		if err == nil {
 			named, statErr := os.Lstat(path)

@@ -1,5 +1,5 @@
 // Package mcpskills has the messages of MCP's skills extension (SEP-2640), which the SDK
-// lacks, for the servers that speak it: the agent's and the hub's.
+// lacks, for the agent's and the hub's servers.
 //
 // # Concurrency
 //
@@ -23,23 +23,23 @@ const (
 	Scheme = "skill://"
 	// Manifest is the file that makes a directory a skill.
 	Manifest = "SKILL.md"
-	// Complete is the type of results. The SDK sets it for its own methods only.
+	// Complete is the type of results. The SDK sets it only for its own methods.
 	Complete = "complete"
 )
 
-// Uncached says of a result that it isn't to be kept.
+// Uncached marks a result that must not be cached.
 var Uncached = mcp.Cacheable{TTLMs: 0, CacheScope: "private"}
 
 const maxName = 64 // bytes; a rule of Agent Skills
 
 var nameForm = text.Lazy(`^[a-z0-9]+(-[a-z0-9]+)*$`)
 
-// IsName reports whether the extension takes the name of a skill.
+// IsName reports whether the extension accepts the name of a skill.
 func IsName(name string) bool { return len(name) <= maxName && nameForm().MatchString(name) }
 
 // Requests and results.
 type (
-	// ListParams are those of skills/list.
+	// ListParams are the parameters of skills/list.
 	ListParams struct {
 		mcp.ParamsBase
 		Cursor string `json:"cursor,omitempty"`
@@ -52,7 +52,7 @@ type (
 		Skills     []Entry `json:"skills"`
 		NextCursor string  `json:"nextCursor,omitempty"`
 	}
-	// GetParams are those of skills/get.
+	// GetParams are the parameters of skills/get.
 	GetParams struct {
 		mcp.ParamsBase
 		URI string `json:"uri"`
@@ -73,22 +73,22 @@ type Entry struct {
 	Resources   []File         `json:"resources"`
 }
 
-// File is a file of a skill. Digest is of its content, "sha256:" and hexadecimal digits;
-// Size is in bytes.
+// File is a file of a skill. Digest is of its content, "sha256:" and hexadecimal digits; Size
+// is in bytes.
 type File struct {
 	URI    string `json:"uri"`
 	Digest string `json:"digest"`
 	Size   int64  `json:"size"`
 }
 
-// mediaTypes are those of files as they are usual in skills.
+// mediaTypes are those of files that are common in skills.
 var mediaTypes = map[string]string{
 	".md": "text/markdown", ".json": "application/json", ".yaml": "application/yaml", ".yml": "application/yaml", ".toml": "application/toml",
 	".py": "text/x-python", ".sh": "text/x-shellscript", ".js": "text/javascript", ".ts": "text/typescript", ".html": "text/html", ".css": "text/css",
 	".csv": "text/csv", ".xml": "application/xml", ".pdf": "application/pdf", ".png": "image/png", ".jpg": "image/jpeg", ".svg": "image/svg+xml",
 }
 
-// MediaType is that of a file by its name.
+// MediaType returns the media type of a file by its name.
 func MediaType(name string) string {
 	return cmp.Or(mediaTypes[strings.ToLower(path.Ext(name))], "text/plain")
 }

@@ -1,10 +1,10 @@
-// Package notify wakes goroutines when something has changed: any number of them by a
-// Signal, and the one that receives from it by a Wake.
+// Package notify wakes goroutines when something has changed: any number of them by a Signal,
+// and the one that receives from it by a Wake.
 //
 // # Guarantees
 //
-// A waiter takes the channel of Changed first and reads the state after that;
-// then no change between the two is lost:
+// A waiter calls Changed first and reads the state after that, so that no change between the
+// two is lost:
 //
 //	for {
 //		changed := signal.Changed()
@@ -18,19 +18,18 @@
 //		}
 //	}
 //
-// Who changes the state does so first and calls Notify after that. Several
-// changes may wake a waiter once: what it gets is the newest state, not each.
+// Change the state first, and call Notify after that. Several changes may wake a waiter once:
+// it sees the newest state, not each one.
 //
 // # Concurrency
 //
-// All methods may be called from any goroutine, also under the lock that guards
-// the state.
+// All methods may be called from any goroutine, even under the lock that guards the state.
 package notify
 
 import "sync"
 
-// Signal tells its waiters that something has changed. The zero value is ready;
-// a Signal must not be copied after its first use.
+// Signal tells its waiters that something has changed. The zero value is ready; a Signal must
+// not be copied after its first use.
 type Signal struct {
 	mu      sync.Mutex    // guards changed
 	changed chan struct{} // closed by the next Notify; nil while nobody waits
@@ -56,14 +55,14 @@ func (s *Signal) Notify() {
 	}
 }
 
-// Wake wakes the one goroutine that receives from it: it holds that there is something to
-// do, once, however often that is said before the goroutine looks.
+// Wake wakes the one goroutine that receives from it. It holds at most one token, however
+// often it is set before the goroutine looks.
 type Wake chan struct{}
 
 // NewWake makes a Wake that holds nothing.
 func NewWake() Wake { return make(Wake, 1) }
 
-// Set has the goroutine look, now or as soon as it comes back to it. It never waits.
+// Set makes the goroutine look, now or when it next receives. It never blocks.
 func (w Wake) Set() {
 	select {
 	case w <- struct{}{}:

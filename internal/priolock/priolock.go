@@ -1,22 +1,21 @@
-// Package priolock is a lock for work that may take long: whoever waits for it can
-// give up, and whoever must not wait for such work interrupts it.
+// Package priolock is a lock for work that may take long. Waiters can give up, and an urgent
+// caller interrupts such work instead of waiting for it.
 //
 // # Guarantees
 //
-//   - One caller has the turn at a time.
-//   - [Turn.Urgent] interrupts what runs in [Turn.Do], and nothing begins there
-//     while an urgent caller waits. What was interrupted is done again later.
-//   - When the life of a Turn has ended, nobody gets it any more.
+//   - One caller holds the lock at a time.
+//   - [Turn.Urgent] interrupts what runs in [Turn.Do], and nothing starts there while an
+//     urgent caller waits. Interrupted work runs again later.
+//   - When the life of a Turn has ended, nobody gets the lock any more.
 //
 // # Concurrency
 //
-// All methods may be called from any goroutine, but none by one that has the
-// turn already.
+// All methods may be called from any goroutine, but not by one that already holds the lock.
 //
 // # Limits
 //
-// Turns are not given in order of arrival. Work that doesn't look at its context
-// can't be interrupted.
+// The lock isn't handed out in order of arrival. Work that ignores its context can't be
+// interrupted.
 package priolock
 
 import (
@@ -27,19 +26,18 @@ import (
 	"waymark/internal/notify"
 )
 
-// errInterrupted is the cause of the context of work that an urgent caller
-// doesn't wait for.
+// errInterrupted is the cause of the context of work that an urgent caller interrupts.
 var errInterrupted = errors.New("interrupted by what can't wait, and begun anew after it")
 
 // Turn is a lock. Make one with New.
 type Turn struct {
 	life   context.Context //nolint:containedctx // that of whatever the turn is about
-	token  chan struct{}   // holds a token while nobody has the turn
+	token  chan struct{}   // holds a token while the lock is free
 	closed sync.Once
 
 	mu        sync.Mutex              // guards the fields below
-	urgent    int                     // urgent callers that wait or have the turn
-	interrupt context.CancelCauseFunc // of what runs in Do; nil while nothing does
+	urgent    int                     // urgent callers that wait or hold the lock
+	interrupt context.CancelCauseFunc // of what runs in Do; nil if nothing does
 	calm      notify.Signal           // urgent has become 0
 }
 
@@ -50,8 +48,8 @@ func New(life context.Context) *Turn {
 	return t
 }
 
-// Take waits for the turn. It returns a context that ends with the life of the
-// Turn too; the caller calls leave when it is done.
+// Take waits for the lock. It returns a context that also ends with the life of the Turn. The
+// caller calls leave when it is done.
 func (t *Turn) Take(ctx context.Context) (_ context.Context, leave func(), err error) {
 	ctx, cancel := context.WithCancelCause(ctx)
 	unhook := context.AfterFunc(t.life, func() { cancel(context.Cause(t.life)) })
@@ -69,7 +67,7 @@ func (t *Turn) Take(ctx context.Context) (_ context.Context, leave func(), err e
 		t.token <- struct{}{}
 		end()
 	}
-	for _, over := range []context.Context{t.life, ctx} { // where both were ready
+	for _, over := range []context.Context{t.life, ctx} { // if several were ready
 		if over.Err() != nil {
 			leave()
 			return nil, nil, context.Cause(over)
@@ -104,8 +102,8 @@ func (t *Turn) Urgent(ctx context.Context) (_ context.Context, leave func(), err
 	}, nil
 }
 
-// Do runs work in its turn. Where an urgent caller interrupts it, and it returns
-// the cause of its context, it is run again after that caller.
+// Do runs work under the lock. If an urgent caller interrupts it, and it returns the cause of
+// its context, it runs again after that caller.
 func (t *Turn) Do(ctx context.Context, work func(context.Context) error) error {
 	for {
 		if err := t.waitCalm(ctx); err != nil {
@@ -141,7 +139,7 @@ func (t *Turn) waitCalm(ctx context.Context) error {
 //
 // # Errors
 //
-// errInterrupted says that an urgent caller came first, or in between.
+// errInterrupted if an urgent caller came first, or in between.
 func (t *Turn) try(ctx context.Context, work func(context.Context) error) error {
 	ctx, leave, err := t.Take(ctx)
 	if err != nil {
@@ -165,6 +163,6 @@ func (t *Turn) try(ctx context.Context, work func(context.Context) error) error 
 	return work(ctx)
 }
 
-// Close waits for whoever has the turn and keeps it for good. The life of the
-// Turn has to end before. It may come twice.
+// Close waits for the lock and keeps it for good. The life of the Turn must have ended
+// before. It may be called twice.
 func (t *Turn) Close() { t.closed.Do(func() { <-t.token }) }

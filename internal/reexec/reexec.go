@@ -1,34 +1,33 @@
-// Package reexec starts this very program again as a child that does one thing:
-// compiles a module that nobody trusts, say. One binary is enough then, and the
-// child is of the same version.
+// Package reexec starts this program again as a child that does one thing, such as compiling
+// an untrusted module. One binary then suffices, and the child is of the same version.
 //
 // A program names its roles once, in the first call of main:
 //
 //	program := reexec.Main(sandbox.CompileRole())
 //
-// In a child that call runs the role and doesn't return. Whoever starts children
-// takes the Program, which proves that the call was made: without it a child
-// would be the whole program once more, and start children of its own.
+// In a child that call runs the role and doesn't return. Code that starts children takes the
+// Program, which proves that the call was made: without it a child would run the whole
+// program again, and start children of its own.
 //
 // # Guarantees
 //
-//   - A child is what runs now, also when its file has been replaced since.
-//   - It has no environment and no arguments but its role's, is in a process
-//     group of its own (so that the terminal's Ctrl-C isn't for it), and is
-//     killed with the whole group when its context ends.
-//   - On Linux the kernel ends it with the thread that started it. Lock the
-//     goroutine to its thread from before Start until Wait has returned, or the
-//     end of an idle thread ends the child.
+//   - A child is the running version, even if its file has been replaced since.
+//   - It has no environment and only its role's arguments. It is in a process group of its
+//     own, so that it doesn't get the terminal's Ctrl-C, and is killed with the whole group
+//     when its context ends.
+//   - On Linux the kernel ends it with the thread that started it. Lock the goroutine to its
+//     thread from before Start until Wait has returned; otherwise the end of an idle thread
+//     ends the child.
 //
 // # Limits
 //
-// Confine and WatchMemory are for the child to call. They keep an accident from
-// taking the machine along; they are no sandbox.
+// The child calls Confine and WatchMemory itself. They keep an accident from affecting the
+// machine; they are no sandbox.
 //
 // # Concurrency
 //
-// Main is called once, before anything else. A Program may be used by any number
-// of goroutines.
+// Main is called once, before anything else. A Program may be used by any number of
+// goroutines.
 package reexec
 
 import (
@@ -47,18 +46,18 @@ const prefix = "waymark:"
 
 // Role is one thing that a program does as a child.
 type Role struct {
-	// Name tells roles apart. It is seen in lists of processes.
+	// Name identifies the role. It is visible in process lists.
 	Name string
-	// Main does it, with the arguments that Command was given, and returns the
-	// exit code. Nothing else of the program has run.
+	// Main runs the role with the arguments given to Command, and returns the exit code.
+	// Nothing else of the program has run.
 	Main func(args []string) int
 }
 
 // Program is a program with the roles that it has named. A nil Program has none.
 type Program struct{ roles []string }
 
-// Main is the first call of main, and of TestMain in tests that start children.
-// In a child it runs the role and exits.
+// Main is the first call of main, and of TestMain in tests that start children. In a child it
+// runs the role and exits.
 func Main(roles ...Role) *Program {
 	p := &Program{}
 	for _, role := range roles {
@@ -73,10 +72,9 @@ func Main(roles ...Role) *Program {
 // Has reports whether the program can be started in this role.
 func (p *Program) Has(role string) bool { return p != nil && slices.Contains(p.roles, role) }
 
-// Command returns the program as a child in one of its roles, ready to be
-// started: without input, output and environment, in the root directory. When
-// ctx ends it is killed with its group. It fails when there is no such role, or
-// when the program can't find itself.
+// Command returns the program as a child in one of its roles, ready to be started: without
+// input, output and environment, in the root directory. When ctx ends it is killed with its
+// group. It fails if there is no such role, or if the program can't find itself.
 func (p *Program) Command(ctx context.Context, role string, args ...string) (*exec.Cmd, error) {
 	if !p.Has(role) {
 		return nil, fmt.Errorf("this program can't start itself as %q: its main doesn't call reexec.Main with that role", role)
@@ -92,7 +90,7 @@ func (p *Program) Command(ctx context.Context, role string, args ...string) (*ex
 	return cmd, nil
 }
 
-// Executable is a path of the running program, also when its file has been
+// Executable returns a path of the running program that works even if its file has been
 // replaced or removed.
 func Executable() (string, error) {
 	const self = "/proc/self/exe"
@@ -105,8 +103,8 @@ func Executable() (string, error) {
 	return filepath.Clean(path), err
 }
 
-// CommandLine returns how to start the program in one of its roles, for whoever
-// starts it in another way than as a child that ends with this process.
+// CommandLine returns the command for one of the program's roles, for callers that don't
+// start it as a child that ends with this process.
 func (p *Program) CommandLine(role string) ([]string, error) {
 	if !p.Has(role) {
 		return nil, fmt.Errorf("this program can't start itself as %q: its main doesn't call reexec.Main with that role", role)

@@ -18,7 +18,7 @@ type Blob struct {
 // Bytes returns the content. It must not be used after Release.
 func (b *Blob) Bytes() []byte { return b.data }
 
-// Release gives the memory back. It is safe to call twice.
+// Release frees the memory. It is safe to call twice.
 func (b *Blob) Release() {
 	b.release.Do(func() {
 		b.data = nil
@@ -37,7 +37,7 @@ func newBlob(size int) (*Blob, error) {
 
 var errTooLong = errors.New("more is written than was announced")
 
-// boundedWriter fills a buffer and refuses what goes beyond.
+// boundedWriter fills a buffer and refuses what doesn't fit.
 type boundedWriter struct{ buf, rest []byte }
 
 func newBoundedWriter(buf []byte) *boundedWriter { return &boundedWriter{buf, buf} }

@@ -10,17 +10,16 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// ErrUnsafe says that a directory, or a file in it, could have been written by
-// others.
+// ErrUnsafe says that others could have written a directory, or a file in it.
 var ErrUnsafe = errors.New("not private")
 
-// OpenDir opens a directory that only this user can use, and makes it when it
-// is missing. The caller closes it.
+// OpenDir opens a directory that only this user can use, and creates it if it is missing. The
+// caller closes it.
 //
 // # Errors
 //
-// ErrUnsafe when the directory is a link, belongs to another user or is open
-// to others; the text says what to do.
+// ErrUnsafe if the directory is a link, belongs to another user or is open to others; the
+// text says what to do.
 func OpenDir(path string) (*os.File, error) {
 	if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
 		return nil, err
@@ -60,8 +59,8 @@ func checkDir(dir *os.File) error {
 	return nil
 }
 
-// openFile opens a regular file of this user's own, closed to others. A link
-// is not followed and a FIFO not waited for.
+// openFile opens a regular file of this user's own, closed to others. It doesn't follow a
+// link, and doesn't wait for a FIFO.
 func openFile(dir *os.File, name string) (*os.File, int64, error) {
 	fd, err := openRetry(func() (int, error) {
 		return unix.Openat(int(dir.Fd()), name, unix.O_RDONLY|unix.O_NOFOLLOW|unix.O_NONBLOCK|unix.O_CLOEXEC, 0)
@@ -91,7 +90,7 @@ func openFile(dir *os.File, name string) (*os.File, int64, error) {
 	return f, st.Size, nil
 }
 
-// createTemp makes a new file under a name of its own that begins with prefix.
+// createTemp makes a new file with a unique name that begins with prefix.
 func createTemp(dir *os.File, prefix string) (*os.File, string, error) {
 	for range 100 {
 		name := prefix + randomName()
@@ -108,7 +107,7 @@ func createTemp(dir *os.File, prefix string) (*os.File, string, error) {
 	return nil, "", unix.EEXIST
 }
 
-// remove deletes a name, whatever it is. A directory goes only when empty.
+// remove deletes a name, whatever it is; a directory only if it is empty.
 func remove(dir *os.File, name string) error {
 	err := unix.Unlinkat(int(dir.Fd()), name, 0)
 	if errors.Is(err, unix.EISDIR) || errors.Is(err, unix.EPERM) {
@@ -120,7 +119,7 @@ func remove(dir *os.File, name string) error {
 	return err
 }
 
-// openRetry repeats what a signal has interrupted.
+// openRetry repeats a call that a signal has interrupted.
 func openRetry(open func() (int, error)) (int, error) {
 	for {
 		fd, err := open()

@@ -20,12 +20,11 @@ const (
 
 func randomName() string { return rand.Text() }
 
-// openKey reads the key in dir, or makes one. A key that is damaged, or that
-// others could have read, is replaced, which makes everything that was sealed
-// with it worthless.
+// openKey reads the key in dir, or makes one. It replaces a key that is damaged, or that
+// others could have read, which makes everything sealed with it useless.
 func openKey(dir *os.File, log *slog.Logger) (cipher.AEAD, error) {
-	// Several processes may make the key at once: who comes second takes the
-	// first one's. The bound only keeps a hostile directory from holding us.
+	// If several processes make the key at once, the later ones use the first one's. The
+	// bound only protects against a hostile directory.
 	for range 10 {
 		key, err := readKey(dir)
 		switch {
@@ -63,7 +62,7 @@ func readKey(dir *os.File) ([]byte, error) {
 	return key, err
 }
 
-// makeKey lets a whole key appear under its name, unless there is one.
+// makeKey makes a complete key appear under its name, unless there is one.
 func makeKey(dir *os.File) error {
 	key := make([]byte, keySize)
 	_, _ = rand.Read(key) // never fails
@@ -79,8 +78,8 @@ func makeKey(dir *os.File) error {
 	fd := int(dir.Fd())
 	err = unix.Linkat(fd, temp, fd, keyName, 0)
 	if errors.Is(err, unix.EPERM) || errors.Is(err, unix.ENOTSUP) || errors.Is(err, unix.ENOSYS) {
-		// No hard links here. Of two processes at once the second wins, and
-		// what the first sealed is a miss.
+		// There are no hard links here. Of two concurrent processes the second wins, and what
+		// the first has sealed is a miss.
 		err = unix.Renameat(fd, temp, fd, keyName)
 	}
 	return err

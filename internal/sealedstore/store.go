@@ -19,12 +19,12 @@ import (
 	"waymark/internal/text"
 )
 
-// ErrMiss says that there is no blob of that name that can be trusted.
+// ErrMiss says that there is no trustworthy blob of that name.
 var ErrMiss = errors.New("not in the store")
 
 const (
-	// magic begins every file; its last byte is the format's version. It is
-	// sealed along, so that it can't be changed.
+	// magic begins every file; its last byte is the format's version. It is authenticated, so
+	// that it can't be changed.
 	magic     = "waymark sealed\x00\x01"
 	nonceSize = 12
 	tagSize   = 16
@@ -33,36 +33,34 @@ const (
 	suffix     = ".sealed"
 	tempPrefix = ".tmp-"
 
-	// touchAfter is how old a time of last use may become before it is set
-	// again: fresh enough for "least recently used" over days, without a write
-	// for every read.
+	// touchAfter is how old a time of last use may become before it is updated: exact enough
+	// for "least recently used" over days, without a write for every read.
 	touchAfter = 10 * time.Minute
 )
 
-// names are letters, digits, dots and dashes, and never hidden.
+// validName matches letters, digits, dots and dashes; names are never hidden.
 var validName = text.Lazy(`^[0-9A-Za-z][0-9A-Za-z.-]*$`)
 
-// maxName bounds them, in bytes. It isn't part of the expression, which would be
-// large, and is compiled at every start.
+// maxName bounds names, in bytes. It isn't part of the expression, which would become large.
 const maxName = 201
 
 func isName(name string) bool { return len(name) <= maxName && validName().MatchString(name) }
 
 // Options configures a Store. The zero value works.
 type Options struct {
-	// KeyDir is the directory of the key file, private like the store's own.
-	// Empty means the store's directory; elsewhere is better, since then a
-	// copied or restored directory is worthless without it.
+	// KeyDir is the directory of the key file, private like the store's own. Empty means the
+	// store's directory. Another directory is better, because a copied or restored store is
+	// then useless without it.
 	KeyDir string
 	// MaxBytes bounds all blobs together. 0 means 512 MiB.
 	MaxBytes int64
-	// MaxBlob bounds a single one. 0 means a half of MaxBytes.
+	// MaxBlob bounds a single blob. 0 means half of MaxBytes.
 	MaxBlob int64
 	Logger  *slog.Logger
 }
 
-// Store is a directory of sealed blobs. Safe for concurrent use; it holds
-// nothing open.
+// Store is a directory of sealed blobs. It is safe for concurrent use, and holds nothing
+// open.
 type Store struct {
 	path string
 	opts Options
@@ -165,8 +163,8 @@ func (s *Store) open(blob *Blob, name string) error {
 	return nil
 }
 
-// touch records that a blob was used. Best effort: it only decides what goes
-// first when there is too much.
+// touch records that a blob was used. It is best effort, because it only decides what is
+// removed first.
 func touch(f *os.File) {
 	info, err := f.Stat()
 	if err != nil || time.Since(info.ModTime()) < touchAfter {
@@ -176,8 +174,8 @@ func touch(f *os.File) {
 	_ = unix.Futimes(int(f.Fd()), []unix.Timeval{now, now})
 }
 
-// Put stores what fill writes, at most size bytes, under a name, in place of
-// what was there. On an error what was there may be gone or not.
+// Put stores what fill writes, at most size bytes, under a name, and replaces an existing
+// blob. After an error the existing blob may or may not be gone.
 func (s *Store) Put(name string, size int64, fill func(io.Writer) error) error {
 	switch {
 	case !isName(name):
@@ -210,8 +208,7 @@ func (s *Store) Put(name string, size int64, fill func(io.Writer) error) error {
 	return s.prune(dir, name+suffix)
 }
 
-// write lets a file appear whole. Nothing is synced: what a power failure
-// damages is a miss.
+// write makes a file appear whole. It syncs nothing: damage by a power failure is a miss.
 func write(dir *os.File, name string, data []byte) error {
 	f, temp, err := createTemp(dir, tempPrefix)
 	if err != nil {
@@ -252,12 +249,12 @@ func (s *Store) warnOnce(msg string, err error) {
 	}
 }
 
-// staleAfter is how long a file that is being written may take; what is older
-// was left by a process that was killed.
+// staleAfter is how long writing a file may take; older temporary files were left by a killed
+// process.
 const staleAfter = time.Hour
 
-// prune removes the least recently used blobs until the rest is within the
-// bound, never the one that was just written, and what killed writers left.
+// prune removes the least recently used blobs until the rest is within the bound, but never
+// the one that was just written, and also the leftovers of killed writers.
 func (s *Store) prune(dir *os.File, keep string) error {
 	if _, err := dir.Seek(0, io.SeekStart); err != nil {
 		return err

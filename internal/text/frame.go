@@ -7,12 +7,12 @@ import (
 	"strings"
 )
 
-// maxSource bounds what is said of where a text is from, in bytes.
+// maxSource bounds the description of a text's origin, in bytes.
 const maxSource = 512
 
-// Framed says to a model whose a text of a workspace is, and puts it between two marks
-// that it can't hold, since they are made from it. what says what it is, in our words and
-// one line, source is where it is from, in the workspace's.
+// Framed tells a model where a workspace's text comes from, and puts the text between two
+// marks that it can't contain, because they are derived from it. what describes the text, in
+// our words and one line; source is its origin, in the workspace's words.
 func Framed(what, source, body string) string {
 	body = strings.TrimSuffix(strings.ToValidUTF8(body, "\ufffd"), "\n")
 	sum := sha256.Sum256([]byte(body))

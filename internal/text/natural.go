@@ -5,9 +5,9 @@ import (
 	"strings"
 )
 
-// Natural compares two names as people order them: numbers in them by their
-// value, so that s-2 comes before s-10. It is 0 for equal names alone. What is
-// hashed or sent has another order, that of bytes.
+// Natural compares two names as people sort them: by the value of numbers in them, so that
+// s-2 comes before s-10. It is 0 only for equal names. Hashed or sent data is sorted by bytes
+// instead.
 func Natural(a, b string) int {
 	restA, restB := a, b
 	for restA != "" && restB != "" {
@@ -28,7 +28,7 @@ func Natural(a, b string) int {
 	return cmp.Or(cmp.Compare(len(restA), len(restB)), strings.Compare(a, b))
 }
 
-// digits is how many digits a text begins with.
+// digits returns how many digits a text begins with.
 func digits(s string) int {
 	for i := range len(s) {
 		if s[i] < '0' || s[i] > '9' {

@@ -2,11 +2,10 @@ package text
 
 import "strings"
 
-// Nearest returns the name that somebody may have meant by a word: the one that
-// takes the fewest letters to insert, remove or replace, at most two and fewer
-// than the word has, else the only one that begins with it. It is empty when
-// there is none; of two that are as near it is the first. Upper case doesn't
-// count in the word.
+// Nearest returns the name that somebody may have meant by a word: the one with the fewest
+// letters to insert, remove or replace, at most two and fewer than the word has; else the
+// only name that begins with the word. It is empty if there is none; of equally near names it
+// is the first. Case doesn't count in the word.
 func Nearest(word string, names []string) string {
 	word = strings.ToLower(word)
 	best, least := "", min(3, len(word)) // more than two letters off is another word
@@ -29,8 +28,8 @@ func Nearest(word string, names []string) string {
 	return best
 }
 
-// distance is the number of letters to insert, remove or replace to turn a
-// into b. Long words aren't compared.
+// distance is the number of letters to insert, remove or replace to turn a into b. Long words
+// aren't compared.
 func distance(a, b string) int {
 	const long = 64
 	if len(a) > long || len(b) > long {

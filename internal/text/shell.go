@@ -2,7 +2,7 @@ package text
 
 import "strings"
 
-// ShellWord makes one word of s for a shell, as somebody would type it.
+// ShellWord quotes s as one word for a shell, as a person would type it.
 func ShellWord(s string) string {
 	plain := func(r rune) bool {
 		return r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z' || r >= '0' && r <= '9' || strings.ContainsRune("-_./~:@", r)

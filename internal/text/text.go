@@ -1,17 +1,15 @@
-// Package text makes texts of others fit to be shown: names, warnings and
-// errors come from workspaces, modules, servers and peers, and end in terminals,
-// logs and errors.
+// Package text makes foreign texts fit for display: names, warnings and errors come from
+// workspaces, modules, servers and peers, and end up in terminals, logs and errors.
 //
 // # Guarantees
 //
-// Whatever the input, the result of Printable, Line and Cut is valid UTF-8 if
-// Printable or Line has made it, and holds nothing that a terminal would act on
-// or that can't be seen: no control characters, no line breaks (but see each
-// function), no marks that change the direction of a line.
+// Whatever the input, the result of Printable and Line is valid UTF-8, and so is that of Cut
+// if its input comes from one of them. It contains nothing invisible or that a terminal would
+// act on: no control characters, no line breaks (but see each function), no marks that change
+// the direction of a line.
 //
-// The functions are pure and safe for concurrent use. They take time in
-// proportion to what they return, not to what they are given, where they have a
-// limit.
+// The functions are pure and safe for concurrent use. Those with a limit take time in
+// proportion to what they return, not to their input.
 package text
 
 import (
@@ -22,8 +20,8 @@ import (
 	"unicode/utf8"
 )
 
-// Printable replaces every character that can't be seen, line breaks and bytes
-// that aren't UTF-8 with U+FFFD. Spaces stay, tabs don't.
+// Printable replaces invisible characters, line breaks and bytes that aren't UTF-8 with
+// U+FFFD. It keeps spaces, but not tabs.
 func Printable(s string) string {
 	return strings.Map(func(r rune) rune {
 		if !unicode.IsPrint(r) {
@@ -33,9 +31,9 @@ func Printable(s string) string {
 	}, strings.ToValidUTF8(s, "\uFFFD"))
 }
 
-// Reveal writes what can't be seen as its number, ⟨U+200B⟩, for a text that somebody
-// is to judge: control characters, formatting, bytes that aren't UTF-8, and the
-// letters and marks that are drawn as nothing. Line feeds and spaces stay.
+// Reveal writes invisible characters as their number, ⟨U+200B⟩, for a text that somebody is
+// to judge: control characters, formatting, bytes that aren't UTF-8, and letters and marks
+// that are drawn as nothing. It keeps line feeds and spaces.
 func Reveal(s string) string {
 	if !strings.ContainsFunc(s, unseen) && utf8.ValidString(s) {
 		return s
@@ -56,17 +54,17 @@ func Reveal(s string) string {
 	return b.String()
 }
 
-// unseen reports whether a character is drawn as nothing, or acted on.
+// unseen reports whether a character is invisible, or a terminal would act on it.
 func unseen(r rune) bool {
 	const blankBraille = '\u2800'
 	return r != '\n' && (!unicode.IsPrint(r) || r == blankBraille || unicode.Is(unicode.Variation_Selector, r) || unicode.Is(unicode.Other_Default_Ignorable_Code_Point, r))
 }
 
-// Line makes one line of at most limit bytes, for an error or a log: white
-// space of any kind and length becomes one space, what can't be seen is
-// dropped, and a line that is cut ends with "…".
+// Line makes one line of at most limit bytes, for an error or a log: white space of any kind
+// and length becomes one space, invisible characters are dropped, and a line that is cut ends
+// with "…".
 func Line(s string, limit int) string {
-	if len(s) > 4*limit { // what is cut off anyway isn't cleaned
+	if len(s) > 4*limit { // don't clean what is cut off anyway
 		s = s[:4*limit]
 	}
 	s = strings.Map(func(r rune) rune {
@@ -83,9 +81,8 @@ func Line(s string, limit int) string {
 
 const ellipsis = "…"
 
-// Cut shortens a text to at most limit bytes, between two characters, and ends
-// what it has shortened with "…". A limit below the length of that gives the
-// empty text.
+// Cut shortens a text to at most limit bytes, between two characters, and ends a shortened
+// text with "…". If limit is below the length of that, the result is empty.
 func Cut(s string, limit int) string {
 	switch {
 	case len(s) <= limit:
@@ -96,8 +93,7 @@ func Cut(s string, limit int) string {
 	return Truncate(s, limit-len(ellipsis)) + ellipsis
 }
 
-// Truncate shortens a text to at most limit bytes, between two characters, and
-// doesn't say so.
+// Truncate shortens a text to at most limit bytes, between two characters, without a mark.
 func Truncate(s string, limit int) string {
 	if len(s) <= limit {
 		return s
@@ -109,7 +105,7 @@ func Truncate(s string, limit int) string {
 	return s[:limit]
 }
 
-// Count is a number with its noun: "1 file", "2 files".
+// Count formats a number with its noun: "1 file", "2 files".
 func Count(n int, one, many string) string {
 	if n == 1 {
 		return "1 " + one
@@ -117,9 +113,9 @@ func Count(n int, one, many string) string {
 	return strconv.Itoa(n) + " " + many
 }
 
-// Head is an io.Writer that keeps the first Max bytes that are written to it
-// and drops the rest. It never fails: a guest or a child that floods its
-// standard error is not worth an error of its own. Not safe for concurrent use.
+// Head is an io.Writer that keeps the first Max bytes written to it and drops the rest. It
+// never fails, because a guest or a child that floods its standard error shouldn't cause
+// another error. It isn't safe for concurrent use.
 type Head struct {
 	Max  int
 	kept []byte

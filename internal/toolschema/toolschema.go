@@ -1,12 +1,12 @@
-// Package toolschema mends the input schemas of tools that are passed on from servers of
-// MCP to their clients. Clients check a list of tools as a whole: of one schema that isn't
-// as the protocol has it they lose all tools, of all servers.
+// Package toolschema mends the input schemas of tools that are passed on from MCP servers to
+// clients. Clients validate a list of tools as a whole: because of one invalid schema they
+// lose all tools of all servers.
 //
 // # Guarantees
 //
-// What Mend returns is taken by the official SDKs, whatever it was given; what these take
-// anyway stays as it is, to the byte. It never describes other arguments than the server
-// takes, but for less: where that can't be known, there is no schema.
+// The official SDKs accept every result of Mend. A schema that they accept already is
+// returned byte for byte. A result never describes arguments that the server doesn't take,
+// but may allow fewer; if that can't be ensured, there is no schema.
 //
 // # Concurrency
 //
@@ -19,9 +19,9 @@ import (
 	"strings"
 )
 
-// Mend returns an input schema that clients take, and what is wrong with the one that a
-// server gives, for people. It is nil for a tool that has to be held back: nobody can say
-// which arguments are meant. The protocol has every tool take an object.
+// Mend returns an input schema that clients accept, and what is wrong with the server's, for
+// people. It returns nil for a tool that has to be held back, because the intended arguments
+// are unknown. The protocol requires every tool to take an object.
 func Mend(raw json.RawMessage) (mended json.RawMessage, wrong []string) {
 	if len(raw) == 0 {
 		return json.RawMessage(`{"type":"object"}`), []string{"it has none"}
@@ -77,14 +77,14 @@ func Mend(raw json.RawMessage) (mended json.RawMessage, wrong []string) {
 	return mended, wrong
 }
 
-// nothing reports whether a value is what some languages make of an empty object.
+// nothing reports whether a value is what some languages encode for an empty object.
 func nothing(v any) bool {
 	list, ok := v.([]any)
 	return v == nil || ok && len(list) == 0
 }
 
-// mendProperties has schemas that allow everything in a form that all clients take. It is
-// nil when nothing is to be mended; ok says whether that is possible.
+// mendProperties rewrites schemas that allow everything into a form that all clients accept.
+// It returns nil if there is nothing to mend; ok says whether mending is possible.
 func mendProperties(raw json.RawMessage) (mended json.RawMessage, ok bool) {
 	var properties map[string]json.RawMessage
 	if json.Unmarshal(raw, &properties) != nil {
@@ -111,7 +111,7 @@ func areNames(v any) bool {
 	return ok && !slices.ContainsFunc(list, func(one any) bool { _, ok := one.(string); return !ok })
 }
 
-// Annotations reports whether clients take the annotations of a tool.
+// Annotations reports whether clients accept the annotations of a tool.
 func Annotations(raw json.RawMessage) bool {
 	var is map[string]any
 	if json.Unmarshal(raw, &is) != nil {
@@ -119,7 +119,7 @@ func Annotations(raw json.RawMessage) bool {
 	}
 	for name, v := range is {
 		ok := true
-		switch strings.ToLower(name) { // as some readers compare them
+		switch strings.ToLower(name) { // some readers ignore case
 		case "title":
 			_, ok = v.(string)
 		case "readonlyhint", "destructivehint", "idempotenthint", "openworldhint":

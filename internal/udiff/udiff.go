@@ -1,15 +1,13 @@
-// Package udiff compares two texts by lines and writes what differs as a
-// unified diff, which programs like patch and git apply take.
+// Package udiff compares two texts by lines and writes the differences as a unified diff,
+// which programs such as patch and git apply accept.
 //
-// It is github.com/aymanbagabas/go-udiff with three things mended: its Unified
-// ends the program where it finds a fault of its own; the numbers of the lines of
-// the new text in its heads are too small after a hunk that has joined two
-// changes, so that what is taken back with patch -R can land elsewhere; and it
-// stops looking for what two texts have in common after some 50 changes, and calls
-// the rest changed from there to the end.
+// It is github.com/aymanbagabas/go-udiff with three fixes. Its Unified ends the program when
+// it detects a fault of its own. After a hunk that joins two changes, its line numbers of the
+// new text are too small, so that patch -R can apply a change elsewhere. And it stops looking
+// for common parts after some 50 changes, and treats the rest as changed.
 //
-// All functions are pure. Time and memory are linear in the texts, times a bounded
-// number of rounds.
+// All functions are pure. Time and memory are linear in the texts, times a bounded number of
+// rounds.
 package udiff
 
 import (
@@ -23,35 +21,34 @@ import (
 )
 
 const (
-	// contextLines is how many lines that haven't changed stand around a change:
-	// what diff -u has.
+	// contextLines is how many unchanged lines surround a change, as in diff -u.
 	contextLines = 3
-	// maxRounds bounds how often a part of the texts is compared once more. A
-	// round finds some 50 changes and takes 10 ms with a text of 1 MB.
+	// maxRounds bounds how often a part of the texts is compared again. A round finds some 50
+	// changes and takes 10 ms with a text of 1 MB.
 	maxRounds = 100
-	// maxPiece is from how many changed lines on a piece is worth another round.
+	// maxPiece is the number of changed lines from which a piece is worth another round.
 	maxPiece = 8
 )
 
-// Diff returns what has to be done with before to have after: a unified diff with
-// three lines of context, "" where there is nothing to do. The names stand in its
-// head as they are, in quotes where they hold characters that would end the line.
+// Diff returns a unified diff with three lines of context that turns before into after, or ""
+// if they are equal. The names are in its header unchanged, quoted if they contain characters
+// that would end the line.
 func Diff(from, to, before, after string) string {
 	if before == after {
 		return ""
 	}
 	text, err := udiff.ToUnified(name(from), name(to), before, compare(before, after), contextLines)
 	if err != nil {
-		// Edits that overlap, which the library never returns. One that replaces
-		// everything can't.
+		// Overlapping edits, which the library never returns. An edit that replaces
+		// everything can't overlap.
 		all := []udiff.Edit{{End: len(before), New: after}}
 		text, _ = udiff.ToUnified(name(from), name(to), before, all, contextLines)
 	}
 	return renumber(text)
 }
 
-// compare returns the edits that make after of before, in order, each of whole
-// lines. A piece in which the library gave up is compared again, by itself.
+// compare returns the edits that turn before into after, in order, each of whole lines. A
+// piece in which the library gave up is compared again separately.
 func compare(before, after string) []udiff.Edit {
 	rounds := maxRounds
 	var refine func(before, after string, at int) []udiff.Edit
@@ -75,14 +72,14 @@ func compare(before, after string) []udiff.Edit {
 
 var head = text.Lazy(`^@@ -(\d+)(?:,(\d+))? \+(\d+)(?:,(\d+))? @@$`)
 
-// renumber corrects where a hunk stands in the new text: as far behind its place
-// in the old one as all hunks before it have added.
+// renumber corrects the position of hunks in the new text: that in the old one plus what all
+// previous hunks have added.
 func renumber(diff string) string {
 	var b strings.Builder
 	b.Grow(len(diff))
 	added := 0
 	for line := range strings.Lines(diff) {
-		// Lines of the texts have a mark before them, so this is a head.
+		// Lines of the texts have a mark before them, so this is a header.
 		m := head().FindStringSubmatch(strings.TrimSuffix(line, "\n"))
 		if m == nil {
 			b.WriteString(line)
@@ -90,7 +87,7 @@ func renumber(diff string) string {
 		}
 		start, old, count := number(m[1]), size(m[2]), size(m[4])
 		if m[2] == "0" {
-			start++ // what adds to nothing is said to stand before line 1
+			start++ // a hunk that adds to nothing is placed before line 1
 		}
 		begin := start + added
 		if m[4] == "0" {
@@ -111,7 +108,7 @@ func after(count string) string {
 	return "," + count
 }
 
-// size is how many lines a hunk has: one where nothing is said.
+// size returns how many lines a hunk has: one if there is no number.
 func size(count string) int {
 	if count == "" {
 		return 1
@@ -124,7 +121,7 @@ func number(digits string) int {
 	return n
 }
 
-// name is a name in the head of a diff.
+// name formats a name in the header of a diff.
 func name(s string) string {
 	if strings.ContainsFunc(s, func(r rune) bool { return r < ' ' || r == 0x7f }) {
 		return strconv.Quote(s)

@@ -1,20 +1,18 @@
-// Package apiclient makes calls to Waymark's HTTP APIs: one call at a time
-// ([Server.Do], [Fetch]), streams of bytes in either direction (Request.Content,
-// [Server.Stream]), and [Follow], which keeps to a server over lost connections
-// and restarts.
+// Package apiclient makes calls to Waymark's HTTP APIs: one call at a time ([Server.Do],
+// [Fetch]), streams of bytes in either direction (Request.Content, [Server.Stream]), and
+// [Follow], which reconnects to a server after lost connections and restarts.
 //
 // # Guarantees
 //
-//   - Every call ends: with its context, or after Options.Timeout where the
-//     context has no deadline of its own. A stream ends when nothing of it has
-//     moved for as long.
+//   - Every call ends: with its context, or after Options.Timeout if the context has no
+//     deadline. A stream ends when no data has moved for that long.
 //   - An answer that is read as a whole is never read beyond 64 MiB.
-//   - The token goes to the server alone: redirects aren't followed.
+//   - The token goes only to the server: redirects aren't followed.
 //
 // # Errors
 //
-// *problem.Error where the server says no; what Options.Unreachable makes of it
-// where nobody answers; the context's error where it ended first.
+// *problem.Error if the server refuses; the result of Options.Unreachable if nobody answers;
+// the context's error if it ended first.
 //
 // # Concurrency
 //
@@ -40,24 +38,23 @@ import (
 	"waymark/internal/httpapi/problem"
 )
 
-// maxAnswer bounds what is read: a snapshot has at most 4,000 resources of some
-// KiB each, and a diff some MiB of text.
+// maxAnswer bounds what is read: a snapshot has at most 4,000 resources of some KiB each, and
+// a diff some MiB of text.
 const maxAnswer = 64 << 20
 
-// Options say where a server is and how it is called. All but Token must be set.
+// Options say where a server is and how to call it. All but Token must be set.
 type Options struct {
 	// Name is what the server is called in errors: "agent" or "hub".
 	Name string
 	// Where says in errors where it is.
 	Where string
-	// Base is what all URLs begin with.
+	// Base is the beginning of all URLs.
 	Base string
-	// Err is why there is no such place; every call answers it. Nil is the rule.
+	// Err is returned by every call if there is no valid address; usually nil.
 	Err error
 	// Token is sent as "Authorization: Bearer".
 	Token string
-	// Timeout bounds calls whose context has no deadline, in addition to the time
-	// that they mean to wait.
+	// Timeout bounds calls whose context has no deadline, in addition to their Wait.
 	Timeout time.Duration
 	// Header is sent with every request, in addition.
 	Header http.Header
@@ -67,7 +64,7 @@ type Options struct {
 	Unreachable func(err error) error
 }
 
-// Server is one end of calls, the far one.
+// Server is a server to be called.
 type Server struct {
 	opts Options
 	http *http.Client
@@ -78,13 +75,13 @@ func New(opts Options) *Server {
 	return &Server{opts: opts, http: &http.Client{
 		Transport: opts.Transport,
 		CheckRedirect: func(*http.Request, []*http.Request) error {
-			return http.ErrUseLastResponse // there are none for a client with a token
+			return http.ErrUseLastResponse // a client with a token follows none
 		},
 	}}
 }
 
-// With returns a Server whose requests have a header in addition, in place of
-// what Options.Header says of the same names.
+// With returns a Server whose requests have additional headers, which replace those of the
+// same names in Options.Header.
 func (s *Server) With(header http.Header) *Server {
 	opts := s.opts
 	opts.Header = opts.Header.Clone()
@@ -95,11 +92,11 @@ func (s *Server) With(header http.Header) *Server {
 	return &Server{opts: opts, http: s.http}
 }
 
-// errBase says that a URL can't be what all others begin with.
+// errBase says that a URL can't be a base.
 var errBase = errors.New("not http://HOST:PORT or https://HOST")
 
-// ParseBase checks the URL of a server, and returns it without a slash at its
-// end, for Options.Base.
+// ParseBase checks the URL of a server, and returns it without a trailing slash, for
+// Options.Base.
 func ParseBase(text string) (string, error) {
 	u, err := url.Parse(text)
 	if err != nil || u.Scheme != "http" && u.Scheme != "https" || u.Hostname() == "" || u.User != nil || u.RawQuery != "" || u.Fragment != "" {
@@ -108,11 +105,11 @@ func ParseBase(text string) (string, error) {
 	return strings.TrimSuffix(u.String(), "/"), nil
 }
 
-// servedWithin bounds a look at an address of this machine.
+// servedWithin bounds a check of an address on this machine.
 const servedWithin = time.Second
 
-// Served returns nil where somebody listens at an address of this machine, also at a
-// socket whose queue is full.
+// Served returns nil if somebody listens at an address on this machine, including a socket
+// whose queue is full.
 func Served(ctx context.Context, network, address string) error {
 	conn, err := (&net.Dialer{Timeout: servedWithin}).DialContext(ctx, network, address)
 	switch {
@@ -124,20 +121,20 @@ func Served(ctx context.Context, network, address string) error {
 	return err
 }
 
-// Request is what is asked. Method and Path must be set.
+// Request is a request. Method and Path must be set.
 type Request struct {
 	Method, Path string
 	Query        url.Values
 	ETag         string        // for If-None-Match
 	Body         any           // sent as JSON; nil: none
-	Content      io.Reader     // sent as it is, in place of Body
+	Content      io.Reader     // sent unchanged, in place of Body
 	Wait         time.Duration // how long the server may take on purpose
 }
 
-// Get asks for what is at the path.
+// Get returns a GET request for the path.
 func Get(path string) Request { return Request{Method: http.MethodGet, Path: path} }
 
-// Answer is what came back, read to its end.
+// Answer is a complete answer.
 type Answer struct {
 	Code   int // 200 to 299, or 304
 	ETag   string
@@ -170,8 +167,8 @@ func (s *Server) Do(ctx context.Context, r Request) (*Answer, error) {
 	return a, nil
 }
 
-// Open is Do for an answer that goes on. It ends with ctx alone, and the caller
-// closes the answer's body.
+// Open is Do for a streamed answer. Only ctx ends it, and the caller closes the answer's
+// body.
 func (s *Server) Open(ctx context.Context, r Request) (*http.Response, error) {
 	if s.opts.Err != nil {
 		return nil, s.opts.Err
@@ -214,7 +211,7 @@ func (s *Server) request(ctx context.Context, r Request) (*http.Request, error) 
 	return request, nil
 }
 
-// URL is where a request goes.
+// URL returns the URL of a request.
 func (s *Server) URL(r Request) string {
 	target := s.opts.Base + r.Path
 	if len(r.Query) > 0 {
@@ -223,7 +220,7 @@ func (s *Server) URL(r Request) string {
 	return target
 }
 
-// Header is what every request has, the token included.
+// Header returns the headers of every request, including the token.
 func (s *Server) Header() http.Header {
 	header := s.opts.Header.Clone()
 	if header == nil {
@@ -235,16 +232,16 @@ func (s *Server) Header() http.Header {
 	return header
 }
 
-// HTTP is what makes the requests. It adds nothing to them.
+// HTTP returns the underlying client, which adds nothing to requests.
 func (s *Server) HTTP() *http.Client { return s.http }
 
-// Where is Options.Where.
+// Where returns Options.Where.
 func (s *Server) Where() string { return s.opts.Where }
 
-// Err is Options.Err.
+// Err returns Options.Err.
 func (s *Server) Err() error { return s.opts.Err }
 
-// Unreachable says for a person why an answer didn't come, or not to its end.
+// Unreachable says for a person why an answer didn't arrive, or not completely.
 func (s *Server) Unreachable(ctx context.Context, err error) error {
 	var outer *url.Error
 	if errors.As(err, &outer) {
@@ -292,7 +289,7 @@ func (s *Server) Bytes(ctx context.Context, r Request) ([]byte, error) {
 	return a.Body, nil
 }
 
-// Send makes a request whose answer says nothing.
+// Send makes a request and ignores the body of the answer.
 func (s *Server) Send(ctx context.Context, r Request) error {
 	_, err := s.Do(ctx, r)
 	return err

@@ -7,19 +7,19 @@ import (
 	"strings"
 )
 
-// Event is one of a stream of text/event-stream, as it is sent.
+// Event is one event of a text/event-stream, as sent.
 type Event struct{ Type, ID, Data string }
 
-// ErrEventTooLarge says that an event is longer than the caller takes.
+// ErrEventTooLarge says that an event is longer than the caller accepts.
 var ErrEventTooLarge = errors.New("it sends an event that is too large")
 
-// ReadEvents calls handle with each complete event of r, none of which, and no line
-// of which, is longer than limit bytes, until handle says false. Where r ends first
-// it returns io.ErrUnexpectedEOF, since such a stream says itself that it is over.
+// ReadEvents calls handle with each complete event of r until handle returns false. No event
+// and no line may be longer than limit bytes. If r ends first, it returns
+// io.ErrUnexpectedEOF, because such a stream announces its end.
 //
-// An event whose end is missing is none, as the standard has it: the last lines
-// before a cut would otherwise be taken for a position that was never sent. (That
-// is why no library is used: what there is hands them out.)
+// It drops an event without an end, as the standard requires: the last lines before a cut
+// could otherwise be taken for a position that was never sent. (Existing libraries deliver
+// them, which is why none is used.)
 func ReadEvents(r io.Reader, limit int, handle func(Event) bool) error {
 	scanner := bufio.NewScanner(r)
 	scanner.Buffer(nil, limit)

@@ -13,8 +13,8 @@ import (
 // Connection is what a connection of Follow reports to.
 type Connection[T any] struct {
 	yield func(T, error) bool
-	left  bool // the loop
-	fresh bool // something came since the last pause
+	left  bool // the loop was left
+	fresh bool // something arrived since the last pause
 
 	reached bool // somebody has answered
 	lost    bool // and doesn't any more; the error has been yielded
@@ -24,29 +24,27 @@ type Connection[T any] struct {
 // Open reports that the server answers.
 func (c *Connection[T]) Open() { c.reached, c.lost = true, false }
 
-// Progress reports that something came, so that the next pause is a short one.
+// Progress reports that something arrived, so that the next pause is short.
 func (c *Connection[T]) Progress() {
 	c.fresh = true
 	c.backoff.Reset()
 }
 
-// Yield yields what came. It returns false when the loop was left; connect
-// returns then.
+// Yield yields a value. It returns false if the loop was left; connect then returns.
 func (c *Connection[T]) Yield(v T) bool {
 	c.Progress()
 	c.left = !c.yield(v, nil)
 	return !c.left
 }
 
-// Follow yields what connections to a server bring, one after the other. connect
-// makes one, and returns when it is lost, or at its end (nil), after which the
-// next begins: at once if something came, otherwise after a pause.
+// Follow yields what connections to a server deliver, one after the other. connect makes one
+// connection, and returns when it is lost, or nil at its end. The next one follows at once if
+// something arrived, otherwise after a pause.
 //
-// When the server is lost Follow yields the error, once, and, if the loop goes
-// on, waits for its return, with pauses that grow from a sixteenth of longest to
-// longest. Where waiting is of no use (nobody has been there at all, or the
-// server refuses the request) the error is the last thing it yields. It ends
-// without an error when ctx ends.
+// When the server is lost, Follow yields the error once and, if the loop continues, waits for
+// its return, with pauses that grow from a sixteenth of longest to longest. If waiting is
+// useless, because nobody has ever answered or the server refuses the request, the error is
+// the last thing it yields. It ends without an error when ctx ends.
 func Follow[T any](ctx context.Context, longest time.Duration, connect func(context.Context, *Connection[T]) error) iter.Seq2[T, error] {
 	return func(yield func(T, error) bool) {
 		c := &Connection[T]{yield: yield, backoff: backoff.Backoff{Shortest: max(longest/16, 1), Longest: longest}}
@@ -63,13 +61,13 @@ func Follow[T any](ctx context.Context, longest time.Duration, connect func(cont
 				}
 				c.backoff.Reset()
 			}
-			_ = backoff.Sleep(ctx, c.backoff.Next()) // the loop's condition is that error
+			_ = backoff.Sleep(ctx, c.backoff.Next()) // the loop checks ctx
 		}
 	}
 }
 
-// tolerate yields an error, unless one of the same outage has been, and reports
-// whether to go on.
+// tolerate yields an error, unless this outage has already yielded one, and reports whether
+// to continue.
 func (c *Connection[T]) tolerate(err error) bool {
 	var none T
 	code := problem.CodeOf(err)
@@ -85,7 +83,7 @@ func (c *Connection[T]) tolerate(err error) bool {
 	return true
 }
 
-// isFinal reports whether a refusal is one that repeating doesn't change.
+// isFinal reports whether repeating the request can't change a refusal.
 func isFinal(code int) bool {
 	return code/100 == 4 && code != http.StatusTooManyRequests && code != http.StatusRequestTimeout
 }

@@ -6,7 +6,7 @@ import (
 	"time"
 )
 
-// moving is a context that ends when nothing has moved for some time.
+// moving is a context that ends when no data has moved for some time.
 type moving struct {
 	ctx    context.Context
 	cancel context.CancelCauseFunc
@@ -14,7 +14,7 @@ type moving struct {
 	idle   time.Duration
 }
 
-// moving begins with what the server may take on purpose in addition.
+// moving starts the timer, with the server's intended delay added.
 func (s *Server) moving(ctx context.Context, wait time.Duration) *moving {
 	m := &moving{idle: s.opts.Timeout}
 	m.ctx, m.cancel = context.WithCancelCause(ctx)
@@ -22,7 +22,7 @@ func (s *Server) moving(ctx context.Context, wait time.Duration) *moving {
 	return m
 }
 
-// moved says that something has.
+// moved restarts the timer.
 func (m *moving) moved() { m.timer.Reset(m.idle) }
 
 func (m *moving) end() {
@@ -30,7 +30,7 @@ func (m *moving) end() {
 	m.cancel(context.Canceled)
 }
 
-// movingReader says what it reads of a content that is sent.
+// movingReader reports reads of a content that is sent.
 type movingReader struct {
 	content io.Reader
 	m       *moving
@@ -45,9 +45,8 @@ func (r *movingReader) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// Stream makes a request and returns the body of its answer, which the caller
-// closes. It ends with ctx, or when nothing has come for as long as
-// Options.Timeout.
+// Stream makes a request and returns the body of its answer, which the caller closes. It ends
+// with ctx, or when nothing has arrived for Options.Timeout.
 func (s *Server) Stream(ctx context.Context, r Request) (io.ReadCloser, error) {
 	m := s.moving(ctx, r.Wait)
 	resp, err := s.Open(m.ctx, r) //nolint:bodyclose // the stream's Close does

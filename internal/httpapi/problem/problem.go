@@ -1,5 +1,5 @@
 // Package problem is the form of errors in Waymark's HTTP APIs, for both ends:
-// {"message","detail"}, where it helps "see", and the status.
+// {"message","detail"}, with "see" if that helps, and the status.
 package problem
 
 import (
@@ -12,7 +12,7 @@ import (
 
 // Error is the body of every answer that isn't a success.
 type Error struct {
-	// Message says what didn't work.
+	// Message says what failed.
 	Message string `json:"message" minLength:"1"`
 	// Detail says why, and what to do; it may be empty.
 	Detail string `json:"detail"`
@@ -20,12 +20,11 @@ type Error struct {
 	See string `json:"see,omitempty"`
 	// Code is the HTTP status. It isn't part of the body.
 	Code int `json:"-"`
-	// RetryAfter is when to come again, with 429 and 503; 0 is the router's own.
+	// RetryAfter is when to try again, with 429 and 503; 0 is the router's own.
 	RetryAfter time.Duration `json:"-"`
 }
 
-// Error implements error: clients return what they get. See isn't part of it, since who typed
-// a command makes no requests.
+// Error implements error. It omits See, which is of no use to a person who typed a command.
 func (e *Error) Error() string {
 	if e.Detail == "" {
 		return e.Message
@@ -33,7 +32,7 @@ func (e *Error) Error() string {
 	return e.Message + ": " + e.Detail
 }
 
-// ErrNotFound is matched by every Error of code 404.
+// ErrNotFound matches every Error with code 404.
 var ErrNotFound = errors.New("not found")
 
 // Is makes errors.Is(err, ErrNotFound) true for a 404.
@@ -41,8 +40,7 @@ func (e *Error) Is(target error) bool {
 	return target == ErrNotFound && e.Code == http.StatusNotFound
 }
 
-// Nobody is matched by the error of a client that nobody answers. Its text says who is
-// missing.
+// Nobody matches the error of a client that nobody answers. Its text says who is missing.
 type Nobody string
 
 func (n Nobody) Error() string { return string(n) }
@@ -50,9 +48,8 @@ func (n Nobody) Error() string { return string(n) }
 // maxBody bounds what is read of an error.
 const maxBody = 64 << 10
 
-// Read returns the error that resp is. Where its body isn't one, but perhaps
-// the words of a proxy, the message names the server, such as "agent", and the
-// status. It leaves the body open.
+// Read returns the error in resp. If the body isn't one, for example because a proxy wrote
+// it, the message names the server, such as "agent", and the status. It leaves the body open.
 func Read(resp *http.Response, server string) *Error {
 	e := &Error{}
 	data, err := io.ReadAll(io.LimitReader(resp.Body, maxBody))
@@ -63,7 +60,7 @@ func Read(resp *http.Response, server string) *Error {
 	return e
 }
 
-// CodeOf returns the status of the Error in err, 0 when there is none.
+// CodeOf returns the status of the Error in err, 0 if there is none.
 func CodeOf(err error) int {
 	var e *Error
 	if errors.As(err, &e) {

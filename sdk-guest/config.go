@@ -7,8 +7,8 @@ import (
 	"waymark/sdk-guest/jsonlite"
 )
 
-// ErrConfig says that the operator's configuration holds something else than
-// the resolver needs. The full error names the key.
+// ErrConfig says that the operator's configuration has a value of the wrong type. The full
+// error names the key.
 var ErrConfig = errors.New("bad configuration")
 
 type configError struct{ key, got, want string }
@@ -19,10 +19,9 @@ func (e *configError) Error() string {
 
 func (e *configError) Unwrap() error { return ErrConfig }
 
-// Config is the operator's table for a resolver. Each getter returns its
-// default when the key is missing, and an ErrConfig when the value is of
-// another type: a mistake should be seen, not skipped. The zero value is an
-// empty table.
+// Config is the operator's table for a resolver. Each getter returns its default if the key
+// is missing, and an ErrConfig if the value has another type, so that mistakes are noticed.
+// The zero value is an empty table.
 type Config struct{ table jsonlite.Value }
 
 // ParseConfig makes a Config from a JSON object, for tests.
@@ -37,8 +36,8 @@ func ParseConfig(json string) (Config, error) {
 	return Config{v}, nil
 }
 
-// Value returns the value of a key as JSON, for structures that the other
-// getters don't cover.
+// Value returns the value of a key as JSON, for structures that the other getters don't
+// cover.
 func (c Config) Value(key string) (v jsonlite.Value, ok bool) { return c.table.Get(key) }
 
 // String returns a string.

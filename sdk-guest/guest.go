@@ -1,5 +1,5 @@
-// Package guest is the Go SDK for Waymark resolvers. A resolver is an ordinary
-// function over an fs.FS view of one scan root:
+// Package guest is the Go SDK for Waymark resolvers. A resolver is an ordinary function over
+// an fs.FS view of one scan root:
 //
 //	func main() {}
 //
@@ -30,30 +30,28 @@
 //
 //	GOOS=wasip1 GOARCH=wasm go build -buildmode=c-shared -trimpath -ldflags "-s -w" -o acme-rules.wasm .
 //
-// and test it with go test: call the function with an fstest.MapFS or an
-// os.DirFS, or the whole module through Module.HandleResolve, which is what
-// the wasm build calls too.
+// and test it with go test: call the function with an fstest.MapFS or an os.DirFS, or the
+// whole module through Module.HandleResolve, which the wasm build calls, too.
 //
 // # Guarantees
 //
-// The package speaks the Extism convention itself and yields to the garbage
-// collector once per call. A wasm build links neither fmt, os, reflect nor
-// encoding/json: what a guest imports decides how long it takes to load
-// (nothing 38 ms, os 48, fmt 51, encoding/json 67, a YAML library 92), so
-// think twice before you import them. Resources keep their order, attributes
-// are written sorted: equal results are equal bytes.
+// The package speaks the Extism convention itself and yields to the garbage collector once
+// per call. A wasm build links neither fmt, os, reflect nor encoding/json. A guest's imports
+// decide how long it takes to load (nothing 38 ms, os 48, fmt 51, encoding/json 67, a YAML
+// library 92), so think twice before you import them. Resources keep their order, and
+// attributes are written sorted: equal results are equal bytes.
 //
 // A panic ends the call and the instance; the host shows its text.
 //
 // # Concurrency
 //
-// The host calls a module from one thread, one call at a time, and natively
-// Module's methods may be called concurrently if its resolvers may.
+// The host calls a module from one thread, one call at a time. Natively, Module's methods may
+// be called concurrently if its resolvers may.
 //
 // # Limits
 //
-// Outside wasm Serve registers nothing. The ABI's sizes (abi.MaxName and so
-// on) are the resolver's business; Truncate helps.
+// Outside wasm, Serve registers nothing. Resolvers have to observe the ABI's sizes
+// (abi.MaxName and so on); Truncate helps.
 package guest
 
 import (
@@ -62,7 +60,7 @@ import (
 	"waymark/abi"
 )
 
-// These are the types of the ABI under the names that resolvers use.
+// The types of the ABI under the names that resolvers use.
 //
 //nolint:revive // one comment for all: package abi documents each
 type (
@@ -75,7 +73,7 @@ type (
 	Finding  = abi.Finding
 )
 
-// The kinds a resolver may declare.
+// The kinds that a resolver may declare.
 const (
 	InstructionFile = abi.KindInstructionFile
 	Skill           = abi.KindSkill
@@ -86,10 +84,9 @@ const (
 	Command         = abi.KindCommand
 )
 
-// Module is what one .wasm file holds.
+// Module is the content of one .wasm file.
 type Module struct {
-	// Name and each resolver's name are lower-case words joined by hyphens,
-	// at most 64 bytes.
+	// Name and each resolver's name are lower-case words joined by hyphens, at most 64 bytes.
 	Name string
 	// Version is the author's, for example 1.0.0.
 	Version   string
@@ -103,23 +100,21 @@ type Resolver struct {
 	Kinds []Kind
 	// Summary is one line for a person.
 	Summary string
-	// Reads holds doublestar patterns, relative to the root. What matches
-	// none of them doesn't exist for Resolve, except the directories on the
-	// way.
+	// Reads holds doublestar patterns, relative to the root. What matches none of them
+	// doesn't exist for Resolve, except the directories on the way.
 	Reads []string
-	// ReadsFromConfig names config keys that hold a literal relative path, or
-	// a list of them, which count as Reads.
+	// ReadsFromConfig names config keys that hold a literal relative path, or a list of them,
+	// which count as Reads.
 	ReadsFromConfig []string
-	// Resolve looks at one root. A nil Response means that nothing was found.
-	// An error fails the run, and the host keeps the last good result: what
-	// is wrong with one file belongs into that resource's Status and Error.
+	// Resolve looks at one root. A nil Response means that nothing was found. An error fails
+	// the run, and the host keeps the last good result. Report a fault of one file in that
+	// resource's Status and Error.
 	Resolve func(req *Request, root fs.FS) (*Response, error)
 }
 
 // Response is what a resolver found.
 type Response struct {
-	// Rows are resources that are encoded already. They come before
-	// Resources.
+	// Rows are encoded resources. They come before Resources.
 	Rows      []Rows
 	Resources []Resource
 	// Warnings are lines for a person; they don't change any status.
@@ -135,11 +130,11 @@ type Request struct {
 	Config Config
 	Limits Limits
 
-	inUnit bool // a Memo is going on
+	inUnit bool // set during a Memo
 }
 
-// MaxBytes is the largest content that the host keeps, in bytes: what the
-// request says, or the ABI's default of 64 KiB.
+// MaxBytes is the largest content that the host keeps, in bytes: the request's value, or the
+// ABI's default of 64 KiB.
 func (r *Request) MaxBytes() int {
 	if r.Limits.MaxResourceBytes <= 0 {
 		return defaultMaxBytes
@@ -149,15 +144,15 @@ func (r *Request) MaxBytes() int {
 
 const (
 	defaultMaxBytes = 64 << 10
-	// maxMaxBytes keeps sizes in the range of int on 32-bit platforms, with
-	// room for one more byte.
+	// maxMaxBytes keeps sizes in the range of int on 32-bit platforms, with room for one more
+	// byte.
 	maxMaxBytes = 1 << 30
 )
 
-// File is a payload that the host reads from a file, relative to the root.
+// File returns a payload that the host reads from a file, relative to the root.
 func File(name string) *Content { return &Content{File: name} }
 
-// Inline is a payload that the resolver made itself.
+// Inline returns a payload that the resolver made itself.
 func Inline(text string) *Content { return &Content{Inline: &text} }
 
 // Level is the importance of a log line.
@@ -172,7 +167,6 @@ const (
 	LevelError
 )
 
-// Log hands one line to the host's log, up to a number of bytes per run; what
-// a user should see belongs into Response.Warnings. Natively it writes to
-// standard error.
+// Log writes one line to the host's log, up to a number of bytes per run. Messages for users
+// belong in Response.Warnings. Natively it writes to standard error.
 func Log(level Level, message string) { log(level, message) }

@@ -6,18 +6,16 @@ import (
 	"io/fs"
 )
 
-// HeadFS is a file system that reads the start of a file in one step. The one
-// that a wasm build hands to resolvers is one.
+// HeadFS is a file system that reads the start of a file in one step. The one that a wasm
+// build passes to resolvers is one.
 type HeadFS interface {
 	fs.FS
 	// ReadHead returns the first n bytes of a file, or all of a shorter one.
 	ReadHead(name string, n int) ([]byte, error)
 }
 
-// ReadHead returns the first n bytes of a file, or all of a shorter one: a
-// result shorter than n is the whole file. It opens, reads and closes, and
-// nothing else; most files say what they are in their first lines, and a
-// description needs no more.
+// ReadHead returns the first n bytes of a file. A result shorter than n is the whole file. It
+// only opens, reads and closes. The first lines of most files suffice for a description.
 func ReadHead(fsys fs.FS, name string, n int) ([]byte, error) {
 	if h, ok := fsys.(HeadFS); ok {
 		return h.ReadHead(name, n)
@@ -25,9 +23,9 @@ func ReadHead(fsys fs.FS, name string, n int) ([]byte, error) {
 	return readHeadInto(fsys, name, make([]byte, n))
 }
 
-// ReadHeadInto is ReadHead with a buffer of the caller's, whose length is how much
-// is read at most: whoever looks at many files, one after the other, needs no new
-// memory for each. The result is the beginning of the buffer.
+// ReadHeadInto is ReadHead with a buffer of the caller's, whose length bounds what is read.
+// It avoids an allocation per file when many are read in sequence. The result is the
+// beginning of the buffer.
 func ReadHeadInto(fsys fs.FS, name string, buf []byte) ([]byte, error) {
 	if isRoot(fsys) {
 		return rootHead(name, buf)

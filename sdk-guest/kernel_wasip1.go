@@ -4,10 +4,9 @@ package guest
 
 import "unsafe"
 
-// The Extism kernel. Its memory is not the guest's: bytes cross the border
-// eight at a time, by offset; of what is longer than that, the last eight
-// overlap with those before, since a call for each single byte costs as much.
-// Handles and lengths are i64.
+// The Extism kernel. Its memory is not the guest's: bytes are transferred eight at a time, by
+// offset. The last eight of a longer text overlap with those before, because a call for each
+// single byte costs as much. Handles and lengths are i64.
 
 //go:wasmimport extism:host/env input_length
 func kernelInputLength() uint64
@@ -73,8 +72,8 @@ func readInput() []byte {
 	return buf
 }
 
-// store copies data into a new block of kernel memory. The kernel has no empty
-// blocks; 0 stands for one.
+// store copies data into a new block of kernel memory. The kernel has no empty blocks; 0
+// stands for one.
 func store(data []byte) uint64 {
 	if len(data) == 0 {
 		return 0
@@ -115,10 +114,10 @@ func load(at uint64, n int) []byte {
 	return data
 }
 
-// loadWords is load for what lies in whole words.
+// loadWords is load for data that occupies whole words.
 func loadWords(at uint64, n int) []byte { return load(at, (n+7)&^7)[:n] }
 
-// setOutput puts an answer together.
+// setOutput assembles an answer as the output.
 func setOutput(a *answer) {
 	length := a.len()
 	if length == 0 {
@@ -165,9 +164,9 @@ func log(level Level, message string) {
 	}
 }
 
-// wordOf and putUint64 are what encoding/binary does in little-endian order, which
-// is the machine's; that package links reflect, and Go makes eight loads of a word.
-// Of less than eight bytes the rest is 0.
+// wordOf and putUint64 are encoding/binary's functions in little-endian order, which is the
+// machine's. That package links reflect, and Go makes eight loads of a word. Missing bytes of
+// a shorter text are 0.
 func wordOf(s string) (word uint64) {
 	if len(s) == 8 {
 		return *(*uint64)(unsafe.Pointer(unsafe.StringData(s)))

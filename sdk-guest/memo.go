@@ -1,17 +1,15 @@
 package guest
 
-// Memo returns what compute returns, or what it returned in an earlier run, as
-// long as nothing that it read then has changed: a host that remembers units
-// (abi/ABI.md, "Units") runs compute again only for those whose files have
-// changed. It is for resolvers that do the same thing for each of many files or
-// directories.
+// Memo returns what compute returns, or what it returned in an earlier run if nothing that it
+// read then has changed. A host that remembers units (abi/ABI.md, "Units") runs compute again
+// only for those whose files have changed. Memo is for resolvers that do the same thing for
+// each of many files or directories.
 //
-// The result must be a function of the key, the Request and what compute reads
-// of the root; whatever else it depends on belongs into the key. compute must
-// open the files that it reads by itself, and must not change what others
-// depend on: it may not have run. Keys are unique in a run and have at most
-// 4095 bytes. An empty result isn't remembered, and neither is anything while
-// another Memo is going on.
+// The result must be a function of the key, the Request and what compute reads of the root.
+// If it depends on anything else, that has to be part of the key. compute must open the files
+// that it reads itself, and must not change what others depend on, because it may not run.
+// Keys are unique in a run and have at most 4095 bytes. An empty result isn't remembered, and
+// neither is anything inside another Memo.
 func (r *Request) Memo(key string, compute func() []byte) []byte {
 	if r.inUnit || len(key) > maxUnitKey {
 		return compute()
@@ -26,23 +24,22 @@ func (r *Request) Memo(key string, compute func() []byte) []byte {
 	return value
 }
 
-// maxUnitKey is the ABI's bound less the byte that ends a key.
+// maxUnitKey is the ABI's bound without the byte that ends a key.
 const maxUnitKey = 4<<10 - 1
 
 // Part is what one unit of a resolver found.
 type Part struct {
 	Rows     Rows
 	Warnings []string
-	// Note is for the resolver itself: what else it has to know of the part,
-	// whether it was computed or remembered.
+	// Note is for the resolver itself: what else it has to know of the part, whether computed
+	// or remembered.
 	Note string
-	// Forget keeps a part from being remembered: one that depends on more than
-	// Memo allows.
+	// Forget prevents remembering a part that depends on more than Memo allows.
 	Forget bool
 }
 
-// Part is Memo for a unit that finds resources. It is cheaper: the rows of a
-// remembered unit stay with the host until they are needed.
+// Part is Memo for a unit that finds resources. It is cheaper: the rows of a remembered unit
+// stay with the host until they are needed.
 func (r *Request) Part(key string, compute func() Part) Part {
 	if r.inUnit || len(key) > maxUnitKey {
 		return compute()
@@ -57,9 +54,8 @@ func (r *Request) Part(key string, compute func() Part) Part {
 	return p
 }
 
-// encode is what of a part stands before its rows between two runs: texts
-// behind their lengths. Only the same module reads it again, by cutting it into
-// pieces, which costs less than parsing.
+// encode returns what precedes the rows of a stored part: texts with their lengths. Only the
+// same module reads it again, by cutting it into pieces, which costs less than parsing.
 func (p *Part) encode() []byte {
 	b := make([]byte, 0, len(p.Note)+8)
 	b = appendText(b, p.Note)
@@ -74,7 +70,7 @@ func (p *Part) decode(s string) (ok bool) {
 	r := cutter{rest: s}
 	p.Note = r.text()
 	n := r.uint()
-	if n > len(r.rest) { // each has a byte at least
+	if n > len(r.rest) { // each has at least one byte
 		return false
 	}
 	for range n {
@@ -92,7 +88,7 @@ func appendUint(b []byte, n int) []byte {
 	return append(b, byte(n&0x7f))
 }
 
-// cutter cuts pieces off a string. Once it has failed, all it gives is empty.
+// cutter cuts pieces off a string. Once it has failed, all results are empty.
 type cutter struct {
 	rest string
 	bad  bool

@@ -11,24 +11,22 @@ func hostMemoEnd(value uint64)
 //go:wasmimport extism:host/user block_copy
 func hostBlockCopy(to, from, length uint64)
 
-// What crosses the border for a unit is of a length that is a multiple of
-// blockStep: a key ends in a 1 and as many zeros as it takes, a value begins
-// with its length. So it goes by whole words, and there are so few lengths that
-// a block for each can be kept and used again.
+// Data of a unit is transferred in lengths that are multiples of blockStep: a key ends with a
+// 1 and zeros as padding, a value begins with its length. So it is transferred by whole
+// words, and there are so few lengths that a block for each can be kept and reused.
 const blockStep = 32
 
-// blocks are blocks of the kernel by their length in steps; 0 for none. What is
-// longer gets a block of its own.
+// blocks are kernel blocks by their length in steps; 0 for none. Longer data gets a block of
+// its own.
 var blocks [maxUnitKey/blockStep + 2]uint64
 
-// keptParts counts the parts whose rows lie in blocks. The kernel walks through
-// its blocks, so they must not become too many.
+// keptParts counts the parts whose rows lie in blocks. The kernel searches its blocks
+// linearly, so there must not be too many.
 var keptParts int
 
 const maxKeptParts = 5000
 
-// forgetBlocks makes each call begin with blocks of its own: those of a call
-// before are gone.
+// forgetBlocks makes each call start with new blocks: those of an earlier call are gone.
 func forgetBlocks() {
 	clear(blocks[:])
 	keptParts = 0
@@ -50,8 +48,7 @@ func withBlock(n int, f func(block uint64, size int)) {
 	f(blocks[steps], size)
 }
 
-// begin begins a unit and returns the block of its value, if the host remembers
-// it.
+// begin begins a unit and returns the block of its value, if the host remembers it.
 func begin(key string) (remembered uint64) {
 	withBlock(len(key)+1, func(block uint64, size int) {
 		whole := len(key) &^ 7
@@ -91,16 +88,16 @@ func memoEnd(value []byte) {
 	})
 }
 
-// storeZeros writes what of a block would be another's.
+// storeZeros overwrites old data in a reused block.
 func storeZeros(block uint64, from, to int) {
 	for ; from < to; from += 8 {
 		kernelStoreU64(block+uint64(from), 0)
 	}
 }
 
-// A part between two runs: the lengths of what stands before the rows and of
-// the rows, as two halves of a word; the first of these in whole words; a
-// comma, and the rows. So an answer is made of them without the guest.
+// The form of a stored part: the lengths of what precedes the rows and of the rows, as two
+// halves of a word; the former in whole words; a comma, and the rows. So the kernel's blocks
+// can become an answer without passing through the guest.
 
 func partBegin(key string) (p Part, ok bool) {
 	remembered := begin(key)

@@ -10,8 +10,7 @@ import (
 	"waymark/sdk-guest/jsonlite"
 )
 
-// Validate reports the first mistake in a module that would make a host
-// reject it.
+// Validate reports the first mistake in a module for which a host would reject it.
 func (m Module) Validate() error {
 	if !validName(m.Name) {
 		return errors.New("module name " + strconv.Quote(m.Name) + " is not lower-case words joined by hyphens")
@@ -85,7 +84,7 @@ func (m Module) find(name string) (int, bool) {
 //
 // # Errors
 //
-// What Validate reports.
+// Those of Validate.
 func (m Module) HandleDescribe() ([]byte, error) {
 	if err := m.Validate(); err != nil {
 		return nil, err
@@ -95,20 +94,20 @@ func (m Module) HandleDescribe() ([]byte, error) {
 	return w.Bytes(), nil
 }
 
-// HandleResolve answers resolve: it decodes a Request from input, runs the
-// resolver that it names over root and encodes the Response. The wasm build
-// runs exactly this, so that tests can run it natively.
+// HandleResolve answers resolve: it decodes a Request from input, runs the resolver that it
+// names over root and encodes the Response. The wasm build runs the same code, so tests can
+// run it natively.
 //
 // # Errors
 //
-// For an input that isn't a Request of this ABI version, for a resolver that
-// the module doesn't have, and whatever the resolver returns.
+// For an input that isn't a Request of this ABI version, for a resolver that the module
+// doesn't have, and whatever the resolver returns.
 func (m Module) HandleResolve(input []byte, root fs.FS) ([]byte, error) {
 	a, err := m.resolve(input, root)
 	if err != nil {
 		return nil, err
 	}
-	return a.text, nil // natively nothing lies anywhere else
+	return a.text, nil // natively no text lies elsewhere
 }
 
 func (m Module) resolve(input []byte, root fs.FS) (*answer, error) {

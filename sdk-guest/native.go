@@ -7,9 +7,9 @@ import (
 	"os"
 )
 
-// Serve makes a module what the built .wasm file is. Call it once, from init.
-// Outside wasm it only panics when the module isn't valid, so that a plain
-// go test finds the mistake.
+// Serve registers the module that the built .wasm file serves. Call it once, from init.
+// Outside wasm it only panics if the module isn't valid, so that a plain go test finds the
+// mistake.
 func Serve(m Module) {
 	if err := m.Validate(); err != nil {
 		panic("guest: " + err.Error())

@@ -8,8 +8,8 @@ import (
 	"waymark/sdk-guest/jsonlite"
 )
 
-// ErrRequest says that the input of resolve isn't a Request that this SDK
-// understands. The host is at fault, or not of this ABI version.
+// ErrRequest says that the input of resolve isn't a Request that this SDK understands. The
+// host is at fault, or has another ABI version.
 var ErrRequest = errors.New("bad request")
 
 type requestError struct{ detail string }
@@ -17,8 +17,8 @@ type requestError struct{ detail string }
 func (e *requestError) Error() string { return "bad request: " + e.detail }
 func (e *requestError) Unwrap() error { return ErrRequest }
 
-// decodeRequest reads a Request. Unknown fields are ignored; missing ones have
-// their zero value, except the version.
+// decodeRequest reads a Request. Unknown fields are ignored; missing ones have their zero
+// value, except the version.
 func decodeRequest(input []byte) (*Request, error) {
 	doc, err := jsonlite.Parse(input, jsonlite.Options{})
 	if err != nil {
@@ -56,8 +56,7 @@ func decodeRequest(input []byte) (*Request, error) {
 	return &req, nil
 }
 
-// decoder keeps the first error, so that fields can be read one after the
-// other.
+// decoder keeps the first error, so that fields can be read one after the other.
 type decoder struct{ err error }
 
 func (d *decoder) fail(key, want string, v jsonlite.Value) {

@@ -34,13 +34,13 @@ func writeDescription(w *jsonlite.Writer, m Module) {
 	w.EndObject()
 }
 
-// answer is the text of an answer, less what lies in blocks of the kernel.
+// answer is the text of an answer, without the parts in kernel blocks.
 type answer struct {
 	text   []byte
 	blocks []blockAt
 }
 
-// blockAt is what comes from the kernel before the byte at of a text.
+// blockAt is kernel data that precedes the byte at of a text.
 type blockAt struct {
 	at, size int
 	block    uint64
@@ -185,9 +185,9 @@ func writeStrings[S ~string](w *jsonlite.Writer, key string, list []S) {
 	w.EndArray()
 }
 
-// Truncate cuts s to at most n bytes at the border of a character and puts an
-// ellipsis at the end when it did. Use it with abi.MaxDescription and the like:
-// the host drops a row that exceeds them.
+// Truncate cuts s to at most n bytes between two characters, and ends a shortened text with
+// an ellipsis. Use it with abi.MaxDescription and the like, because the host drops a row that
+// exceeds them.
 func Truncate(s string, n int) string {
 	if len(s) <= n {
 		return s

@@ -43,21 +43,21 @@ func (f *file) ReadDir(n int) ([]fs.DirEntry, error) {
 }
 
 const (
-	// direntSize is the fixed part of WASI's dirent: next cookie (8 bytes),
-	// inode (8), length of the name (4), type (1), padding (3).
+	// direntSize is the fixed part of WASI's dirent: next cookie (8 bytes), inode (8), length
+	// of the name (4), type (1), padding (3).
 	direntSize   = 24
 	direntNamlen = 16
 	direntType   = 20
 
-	// direntsMin holds some 200 entries of ordinary names, so that most
-	// directories take one call; direntsMax a name longer than any.
+	// direntsMin holds some 200 entries of ordinary names, so that most directories take one
+	// call; direntsMax holds a name longer than any.
 	direntsMin = 8 << 10
 	direntsMax = 1 << 20
 )
 
-// dirents is the buffer of all listings but those of directories with long names: it is
-// part of a fresh instance, and needs no new memory. A guest has one thread, and a
-// listing calls nobody.
+// dirents is the buffer of all listings but those of directories with long names. It is part
+// of a fresh instance, and needs no allocation. A guest has one thread, and a listing calls
+// no other code.
 var dirents [direntsMin]byte
 
 // readEntries lists a directory, in byte order of the names.
@@ -88,8 +88,8 @@ func readEntries(fd int, dir string) ([]fs.DirEntry, error) {
 	return entries, nil
 }
 
-// parseDirents appends the complete entries in buf and returns the cookie to
-// go on with, and how many bytes were used. The last entry may be cut.
+// parseDirents appends the complete entries in buf and returns the cookie to continue with,
+// and how many bytes were used. The last entry may be cut.
 func parseDirents(buf []byte, dir string, entries []fs.DirEntry, cookie syscall.Dircookie) (
 	list []fs.DirEntry, next syscall.Dircookie, used int,
 ) {

@@ -12,7 +12,7 @@ import (
 type file struct {
 	fd   int
 	name string
-	// entries is what is left of a listing; listed says that it was read.
+	// entries is the rest of a listing; listed says that it was read.
 	entries []fs.DirEntry
 	listed  bool
 }

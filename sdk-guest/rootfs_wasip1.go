@@ -7,9 +7,8 @@ import (
 	"syscall"
 )
 
-// rootFS is the root that the host mounted at "/", through the system calls
-// of WASI preview 1. Package os would do the same and costs 10 ms of load
-// time.
+// rootFS is the root that the host mounted at "/", through the system calls of WASI preview
+// 1. Package os would do the same, but costs 10 ms of load time.
 type rootFS struct{}
 
 var (
@@ -35,12 +34,12 @@ func absolute(op, name string) (string, error) {
 	return "/" + name, nil
 }
 
-// rootFD is the descriptor of the root: the first that follows the standard
-// streams, since a host mounts nothing else.
+// rootFD is the descriptor of the root: the first after the standard streams, because a host
+// mounts nothing else.
 const rootFD = 3
 
-// open opens a file below the root's descriptor. syscall.Open would take the path
-// apart and put it together again, which for a head costs as much as reading it.
+// open opens a file below the root's descriptor. syscall.Open would split the path and join
+// it again, which for a head costs as much as reading it.
 func open(name string, flags int) (fd int, err error) {
 	if !fs.ValidPath(name) {
 		return -1, pathError("open", name, fs.ErrInvalid)
@@ -66,7 +65,7 @@ func (rootFS) ReadHead(name string, n int) ([]byte, error) {
 	return rootHead(name, make([]byte, n))
 }
 
-// isRoot is cheaper than asking for an interface, which Go looks up in a table.
+// isRoot is cheaper than a type assertion to an interface, which Go looks up in a table.
 func isRoot(fsys fs.FS) bool {
 	_, ok := fsys.(rootFS)
 	return ok
@@ -154,7 +153,7 @@ func (rootFS) ReadLink(name string) (string, error) {
 	for size := 256; ; size *= 4 {
 		buf := make([]byte, size)
 		n, err := syscall.Readlink(abs, buf)
-		if err != nil && err != syscall.ERANGE { // some hosts' word for a short buffer
+		if err != nil && err != syscall.ERANGE { // what some hosts return for a short buffer
 			return "", pathError("readlink", name, err)
 		}
 		if err == nil && n < size {

@@ -29,12 +29,12 @@ func (i *fileInfo) Mode() fs.FileMode { return i.mode }
 func (i *fileInfo) IsDir() bool       { return i.mode.IsDir() }
 func (i *fileInfo) Sys() any          { return nil }
 
-// ModTime is always the zero time: a result that depended on it would be no
-// function of what was read.
+// ModTime is always the zero time: a result that depended on it would not be a function of
+// what was read.
 func (i *fileInfo) ModTime() time.Time { return time.Time{} }
 
-// typeMode turns WASI's file type into Go's. What WASI has no word for, such
-// as a FIFO, is irregular.
+// typeMode converts WASI's file type to Go's. Types without an equivalent in WASI, such as a
+// FIFO, are irregular.
 func typeMode(t syscall.Filetype) fs.FileMode {
 	switch t {
 	case syscall.FILETYPE_DIRECTORY:

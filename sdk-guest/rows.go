@@ -8,15 +8,15 @@ import (
 	"waymark/sdk-guest/jsonlite"
 )
 
-// Rows are resources as they stand in a response: JSON, with commas in
-// between. What is remembered from one run to the next is best kept like this,
-// since writing a row costs more than copying it. The zero value holds none.
+// Rows are resources in the form of a response: JSON, separated by commas. It is the best
+// form to keep between runs, because writing a row costs more than copying it. The zero value
+// holds none.
 type Rows struct {
 	text string
-	// In a sandbox they can lie in a block of the kernel instead, with a comma
-	// before them; block is where they begin there, 0 when it is nowhere.
+	// In a sandbox they can lie in a kernel block instead, with a comma before them; block is
+	// where they begin there, or 0.
 	block uint64
-	size  int // of text, which is not loaded when it is empty
+	size  int // of text, which is not loaded if it is empty
 }
 
 // Encode makes Rows.
@@ -30,13 +30,13 @@ func Encode(list ...Resource) Rows {
 	return Rows{text: text, size: len(text)}
 }
 
-// textOf is a view of bytes, which must not change any more.
+// textOf returns a string that shares memory with b, which must not change any more.
 func textOf(b []byte) string { return unsafe.String(unsafe.SliceData(b), len(b)) } //nolint:gosec // as strings.Builder does
 
 // Len is what the rows take of a response, in bytes; 0 for none.
 func (r Rows) Len() int { return r.size }
 
-// String returns the rows as they stand in a response.
+// String returns the rows in the form of a response.
 func (r Rows) String() string {
 	if r.text == "" && r.size > 0 {
 		return string(load(r.block, r.size))

@@ -4,12 +4,12 @@ package guest
 
 import "runtime"
 
-// served is what the exports answer for. Exported wasm functions have no
-// receiver, so it can't be anything but a package variable.
+// served is the module behind the exports. Exported wasm functions have no receiver, so it
+// has to be a package variable.
 var served Module
 
-// Serve makes a module what the built .wasm file is. Call it once, from init.
-// A module that isn't valid answers describe with the reason.
+// Serve registers the module that the built .wasm file serves. Call it once, from init. An
+// invalid module answers describe with the reason.
 func Serve(m Module) {
 	if served.Name != "" {
 		panic("guest: Serve was called twice")
@@ -29,9 +29,9 @@ func resolve() int32 {
 	return finish(served.resolve(readInput(), rootFS{}))
 }
 
-// finish hands the result of a call to the host. The yield lets the garbage
-// collector's own goroutines run: without one per call they never do, because
-// nothing else in a guest ever waits.
+// finish passes the result of a call to the host. The yield lets the garbage collector's own
+// goroutines run. Without one per call they never would, because nothing else in a guest
+// waits.
 func finish(a *answer, err error) int32 {
 	runtime.Gosched()
 	if err != nil {

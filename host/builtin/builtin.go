@@ -1,12 +1,11 @@
-// Package builtin carries the module of the built-in resolvers inside the
-// agent's binary.
+// Package builtin carries the module of the built-in resolvers inside the agent's binary.
 //
-// The module is a build product, made from plugins/builtin by `make build`.
-// Without it the package compiles all the same, and Module says what to do:
-// there is no other way to find anything, so nothing may go on without it.
+// The module is a build product, made from plugins/builtin by `make build`. The package also
+// compiles without it, and Module then returns an error that says what to do: nothing else
+// can find resources, so the agent must not continue.
 //
-// In a program that carries its native code, too, the module may be packed: only a
-// machine that the code doesn't fit has to unpack it.
+// In a program that also carries native code, the module may be packed: only a machine that
+// the code doesn't fit has to unpack it.
 //
 // The package is read-only data and safe for concurrent use.
 package builtin
@@ -29,16 +28,16 @@ var ErrMissing = errors.New("the built-in resolvers are missing from this binary
 //go:embed dist
 var dist embed.FS
 
-// Module returns the module's bytes, a copy.
+// Module returns a copy of the module's bytes.
 //
 // # Errors
 //
-// ErrMissing when the module wasn't there at build time, or isn't
-// WebAssembly; the text says how to build it.
+// ErrMissing if the module was missing at build time, or isn't WebAssembly; the text says how
+// to build it.
 func Module() ([]byte, error) { return read(dist) }
 
-// Digest returns the SHA-256 of the module, in hexadecimal. One that is packed isn't
-// unpacked for it. Its errors are those of Module, but for what isn't WebAssembly.
+// Digest returns the SHA-256 of the module, in hexadecimal, without unpacking a packed one.
+// Its errors are those of Module, except that it doesn't check for WebAssembly.
 func Digest() (string, error) { return digest(dist) }
 
 func digest(files fs.FS) (string, error) {
@@ -68,17 +67,16 @@ func digest(files fs.FS) (string, error) {
 	return hex.EncodeToString(h.Sum(nil)), nil
 }
 
-// Native returns the module's native code, compiled ahead of time for machines
-// like the one that built this binary, with what its instances begin with (see
-// sandbox.Ahead); nil when there is none. In a binary made
-// by `make` it lies so that it can be executed from the file (see
-// codecache.Place).
+// Native returns the module's native code, compiled ahead of time for machines like the one
+// that built this binary, with what its instances start from (see sandbox.Ahead); nil if
+// there is none. In a binary made by `make` it is placed so that it can be executed from the
+// file (see codecache.Place).
 func Native() io.ReaderAt {
 	f, err := dist.Open("dist/builtin.native")
 	if err != nil {
 		return nil
 	}
-	code, _ := f.(io.ReaderAt) // as all embedded files are; closing does nothing
+	code, _ := f.(io.ReaderAt) // all embedded files are; closing does nothing
 	return code
 }
 
@@ -87,8 +85,8 @@ const (
 	packMagic  = "\x1f\x8b" // of gzip
 )
 
-// Pack writes a module so that it takes less of a program: as gzip does, with its
-// digest as the comment. It may be embedded in the module's place.
+// Pack writes a module in a smaller form: gzip, with its digest as the comment. It may be
+// embedded in place of the module.
 func Pack(w io.Writer, module []byte) error {
 	z, err := gzip.NewWriterLevel(w, gzip.BestCompression)
 	if err != nil {

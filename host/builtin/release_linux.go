@@ -9,10 +9,10 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Release gives back pages of the program's file that only a start needs: embedded
-// files while they were read, and code, that of the resolvers as well, which is
-// executed from there. What is needed again is mapped again, from where all agents
-// have it. It is a hint; what can't be done isn't.
+// Release drops pages of the program's file that only a start needs: embedded files after
+// they were read, and code, including that of the resolvers, which is executed from there.
+// Pages that are needed again are mapped again, from where all agents have them. It is a
+// hint, and failures don't matter.
 func Release() {
 	self, err := os.Executable()
 	if err != nil {
@@ -29,8 +29,8 @@ func Release() {
 			m = next
 			continue
 		}
-		// Pages that were ever written would be lost: a mapping that has one
-		// is left alone.
+		// Pages that were ever written would be lost, so a mapping with such a page is left
+		// alone.
 		if size, ok := strings.CutPrefix(lines.Text(), "Anonymous:"); ok && m.path == self && (m.perms == "r--p" || m.perms == "r-xp") &&
 			strings.TrimSpace(size) == "0 kB" {
 			_, _, _ = unix.Syscall(unix.SYS_MADVISE, m.start, m.end-m.start, unix.MADV_DONTNEED)

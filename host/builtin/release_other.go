@@ -2,5 +2,5 @@
 
 package builtin
 
-// Release gives back memory on Linux; elsewhere it does nothing.
+// Release drops memory on Linux; elsewhere it does nothing.
 func Release() {}

@@ -1,21 +1,19 @@
-// Package places is the one list of the files and directories that an agent trusts
-// or keeps secret: whatever holds processes, files, git or resolvers back from them
-// asks it, and nothing else.
+// Package places is the single list of the files and directories that an agent trusts or
+// keeps secret. All code that hides them from processes, files, git or resolvers uses it.
 //
 // # Guarantees
 //
-//   - A [Place] comes from a [Registry] only. Who reads a configuration, a token or a
-//     module, or keeps state, takes a Place: a path that nobody has registered can't be
-//     used.
-//   - A place of kind [State], [Sockets], [Config], [Plugins] or [Token] is hidden from
-//     every profile of package launch, the files API, git, and resolvers.
-//   - What can't be hidden isn't trusted. Landlock only allows: to hide a name, nothing
-//     may be made or renamed in the directories on the way to it, and chats have to work
-//     in theirs. [Registry.Add] says so ([ErrExposed]), and the caller refuses the place
-//     or has its content approved.
-//   - A place that has been registered stays so until the process ends, also when the
-//     configuration names it no more.
-//   - What one agent of a user trusts is kept from the chats of the others
+//   - A [Place] comes only from a [Registry]. Code that reads a configuration, a token or a
+//     module, or keeps state, takes a Place, so it can't use an unregistered path.
+//   - A place of kind [State], [Sockets], [Config], [Plugins] or [Token] is hidden from every
+//     profile of package launch, the files API, git, and resolvers.
+//   - What can't be hidden isn't trusted. Landlock can only allow: to hide a name, nothing
+//     may be created or renamed in the directories on the way to it, but chats have to work
+//     in theirs. [Registry.Add] reports that ([ErrExposed]), and the caller refuses the place
+//     or requires approval of its content.
+//   - A registered place stays so until the process ends, even if the configuration no longer
+//     names it.
+//   - What one agent of a user trusts is hidden from the chats of the others
 //     ([Registry.Share]).
 //
 // # Concurrency
@@ -24,7 +22,7 @@
 //
 // # Limits
 //
-// What a user starts by hand isn't held by a profile, and may write all of it.
+// Programs that a user starts by hand have no profile, and may write to all of it.
 package places
 
 import (
@@ -37,17 +35,17 @@ import (
 	"sync"
 )
 
-// Kind is what lies at a place.
+// Kind is the kind of a place.
 type Kind string
 
-// The kinds. A new one is decided about by [Registry.Add], and by the table of
-// test/places, which has each kind tried in every way.
+// The kinds. [Registry.Add] has to handle each one, and the table of test/places tries each
+// in every way.
 const (
 	// State is a directory with tokens, keys, approvals, journals, stores of sign-ins and
 	// databases, and native code until it is sealed.
 	State Kind = "state"
-	// Cache is a directory whose content is sealed by a key in State. Nobody is kept from
-	// it, and nothing in it is trusted.
+	// Cache is a directory whose content is sealed by a key in State. It isn't hidden, and
+	// nothing in it is trusted.
 	Cache Kind = "cache"
 	// Sockets is the directory of the agent's sockets.
 	Sockets Kind = "sockets"
@@ -59,7 +57,7 @@ const (
 	Token Kind = "token"
 )
 
-// Hidden reports whether places of this kind are kept from those who act for chats.
+// Hidden reports whether places of this kind are hidden from what runs for chats.
 func (k Kind) Hidden() bool { return k != Cache }
 
 // Place is one of the agent's own places. The zero value is none.
@@ -68,23 +66,23 @@ type Place struct {
 	path string
 }
 
-// Kind is what lies there.
+// Kind returns the kind of the place.
 func (p Place) Kind() Kind { return p.kind }
 
-// Path is absolute and clean. It may lead over links, and to what isn't there.
+// Path is absolute and clean. It may contain links, and need not exist.
 func (p Place) Path() string { return p.path }
 
-// In is what has that name in a place that is a directory.
+// In returns a place by its names in a place that is a directory.
 func (p Place) In(names ...string) Place {
 	return Place{p.kind, filepath.Join(append([]string{p.path}, names...)...)}
 }
 
-// ErrExposed is matched by the error of Registry.Add for a place that can't be hidden.
+// ErrExposed matches the error of Registry.Add for a place that can't be hidden.
 var ErrExposed = errors.New("it can't be kept from what runs for chats")
 
-// Registry is the list. New makes one.
+// Registry is the list. Make one with New.
 type Registry struct {
-	home string // link-free; "" when there is none
+	home string // link-free; "" if there is none
 
 	mu    sync.Mutex // guards what follows
 	list  []Place
@@ -93,8 +91,8 @@ type Registry struct {
 	file, pattern string
 }
 
-// New returns an empty list. Directories on the way to places below home are never those
-// in which everybody works, even if home is below one.
+// New returns an empty list. Directories on the way to places below home never count as
+// directories in which everybody works, even if home is below one.
 func New(home string) *Registry {
 	r := &Registry{}
 	if filepath.IsAbs(home) {
@@ -103,14 +101,13 @@ func New(home string) *Registry {
 	return r
 }
 
-// Work says in which directory chats work, by its path without links; "" is none. Those
-// that were named before go on being ones in which nothing is trusted: who could write
-// there may have done so.
+// Work sets the directory in which chats work, by its path without links; "" means none.
+// Earlier ones stay untrusted, because chats may have written there.
 //
 // # Errors
 //
-// ErrExposed: a directory of modules, a token or a configuration that is in use lies
-// there. Nothing is changed then.
+// ErrExposed if a directory of modules, a token or a configuration that is in use lies there.
+// Nothing is then changed.
 func (r *Registry) Work(root string) error {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -131,17 +128,16 @@ func (r *Registry) Work(root string) error {
 	return r.write()
 }
 
-// Add registers a place, which needn't exist. A relative path is one of the working
+// Add registers a place, which needn't exist. A relative path is relative to the working
 // directory.
 //
 // # Errors
 //
-// ErrExposed: it lies where chats work, and not in another place that is hidden as a
-// whole. The place is returned, for a caller who has another way to trust what is there,
-// and isn't in the list. Sockets, which can as well be elsewhere, are exposed also below a
-// directory in which every user may make files, since nothing can be made there any more
-// by who must not rename what is in it. Nothing else is an error but a working directory
-// that can't be found.
+// ErrExposed if it lies where chats work, and not in another place that is hidden as a whole.
+// The place is then returned for callers that can trust its content in another way, but isn't
+// in the list. Sockets can be elsewhere, so they are also exposed below a directory in which
+// every user may create files: a process that must not rename their names can't create
+// anything there. The only other error is a working directory that can't be found.
 func (r *Registry) Add(kind Kind, path string) (Place, error) {
 	abs, err := filepath.Abs(path)
 	if err != nil {
@@ -155,12 +151,12 @@ func (r *Registry) Add(kind Kind, path string) (Place, error) {
 	}
 	if !slices.Contains(r.list, p) {
 		r.list = append(r.list, p)
-		_ = r.write() // the others go by what was written last
+		_ = r.write() // others use what was written last
 	}
 	return p, nil
 }
 
-// exposed says why a place can't be hidden.
+// exposed returns why a place can't be hidden.
 func (r *Registry) exposed(p Place) error {
 	if !p.kind.Hidden() {
 		return nil
@@ -170,12 +166,12 @@ func (r *Registry) exposed(p Place) error {
 		return other.kind.Hidden() && other != p && within(at, Real(other.path))
 	})
 	roots := r.roots
-	for _, w := range r.others() { // which may have ended, and what they have started goes on
+	for _, w := range r.others() { // they may have ended, but what they started continues
 		roots = append(slices.Clip(roots), w.Roots...)
 	}
 	for _, root := range roots {
 		switch {
-		case within(r.home, root): // all directories above the home have something to hide already
+		case within(r.home, root): // all directories above the home are already restricted
 		case linked(p.path, root):
 			return fmt.Errorf("%s leads over a link in %s, where chats work or have worked: %w", p.path, root, ErrExposed)
 		case within(at, root) && !kept:
@@ -191,8 +187,8 @@ func (r *Registry) exposed(p Place) error {
 	return nil
 }
 
-// linked reports whether a link on the way to a path lies in a workspace: who works
-// there can have it lead elsewhere.
+// linked reports whether a link on the way to a path lies in a workspace, so that somebody
+// who works there can redirect it.
 func linked(path, root string) bool {
 	for links := 0; links < maxLinks; links++ {
 		link := ""
@@ -222,15 +218,15 @@ func linked(path, root string) bool {
 // maxLinks is how many links the kernel follows in one path.
 const maxLinks = 40
 
-// All lists the places in the order in which they were registered, and then those of the
-// user's other agents.
+// All lists the places in the order of registration, and then those of the user's other
+// agents.
 func (r *Registry) All() []Place {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	return append(slices.Clone(r.list), r.foreign()...)
 }
 
-// Paths lists the paths of all.
+// Paths lists the paths of all places.
 func (r *Registry) Paths() (paths []string) {
 	for _, p := range r.All() {
 		paths = append(paths, p.path)
@@ -238,7 +234,7 @@ func (r *Registry) Paths() (paths []string) {
 	return paths
 }
 
-// Hidden lists the paths of those that are hidden.
+// Hidden lists the paths of the hidden places.
 func (r *Registry) Hidden() (paths []string) {
 	for _, p := range r.All() {
 		if p.kind.Hidden() {
@@ -248,7 +244,7 @@ func (r *Registry) Hidden() (paths []string) {
 	return paths
 }
 
-// Real is where a path leads as far as there is something; the rest of it is kept.
+// Real resolves a path as far as it exists, and keeps the rest.
 func Real(path string) string {
 	for at, rest := path, ""; ; at, rest = filepath.Dir(at), filepath.Join(filepath.Base(at), rest) {
 		if target, err := filepath.EvalSymlinks(at); err == nil {
@@ -260,8 +256,8 @@ func Real(path string) string {
 	}
 }
 
-// shared returns the nearest directory above a path in which everybody may make files,
-// like /tmp; "" when there is none.
+// shared returns the nearest directory above a path in which everybody may create files, such
+// as /tmp; "" if there is none.
 func shared(path string) string {
 	for above := filepath.Dir(path); ; above = filepath.Dir(above) {
 		if info, err := os.Stat(above); err == nil && info.Mode()&0o002 != 0 {

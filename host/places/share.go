@@ -25,9 +25,9 @@ type told struct {
 	Path string `json:"path"`
 }
 
-// Share writes the list to a file, in the state of this agent, now and whenever it changes,
-// and takes into account what other agents of the user have written to files that match a
-// pattern: chats of one workspace must not change what the agent of another one trusts.
+// Share writes the list to a file in this agent's state, now and whenever it changes. It also
+// reads the lists of the user's other agents, in files that match a pattern: chats of one
+// workspace must not change what the agent of another one trusts.
 func (r *Registry) Share(file Place, pattern string) error {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -35,7 +35,7 @@ func (r *Registry) Share(file Place, pattern string) error {
 	return r.write()
 }
 
-// write writes the list, if it is shared. The caller has the lock.
+// write writes the list, if it is shared. The caller holds the lock.
 func (r *Registry) write() error {
 	if r.file == "" {
 		return nil
@@ -51,10 +51,10 @@ func (r *Registry) write() error {
 	return atomicfile.Replace(r.file, append(text, '\n'), 0o600)
 }
 
-// others are what the other agents have written. What can't be read is nobody's who runs:
-// the files lie where only agents write.
+// others returns what the other agents have written. An unreadable file belongs to no running
+// agent, because only agents write there.
 func (r *Registry) others() (list []written) {
-	files, _ := filepath.Glob(r.pattern) // fails for a wrong pattern
+	files, _ := filepath.Glob(r.pattern) // fails only for a wrong pattern
 	for _, file := range files {
 		if file == r.file {
 			continue
@@ -73,7 +73,8 @@ func (r *Registry) others() (list []written) {
 	return list
 }
 
-// foreign are the places of the other agents that can be hidden from the chats of this one.
+// foreign returns the places of the other agents that can be hidden from the chats of this
+// one.
 func (r *Registry) foreign() (list []Place) {
 	for _, w := range r.others() {
 		for _, t := range w.Places {

@@ -1,49 +1,49 @@
-// Package agentfiles is the built-in resolver "context": instruction files and rules,
-// skills, subagents and commands, wherever the table of conventions has them.
+// Package agentfiles is the built-in resolver "context": instruction files and rules, skills,
+// subagents and commands, wherever the table of conventions has them.
 //
 // # Guarantees
 //
-// Every file that a convention names is reported: what can't be read for the host to
-// classify, what clients load with a warning as ok, with findings that say what is
-// wrong. A skill is a directory: its path, and the name it should have, are those of the
-// directory, also where a link leads there. A directory without SKILL.md is not a skill.
+// Every file that a convention names is reported. The host classifies unreadable files. Files
+// that clients load with a warning are ok, with findings that say what is wrong. A skill is a
+// directory: its path, and the name it should have, are those of the directory, even if a
+// link leads there. A directory without SKILL.md is not a skill.
 //
-// What holds MCP servers or hooks beside its text is reported without the text, unless
-// the configuration grants it.
+// A file with MCP servers or hooks beside its text is reported without the text, unless the
+// configuration grants it.
 //
-// Of a root that is a plugin, or lists plugins, what these bring is reported with the
+// In a root that is a plugin, or lists plugins, what these bring is reported with the
 // attribute plugin; see package bundles.
 //
 // # Configuration
 //
-//   - file_names: the instruction files at the top level, in the place of the table's
-//   - more_file_names: instruction files there beside those
-//   - meta_file: the name that SKILL.md has
-//   - strict: true makes what has a warning invalid, of skills, subagents and commands
-//   - heads: how front matter is read, in the place of the table's way (conventions.Heads)
-//   - grants: "hooks" and "mcp" show what holds these
-//   - disabled: ids of conventions that don't count
-//   - conventions: an operator's rows, behind the table's
-//   - scope, base: places of the scope "user" are relative to the home directory, of
-//     which the root is base
-//   - directories: directories below the root, by clean relative paths, to look into in the
-//     place of the root, by the rows of the table that are read there, too (Nested). Their
-//     places are looked up in each, and nothing else is listed
-//   - children: directories at the top of the root that are projects of their own, which are
-//     looked into after the root, by the same rows
+//   - file_names: the instruction files at the top level, replacing the table's
+//   - more_file_names: additional instruction files there
+//   - meta_file: the name of SKILL.md
+//   - strict: true makes skills, subagents and commands with a warning invalid
+//   - heads: how front matter is read, replacing the table's way (conventions.Heads)
+//   - grants: "hooks" and "mcp" show files that hold these
+//   - disabled: ids of conventions that are ignored
+//   - conventions: an operator's rows, after the table's
+//   - scope, base: places of the scope "user" are relative to the home directory, of which
+//     the root is base
+//   - directories: directories below the root, by clean relative paths, to search instead of
+//     the root, by the rows of the table that are also read there (Nested). Their places are
+//     looked up in each, and nothing else is listed
+//   - children: directories at the top of the root that are projects of their own. They are
+//     searched after the root, by the same rows
 //   - plugins: what the user of a home directory has installed, from the host; see package
 //     plugins/installed
 //
 // # Limits
 //
-// Each file, or directory of a skill, is a unit of its own, so that an edit costs what
-// one of them costs.
+// Each file, or directory of a skill, is a unit of its own, so that an edit costs what one of
+// them costs.
 //
-// Only heads are read, of 1 KiB, or of 4 KiB where the first line of the text is wanted;
-// and up to the host's limit per resource where front matter is longer, and of TOML,
-// JSON and YAML. All texts together stay below the size of a response; what would exceed
-// it is left out with a warning. 512 KiB of front matter in all may need the YAML library:
-// anchors and tags do, lists and maps don't.
+// Only the first 1 KiB are read, or 4 KiB if the first line of the text is needed; and up to
+// the host's limit per resource if front matter is longer, and of TOML, JSON and YAML. All
+// texts together stay below the size of a response; the rest is left out with a warning. 512
+// KiB of front matter in total may need the YAML library: anchors and tags do, lists and maps
+// don't.
 package agentfiles
 
 import (
@@ -73,8 +73,7 @@ const (
 
 var kinds = []abi.Kind{abi.KindInstructionFile, abi.KindSkill, abi.KindSubagent, abi.KindCommand}
 
-// Resolver returns the resolver of a table, which is made ready here, and not with each
-// run.
+// Resolver returns the resolver of a table, which is prepared here and not in each run.
 func Resolver(table []conventions.Convention) guest.Resolver {
 	t := &tables{table: table, bare: &unknownSkill, places: places.CompilePair(table, kinds)}
 	for i := range table {
@@ -98,7 +97,7 @@ func Resolver(table []conventions.Convention) guest.Resolver {
 	}
 }
 
-// tables is a table made ready.
+// tables is a prepared table.
 type tables struct {
 	table        []conventions.Convention
 	places       places.Pair
@@ -133,12 +132,12 @@ type finder struct {
 
 	resp guest.Response
 	yaml yamlBudget
-	// below is the directory that is looked into, with a slash; empty for the root.
+	// below is the directory that is searched, with a slash; empty for the root.
 	below string
 	bundle
 	size int            // estimate of the response's length
 	buf  [headSize]byte // holds one head after the other
-	// unlisted counts resources, undescribed descriptions that found no room.
+	// unlisted counts resources, undescribed descriptions that had no room.
 	unlisted, undescribed int
 }
 
@@ -179,7 +178,7 @@ func (f *finder) configure() (err error) {
 	return f.names()
 }
 
-// names reads what instruction files are called.
+// names reads the names of instruction files.
 func (f *finder) names() error {
 	config := &f.req.Config
 	names, err := config.Strings(keyFileNames)
@@ -195,7 +194,7 @@ func (f *finder) names() error {
 	return nil
 }
 
-// plainNames adds the names of files at the top level, each once.
+// plainNames adds the names of files at the top level, without duplicates.
 func (f *finder) plainNames(key string, plain, names []string) []string {
 	for _, name := range names {
 		switch {
@@ -268,7 +267,7 @@ func (f *finder) directoryRoot() error {
 	return nil
 }
 
-// child looks into a directory that is a project of its own.
+// child searches a directory that is a project of its own.
 func (f *finder) child(dir string) error {
 	f.below = dir + "/"
 	if len(f.fileNames) > 0 {
@@ -280,7 +279,7 @@ func (f *finder) child(dir string) error {
 	return nil
 }
 
-// topLevel calls a function for the files at the top level: for those of some names, in
+// topLevel calls a function for the files at the top level: for those with given names, in
 // their order, or for all.
 func (f *finder) topLevel(names []string, each func(name string)) error {
 	entries, err := fs.ReadDir(f.root, path.Clean(f.below))
@@ -336,7 +335,7 @@ func (f *finder) instruction(p string) {
 // unknown is the convention of an instruction file that the table doesn't have.
 var unknown = conventions.Convention{Kind: abi.KindInstructionFile, Format: conventions.Markdown, Description: conventions.FromHeading}
 
-// unknownSkill is the convention of a skill that lies where the table has none.
+// unknownSkill is the convention of a skill at a place that the table doesn't have.
 var unknownSkill = conventions.Convention{
 	Kind: abi.KindSkill, Format: conventions.Markdown, Name: conventions.FromField, Description: conventions.FromField,
 }

@@ -14,9 +14,9 @@ import (
 	"waymark/sdk-guest/jsonlite"
 )
 
-// yamlBudget bounds what goes through the YAML library in one run, in bytes: in a
-// sandbox it reads about 1 KiB in a millisecond, and a run has two seconds. Front matter
-// has a few hundred bytes, so that this is a thousand files.
+// yamlBudget bounds what the YAML library reads in one run, in bytes. In a sandbox it reads
+// about 1 KiB per millisecond, and a run has two seconds. Front matter has a few hundred
+// bytes, so this is a thousand files.
 type yamlBudget int
 
 const fullYAMLBudget yamlBudget = 512 << 10
@@ -37,9 +37,8 @@ type head struct {
 	cost     int // for spend
 }
 
-// parseYAML reads a block: with the SDK's reader, and with a YAML library what that
-// doesn't read, if the budget allows it. Of rules, globs that aren't quoted are taken as
-// they stand before anything else is tried.
+// parseYAML reads a block with the SDK's reader and, if that fails and the budget allows it,
+// with a YAML library. In rules, unquoted globs are first taken literally.
 func (b *yamlBudget) parseYAML(block []byte, rules bool) (h head, err error) {
 	h.fields, err = frontmatter.Parse(block, frontmatter.Options{})
 	if err == nil && (rules || certain(h.fields)) {
@@ -50,7 +49,8 @@ func (b *yamlBudget) parseYAML(block []byte, rules bool) (h head, err error) {
 	if err != nil {
 		lenient, err = frontmatter.Parse(block, frontmatter.Options{Lenient: true})
 		taken = err == nil
-		// What begins with ! or * may be YAML that the lenient reader takes for a text.
+		// A value that begins with ! or * may be YAML that the lenient reader takes for a
+		// text.
 		if taken && (rules || !bytes.ContainsAny(block, "!*")) {
 			return head{fields: lenient, unquoted: true}, nil
 		}
@@ -75,13 +75,13 @@ func certain(v frontmatter.Value) bool {
 	return true
 }
 
-// maxDepth bounds nesting, which costs the parser half a KiB of memory a level.
+// maxDepth bounds nesting, which costs the parser half a KiB of memory per level.
 const maxDepth = 64
 
-// loadYAML reads a block as the YAML library does, as far as a tree of nodes: decoding
-// into Go values compares all keys with each other, so that a block of 64 KiB could use
-// up the memory of a run. It also expands aliases; here an alias is followed where it
-// stands for a field's value.
+// loadYAML reads a block as the YAML library does, but only into a tree of nodes: decoding
+// into Go values compares all keys with each other, so that a block of 64 KiB could use up
+// the memory of a run. It also expands aliases; here an alias is followed only if it is a
+// field's value.
 func loadYAML(block []byte) (v frontmatter.Value, err error) {
 	// A library that panics on one file must not cost all the others.
 	defer func() {
@@ -107,8 +107,8 @@ func loadYAML(block []byte) (v frontmatter.Value, err error) {
 	return v, err
 }
 
-// members makes fields of the keys and values of a mapping. Keys that aren't texts are
-// checked for syntax alone.
+// members makes fields of the keys and values of a mapping. Keys that aren't texts only have
+// their syntax checked.
 func members(pairs []*yaml.Node) (list []frontmatter.Member, err error) {
 	seen := make(map[string]bool, len(pairs)/2)
 	for i := 0; i+1 < len(pairs); i += 2 {
@@ -135,8 +135,7 @@ func hasContent(block []byte) bool {
 	return false
 }
 
-// valueOf returns a field's value: a list as far as it holds scalars, a map without
-// what is in it.
+// valueOf returns a field's value: the scalars of a list, and a map without its content.
 func valueOf(key string, n *yaml.Node) frontmatter.Value {
 	if n.Kind == yaml.Alias { // which never leads to another
 		n = n.Target
@@ -151,7 +150,7 @@ func valueOf(key string, n *yaml.Node) frontmatter.Value {
 	case yaml.Mapping:
 		v.Kind = frontmatter.Map
 	case yaml.Scalar:
-		// A description may have any tag, or be what merge keys are written as.
+		// A description may have any tag, or be written like a merge key.
 		plain := n.Tag == yaml.TagNull || n.Tag == yaml.TagStr || n.Tag == yaml.TagOther
 		if key == "description" && (!plain || n.Value == "<<" && n.Tag == yaml.TagOther) {
 			v = frontmatter.Value{Kind: frontmatter.String, Text: n.Value, Line: 1}
@@ -185,7 +184,7 @@ func yamlError(err error) error {
 	return errors.New("front matter is not valid YAML: " + guest.Truncate(strings.TrimPrefix(text, "yaml: "), 512))
 }
 
-// parseFile reads the fields of a whole file of another format than Markdown.
+// parseFile reads the fields of a whole file in a format other than Markdown.
 func (b *yamlBudget) parseFile(format conventions.Format, text []byte) (h head, err error) {
 	var v jsonlite.Value
 	switch format {
@@ -206,7 +205,7 @@ func (b *yamlBudget) parseFile(format conventions.Format, text []byte) (h head, 
 	return h, nil
 }
 
-// fromJSON makes a field's value of a JSON value, so many levels deep.
+// fromJSON makes a field's value of a JSON value, up to the given depth.
 func fromJSON(v jsonlite.Value, levels int) frontmatter.Value {
 	f := frontmatter.Value{Kind: frontmatter.Other, Line: 1}
 	switch v.Kind() {

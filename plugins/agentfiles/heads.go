@@ -15,8 +15,8 @@ import (
 	"waymark/sdk-guest/frontmatter"
 )
 
-// readHead reads the front matter of a file as one program does, and not as most do. The
-// head of the file is given.
+// readHead reads the front matter of a file as one specific program does. text is the head of
+// the file.
 func (f *finder) readHead(file string, text []byte) (h head, block, rest []byte, err error) {
 	limit := places.ReadLimit(f.req)
 	read := readSerde
@@ -52,7 +52,7 @@ func (f *finder) readHead(file string, text []byte) (h head, block, rest []byte,
 type headReader struct {
 	find   func(text []byte) (block, rest []byte, err error)
 	fields func(block string) (frontmatter.Value, error)
-	// repair makes YAML of what isn't.
+	// repair turns text that isn't YAML into YAML.
 	repair func(block string) (repaired string, changed bool)
 }
 
@@ -80,7 +80,7 @@ func findSerde(text []byte) (block, rest []byte, err error) {
 	return block, rest, nil
 }
 
-// serdeFields takes any scalar for a text in the fields that have to be one.
+// serdeFields accepts any scalar as a text in the fields that have to be one.
 func serdeFields(block string) (v frontmatter.Value, err error) {
 	doc, err := loadNode(block)
 	if err != nil {
@@ -167,8 +167,8 @@ func loadNode(block string) (n *yaml.Node, err error) {
 	return n, nil
 }
 
-// quoteValues puts values in quotes that have a colon and a blank in them, or begin like a
-// list or a map and are none.
+// quoteValues quotes values that contain a colon and a blank, or begin like a list or a map
+// without being one.
 func quoteValues(block string) (repaired string, changed bool) {
 	lines := strings.Split(strings.TrimSuffix(block, "\n"), "\n")
 	inBlock := -1 // the indentation of the key of a block of text
@@ -203,7 +203,7 @@ func quoteValues(block string) (repaired string, changed bool) {
 	return strings.Join(lines, "\n"), changed
 }
 
-// commentAt returns where a comment begins in a line; its length where none does.
+// commentAt returns where a comment begins in a line, or the line's length.
 func commentAt(text string) int {
 	before := ' '
 	for i, r := range text {
@@ -237,8 +237,8 @@ func isYAML(text string) (is bool) {
 	return err == nil
 }
 
-// findMatter finds front matter that begins with the first byte, and ends where a line
-// begins with ---, or with the text.
+// findMatter finds front matter that begins with the first byte, and ends where a line begins
+// with ---, or with the text.
 func findMatter(text []byte) (block, rest []byte, err error) {
 	text = bytes.TrimPrefix(text, []byte("\ufeff"))
 	after, found := bytes.CutPrefix(text, []byte("---"))
@@ -256,12 +256,12 @@ func findMatter(text []byte) (block, rest []byte, err error) {
 	return []byte(string([]rune(string(block)))), rest, nil // what isn't UTF-8 becomes U+FFFD
 }
 
-// jsBreaks are characters that are line ends in one reader of YAML, and none in the other,
-// and what stands for them meanwhile. (A strings.Replacer is more code than all that is
-// done here.)
+// jsBreaks are characters that are line ends in only one of two readers of YAML, and
+// jsStandIns their temporary replacements. (A strings.Replacer is more code than everything
+// that is done here.)
 var jsBreaks, jsStandIns = []rune("\u0085\u2028\u2029"), []rune("\ue0f0\ue0f1\ue0f2")
 
-// exchange puts other characters in the place of some. The text is UTF-8.
+// exchange replaces characters by others. The text is UTF-8.
 func exchange(text string, these, others []rune) string {
 	return strings.Map(func(r rune) rune {
 		if i := slices.Index(these, r); i >= 0 {
@@ -271,16 +271,16 @@ func exchange(text string, these, others []rune) string {
 	}, text)
 }
 
-// jsTags are the ones that there are.
+// jsTags are the known tags.
 var jsTags = []string{"", yaml.TagNull, yaml.TagStr, yaml.TagOther, "!!map", "!!seq", "!!bool", "!!int", "!!float", "!!timestamp", "!!merge", "!!binary", "!!omap", "!!pairs", "!!set"}
 
-// matterFields takes texts alone.
+// matterFields accepts only texts.
 func matterFields(block string) (v frontmatter.Value, err error) {
 	v.Kind = frontmatter.Map
 	if !hasContent([]byte(block)) {
 		return v, nil
 	}
-	// A tab at the beginning of a line is a blank there, and no indentation.
+	// There, a tab at the beginning of a line is a blank, and no indentation.
 	lines := strings.Split(exchange(block, jsBreaks, jsStandIns), "\n")
 	for i := range lines {
 		lines[i] = strings.TrimLeft(lines[i], "\t")
@@ -312,7 +312,7 @@ func matterFields(block string) (v frontmatter.Value, err error) {
 	return v, nil
 }
 
-// jsKnown returns an error where a tag isn't known.
+// jsKnown returns an error if a tag isn't known.
 func jsKnown(n *yaml.Node) error {
 	if !slices.Contains(jsTags, n.Tag) {
 		return errors.New("front matter is not valid YAML: there is no tag " + quote(n.Tag))
@@ -336,7 +336,7 @@ func isBase60(text string) bool {
 	return len(parts) > 1
 }
 
-// blockValues makes blocks of the values that have a colon in them.
+// blockValues turns values that contain a colon into blocks.
 func blockValues(block string) (repaired string, changed bool) {
 	lines := strings.Split(strings.TrimSuffix(block, "\n"), "\n")
 	for i, line := range lines {
@@ -353,7 +353,7 @@ func blockValues(block string) (repaired string, changed bool) {
 	return strings.Join(lines, "\n"), changed
 }
 
-// isWord reports whether a text is a key that is looked at: letters, digits and _.
+// isWord reports whether a text is a key that is considered: letters, digits and _.
 func isWord(text string) bool {
 	for i := range len(text) {
 		c := text[i]

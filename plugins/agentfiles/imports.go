@@ -11,13 +11,13 @@ import (
 )
 
 const (
-	// maxImports and maxImport bound what is told of a file's imports.
+	// maxImports and maxImport bound what is reported of a file's imports.
 	maxImports = 32
 	maxImport  = 256
 )
 
-// imports tells what a file imports, as it is written there. A word without slash and dot
-// is somebody's name.
+// imports reports what a file imports, as written there. A word without slash and dot is
+// somebody's name.
 func (f *finder) imports(r *guest.Resource) {
 	text, err := guest.ReadHead(f.root, r.Path, places.ReadLimit(f.req))
 	if err != nil {

@@ -26,12 +26,12 @@ func find(r *guest.Resource, code string, severity abi.Severity, message string)
 	}
 }
 
-// describeSkill fills in what a skill says of itself. An error is what keeps clients
-// from loading it.
+// describeSkill fills in what a skill declares. An error is a reason why clients don't load
+// it.
 func (f *finder) describeSkill(r *guest.Resource, h *head, dirName string) error {
 	var none frontmatter.Value
 	name, description, odd := &none, &none, false
-	for i := range h.fields.Map { // once, since there are many skills
+	for i := range h.fields.Map { // once, because there are many skills
 		switch m := &h.fields.Map[i]; m.Key {
 		case "name":
 			name = &m.Value
@@ -71,8 +71,8 @@ func (f *finder) describeSkill(r *guest.Resource, h *head, dirName string) error
 	return nil
 }
 
-// checkName says what is wrong with a skill's name, and names it by its directory where
-// it has none that could stand.
+// checkName reports what is wrong with a skill's name, and names it after its directory if it
+// has no usable name.
 func checkName(r *guest.Resource, dirName string) {
 	name := r.Name
 	if name == "" {
@@ -93,7 +93,7 @@ func checkName(r *guest.Resource, dirName string) {
 }
 
 func isKebab(s string) bool {
-	hyphen := true // where a hyphen may not stand
+	hyphen := true // where a hyphen isn't allowed
 	for i := range len(s) {
 		switch c := s[i]; {
 		case c >= 'a' && c <= 'z' || c >= '0' && c <= '9':
@@ -107,8 +107,7 @@ func isKebab(s string) bool {
 	return !hyphen
 }
 
-// unknownFields says which fields of a skill neither the specification nor Claude Code
-// has.
+// unknownFields reports fields of a skill that neither the specification nor Claude Code has.
 func unknownFields(r *guest.Resource, fields frontmatter.Value) {
 	message := ""
 	for i := range fields.Map {
@@ -135,8 +134,8 @@ func isSkillField(key string) bool {
 	return true
 }
 
-// unparsed says that what a file begins with, or is, can't be read. What a skill and a
-// subagent are stands there; other files have their text.
+// unparsed reports front matter, or a whole file, that can't be read. That makes a skill or a
+// subagent unusable; other files still have their text.
 func (f *finder) unparsed(r *guest.Resource, err error) {
 	if r.Kind == guest.Skill || r.Kind == guest.Subagent {
 		fail(r, err)
@@ -146,7 +145,7 @@ func (f *finder) unparsed(r *guest.Resource, err error) {
 	f.judge(r)
 }
 
-// judge makes a resource invalid that has a warning, where the operator wants it so.
+// judge makes a resource with a warning invalid if the operator wants that.
 func (f *finder) judge(r *guest.Resource) {
 	if !f.strict || r.Kind == guest.InstructionFile || r.Status == abi.StatusInvalid {
 		return
@@ -159,8 +158,7 @@ func (f *finder) judge(r *guest.Resource) {
 	}
 }
 
-// extras takes what isn't text from a file's fields: tools, a model, and what is a
-// reason to withhold the text.
+// extras reads fields that aren't texts: tools, a model, and reasons to withhold the text.
 func (f *finder) extras(r *guest.Resource, fields frontmatter.Value) {
 	hooks, mcp := false, false
 	for i := range fields.Map {
@@ -183,7 +181,7 @@ func (f *finder) extras(r *guest.Resource, fields frontmatter.Value) {
 	f.withhold(r, hooks, mcp)
 }
 
-// withhold keeps a text to the host that holds hooks or servers which aren't granted.
+// withhold withholds a text with hooks or servers that aren't granted.
 func (f *finder) withhold(r *guest.Resource, hooks, mcp bool) {
 	hooks, mcp = hooks && !f.hooks, mcp && !f.mcp
 	var what string
@@ -201,7 +199,7 @@ func (f *finder) withhold(r *guest.Resource, hooks, mcp bool) {
 	find(r, abi.FindingWithheld, abi.SeverityInfo, "its text is withheld, since it may hold "+what)
 }
 
-// withholdUnread withholds what may hold hooks or servers and couldn't be read.
+// withholdUnread withholds an unreadable text that may hold hooks or servers.
 func (f *finder) withholdUnread(r *guest.Resource, text []byte) {
 	f.withhold(r, bytes.Contains(text, []byte("hooks")), bytes.Contains(text, []byte("mcp")))
 }
@@ -216,8 +214,8 @@ func attribute(r *guest.Resource, key string, v guest.Value) {
 // maxTools keeps tools within a resource's attributes, in bytes.
 const maxTools = 4 << 10
 
-// tools reads a list of tools: a list, a map of those that are on, or a text with
-// commas or blanks between them, of which those in parentheses belong to a tool.
+// tools reads a list of tools: a list, a map of those that are enabled, or a text separated
+// by commas or blanks, in which parentheses belong to a tool.
 func tools(v frontmatter.Value) (list []string) {
 	size := 0
 	add := func(name string) {
@@ -256,7 +254,7 @@ const (
 	modeManual = "manual"
 )
 
-// apply says when a file applies.
+// apply sets when a file applies.
 func apply(r *guest.Resource, c *conventions.Convention, fields frontmatter.Value) {
 	a := &c.Applies
 	mode, globs := a.Mode, []string(nil)

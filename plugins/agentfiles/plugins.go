@@ -13,12 +13,12 @@ import (
 // bundle is what a finder knows of the plugins that a root is or lists.
 type bundle struct {
 	tops   []bundles.Manifest
-	plugin *bundles.Plugin // that is looked into
+	plugin *bundles.Plugin // that is being searched
 	later  []bareSkill
 	had    map[string]bool // what plugins have brought
 }
 
-// bareSkill is a skill in skills/, of which it isn't known yet whether a plugin brings it.
+// bareSkill is a skill in skills/ that a plugin may turn out to bring.
 type bareSkill struct {
 	c   *conventions.Convention
 	dir string
@@ -42,7 +42,7 @@ func (f *finder) plugins() {
 	}
 }
 
-// bring reports what plugins bring. Of those that aren't loaded that is nothing.
+// bring reports what plugins bring, which is nothing for those that aren't loaded.
 func (f *finder) bring(set *bundles.Set) {
 	f.had = map[string]bool{}
 	for _, p := range set.Plugins {
@@ -58,8 +58,8 @@ func (f *finder) bring(set *bundles.Set) {
 	f.plugin, f.below = nil, ""
 }
 
-// putOff reports whether a skill is none to be read now: those at the top wait for the
-// plugins, and of those that plugins bring each is read once.
+// putOff reports whether a skill must not be read now: those at the top wait for the plugins,
+// and each one that plugins bring is read once.
 func (f *finder) putOff(c *conventions.Convention, dir string, e fs.DirEntry) (known, skill bool) {
 	switch {
 	case f.plugin != nil:
@@ -71,8 +71,8 @@ func (f *finder) putOff(c *conventions.Convention, dir string, e fs.DirEntry) (k
 	return false, false
 }
 
-// brought reports whether a plugin brought something before, or may not bring it: what a
-// link leads to lies in it, too, where it is held to the open specification.
+// brought reports whether a plugin has already brought a path, or may not bring it: in a
+// plugin held to the open specification, targets of links have to lie in it, too.
 func (f *finder) brought(kind abi.Kind, p string) bool {
 	key := string(kind) + " " + p
 	if f.had[key] {
@@ -105,7 +105,8 @@ func (f *finder) partID(c *conventions.Convention) string {
 	return c.ID + " of " + f.plugin.Key()
 }
 
-// attributed adds the plugin that brings a resource, and who loads it of those who could.
+// attributed adds the plugin that brings a resource, and which of its possible readers load
+// it.
 func (f *finder) attributed(c *conventions.Convention, r *guest.Resource) {
 	if f.plugin == nil {
 		return

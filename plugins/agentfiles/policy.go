@@ -11,8 +11,8 @@ import (
 	guest "waymark/sdk-guest"
 )
 
-// describePolicy reads agents/openai.yaml of a skill, as Codex does: a file that has
-// anything of another type than it expects counts for nothing, whatever else is in it.
+// describePolicy reads agents/openai.yaml of a skill, as Codex does: a file with anything of
+// an unexpected type has no effect at all.
 func (f *finder) describePolicy(r *guest.Resource, n *needs) error {
 	limit := places.ReadLimit(f.req)
 	text, err := guest.ReadHead(f.root, r.Path, limit+1)
@@ -37,7 +37,7 @@ func (f *finder) describePolicy(r *guest.Resource, n *needs) error {
 // codexProducts are the words for the products that a skill can be for.
 var codexProducts = []string{"chatgpt", "CHATGPT", "codex", "CODEX", "atlas", "ATLAS"}
 
-// withdrawnBy says what takes a skill from the list of Codex; empty when nothing does.
+// withdrawnBy says what removes a skill from the list of Codex; empty if nothing does.
 func withdrawnBy(doc *yaml.Node) string {
 	top, err := serdeStruct(doc, "interface", "dependencies", "policy")
 	if err != nil || interfaceInvalid(top["interface"]) || dependenciesInvalid(top["dependencies"]) {
@@ -82,7 +82,7 @@ func dependenciesInvalid(n *yaml.Node) bool {
 	})
 }
 
-// serdeProducts reads a list of products, in small letters.
+// serdeProducts reads a list of products, in lower case.
 func serdeProducts(n *yaml.Node) (products []string, err error) {
 	if n == nil {
 		return nil, nil
@@ -100,7 +100,7 @@ func serdeProducts(n *yaml.Node) (products []string, err error) {
 	return products, nil
 }
 
-// serdeTexts reports whether some fields of a map, where they are there, are texts.
+// serdeTexts reports whether the given fields of a map, if present, are texts.
 func serdeTexts(n *yaml.Node, keys ...string) bool {
 	fields, err := serdeStruct(n, keys...)
 	for _, field := range fields {
@@ -111,8 +111,8 @@ func serdeTexts(n *yaml.Node, keys ...string) bool {
 	return err == nil
 }
 
-// serdeStruct returns some fields of a map, each of which may stand there once. Of what is
-// null, or isn't there, it has none.
+// serdeStruct returns the given fields of a map, each of which may occur once. It omits null
+// and missing ones.
 func serdeStruct(n *yaml.Node, keys ...string) (fields map[string]*yaml.Node, err error) {
 	switch {
 	case isNull(n):

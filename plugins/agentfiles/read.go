@@ -14,15 +14,15 @@ import (
 )
 
 const (
-	// fieldsSize holds the front matter of nearly every file, and little of what
-	// follows: what changes there is no reason to look at a file again.
+	// fieldsSize holds the front matter of nearly every file, and little of the rest, whose
+	// changes are no reason to look at a file again.
 	fieldsSize = 1 << 10
 	// headSize is where a first line is looked for.
 	headSize = 4 << 10
 )
 
-// readSkill reads the skill in a directory, if it is one. file is the path of its
-// SKILL.md, dirName the directory's own name, whatever path led to it.
+// readSkill reads the skill in a directory, if it is one. file is the path of its SKILL.md,
+// dirName the directory's own name, whatever path led to it.
 func (f *finder) readSkill(c *conventions.Convention, dir, file, dirName string) (part guest.Part) {
 	text, read, state := places.Read(f.root, file, f.buf[:fieldsSize])
 	if state == places.Absent {
@@ -56,8 +56,8 @@ func (f *finder) readSkill(c *conventions.Convention, dir, file, dirName string)
 	return part
 }
 
-// readBlock returns the front matter of a file whose head is given, and reads more of
-// the file where the head doesn't hold all of it. Of a file that is gone it is empty.
+// readBlock returns the front matter of a file with the given head, and reads more of the
+// file if the head doesn't hold all of it. It is empty if the file is gone.
 func (f *finder) readBlock(file string, text []byte) (block, rest []byte, err error) {
 	limit, complete := places.ReadLimit(f.req), len(text) < fieldsSize
 	block, rest, err = frontmatter.Find(text, complete)
@@ -70,7 +70,7 @@ func (f *finder) readBlock(file string, text []byte) (block, rest []byte, err er
 	return block, rest, err
 }
 
-// readFile reads what isn't a skill.
+// readFile reads a file that isn't a skill.
 func (f *finder) readFile(c *conventions.Convention, p string) (part guest.Part) {
 	size := headSize
 	if c.Format == conventions.Markdown && usesFields(c) {
@@ -102,7 +102,7 @@ func usesFields(c *conventions.Convention) bool {
 		a.GlobsKey != "" || a.AlwaysKey != "" || a.ModeKey != "" || a.Described != ""
 }
 
-// describe fills in what a file says of itself. The error is one that needn't stand.
+// describe fills in what a file declares. The error is one that may be ignored.
 func (f *finder) describe(r *guest.Resource, c *conventions.Convention, text []byte, n *needs) error {
 	switch c.Format {
 	case conventions.Executable:
@@ -126,7 +126,7 @@ func (f *finder) describe(r *guest.Resource, c *conventions.Convention, text []b
 	return nil
 }
 
-// describeFile reads a file that is nothing but fields.
+// describeFile reads a file that consists of fields.
 func (f *finder) describeFile(r *guest.Resource, c *conventions.Convention, n *needs) error {
 	limit := places.ReadLimit(f.req)
 	text, err := guest.ReadHead(f.root, r.Path, limit+1)
@@ -166,8 +166,7 @@ func (f *finder) describeFields(r *guest.Resource, c *conventions.Convention, te
 	return nil
 }
 
-// readFields reads the front matter of a file whose head is given, which has none when
-// there is none.
+// readFields reads the front matter, if any, of a file with the given head.
 func (f *finder) readFields(file string, text []byte, kind abi.Kind) (h head, block, rest []byte, err error) {
 	if f.heads != conventions.HeadsOwn && kind != abi.KindInstructionFile {
 		h, block, rest, err = f.readHead(file, text)
@@ -210,11 +209,11 @@ func (f *finder) fields(r *guest.Resource, c *conventions.Convention, h *head) {
 
 const noDescription = "there is no description: agents don't know when to use it"
 
-// maxRunes keeps a description on a line or two of a table.
+// maxRunes keeps a description to a line or two of a table.
 const maxRunes = 200
 
-// firstLine returns the first line that isn't empty without its heading marks. Bytes
-// that aren't UTF-8 and control characters become spaces.
+// firstLine returns the first non-empty line without its heading marks. Bytes that aren't
+// UTF-8 and control characters become spaces.
 func firstLine(head []byte) string {
 	text := strings.TrimPrefix(string(head), "\ufeff")
 	for line := range strings.SplitSeq(text, "\n") {
@@ -243,6 +242,6 @@ func clean(line string) string {
 
 func quote(s string) string { return strconv.Quote(guest.Truncate(s, 128)) }
 
-// relative is a path below where the places begin; a plugin's manifest may have named one
-// elsewhere in the plugin, which is still below it.
+// relative returns a path relative to where the places begin. A plugin's manifest may name
+// another directory in the plugin, which is still below it.
 func (f *finder) relative(p string) string { return strings.TrimPrefix(p, f.below) }

@@ -12,17 +12,17 @@ import (
 )
 
 const (
-	// describedMax is where rows go on without descriptions, listedMax where they
-	// end, in bytes of the response. The host takes 4 MiB from the built-in module; the
-	// rest is for warnings.
+	// describedMax is the size of the response from which rows have no descriptions, and
+	// listedMax the size at which they end, in bytes. The host accepts 4 MiB from the
+	// built-in module; the rest is for warnings.
 	describedMax = 3 << 20
 	listedMax    = 4<<20 - 64<<10
 )
 
-// needs is what a part takes of what all of them share.
+// needs is what a part takes of shared budgets.
 type needs struct {
 	yaml        int // bytes that went through the YAML library, or would have
-	description int // bytes of the row that would go with it
+	description int // bytes of the row for its description
 }
 
 func (n needs) String() string {
@@ -48,9 +48,9 @@ func encode(r *guest.Resource, n needs) (part guest.Part) {
 	return part
 }
 
-// addPart adds what was found in a unit, in this run or an earlier one. What all units
-// share, the budget for YAML and the room in the response, is spent here and in
-// addRow, since these see the parts of every run in the same order.
+// addPart adds the result of a unit, from this run or an earlier one. The shared budgets, for
+// YAML and for room in the response, are spent here and in addRow, because these see the
+// parts of every run in the same order.
 func (f *finder) addPart(c *conventions.Convention, part guest.Part) {
 	if part.Rows.Len() == 0 {
 		return
@@ -65,8 +65,8 @@ func (f *finder) addPart(c *conventions.Convention, part guest.Part) {
 	f.addRow(part.Rows, n.description)
 }
 
-// addRow appends a row while there is room, so that too many or too long ones cost
-// themselves and not the whole answer. Of its bytes, so many are for the description.
+// addRow appends a row while there is room, so that too many or too long rows don't cost the
+// whole answer. description is the part of its bytes for the description.
 func (f *finder) addRow(row guest.Rows, description int) {
 	size := row.Len() + len(",")
 	if f.size+size-description > listedMax {
@@ -82,11 +82,11 @@ func (f *finder) addRow(row guest.Rows, description int) {
 	f.resp.Rows = append(f.resp.Rows, row)
 }
 
-// change makes another row of one.
+// change makes another row from one.
 func change(rows guest.Rows, how func(*guest.Resource)) guest.Rows {
 	list, err := rows.Decode()
 	if err != nil || len(list) != 1 {
-		return rows // can't be: encode made them
+		return rows // impossible: encode made them
 	}
 	how(&list[0])
 	return guest.Encode(list[0])

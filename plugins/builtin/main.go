@@ -1,6 +1,6 @@
-// Command builtin is the wasm module of the built-in resolvers. Natively it
-// does nothing. This builds it; `make guest` does so without inlining, and has package
-// gowasm make what comes of it smaller:
+// Command builtin is the wasm module of the built-in resolvers. Natively it does nothing. The
+// command below builds it. `make guest` does so without inlining, and then uses package
+// gowasm to make the result smaller:
 //
 //	GOOS=wasip1 GOARCH=wasm go build -buildmode=c-shared -trimpath -buildvcs=false -ldflags "-s -w" -o builtin.wasm waymark/plugins/builtin
 package main

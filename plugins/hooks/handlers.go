@@ -15,7 +15,7 @@ type handler struct {
 	handler        jsonlite.Value
 }
 
-// handlers walks the hooks of a file, in every shape that agents have:
+// handlers iterates over the hooks of a file, in every form that agents have:
 //
 //	{"hooks": {"Event": [{"matcher": "…", "hooks": [handler, …]}, …]}}   Claude Code, Codex, Gemini CLI, …
 //	{"hooks": {"event": [handler, …]}}                                 Cursor, Copilot
@@ -41,7 +41,7 @@ func handlers(v jsonlite.Value, bare bool) iter.Seq[handler] {
 	}
 }
 
-// ofEvent walks the groups of one event, or its handlers.
+// ofEvent iterates over the groups of one event, or its handlers.
 func ofEvent(event string, groups jsonlite.Value, yield func(handler) bool) bool {
 	at := -1
 	for group := range groups.Elements() {
@@ -71,7 +71,7 @@ func ofEvent(event string, groups jsonlite.Value, yield func(handler) bool) bool
 	return true
 }
 
-// listed walks hooks that name their events themselves.
+// listed iterates over hooks that name their events themselves.
 func listed(list jsonlite.Value, yield func(handler) bool) {
 	at := -1
 	for e := range list.Elements() {
@@ -94,7 +94,7 @@ func listed(list jsonlite.Value, yield func(handler) bool) {
 	}
 }
 
-// eventsOf returns what a hook says of when it runs.
+// eventsOf returns the events of a hook.
 func eventsOf(e jsonlite.Value) (events []string) {
 	for _, key := range []string{"event", "trigger", "when", "events"} {
 		v, ok := e.Get(key)
@@ -129,8 +129,8 @@ func textOf(v jsonlite.Value, key string) string {
 // maxWord is longer than the name of any event, in bytes.
 const maxWord = 64
 
-// word returns the name of an event, or "unknown" for what can't be one, since it may
-// be anything then.
+// word returns the name of an event, or "unknown" if it can't be one, because it may then be
+// anything.
 func word(s string) string {
 	if s == "" || len(s) > maxWord {
 		return unknown
@@ -146,7 +146,7 @@ func word(s string) string {
 
 const unknown = "unknown"
 
-// handlerType returns what kind of handler it is, which is one of a few words.
+// handlerType returns the type of a handler, which is one of a few words.
 func handlerType(v jsonlite.Value) string {
 	switch said := textOf(v, "type"); said {
 	case "command", "http", "mcp_tool", "prompt", "agent", "askAgent", "runCommand", "function":
@@ -180,8 +180,8 @@ func commandOf(v jsonlite.Value) string {
 	return ""
 }
 
-// canonical writes a value so that equal ones are equal: without blanks, with sorted
-// keys, of which the last of a name counts.
+// canonical encodes a value so that equal ones have equal bytes: without blanks, with sorted
+// keys, of which the last one of a name counts.
 func canonical(v jsonlite.Value) []byte {
 	var w jsonlite.Writer
 	write(&w, v)

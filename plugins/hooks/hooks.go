@@ -1,15 +1,15 @@
-// Package hooks is the built-in resolver for hooks, wherever the table of conventions
-// has them, and for the manifests of plugins.
+// Package hooks is the built-in resolver for hooks, wherever the table of conventions has
+// them, and for the manifests of plugins.
 //
 // # Guarantees
 //
-// Files with hooks hold tokens, too. Of a hook nothing leaves the resolver but its
-// event, its matcher, the type of its handler and a digest; its command only where the
-// configuration grants it. There is no content, so that nothing of the text leaves by
-// that way. Of a file that can't be read as what it should be, it says where.
+// Files with hooks hold tokens, too. The resolver reports only a hook's event, its matcher,
+// the type of its handler and a digest, and its command only if the configuration grants
+// that. There is no content through which the text could leave. For a malformed file it
+// reports the position of the fault.
 //
-// Of a plugin there are name, version and description of its manifest, whose text is
-// withheld.
+// For a plugin it reports name, version and description of its manifest, and withholds the
+// text.
 //
 // # Configuration
 //
@@ -18,8 +18,8 @@
 //
 // # Limits
 //
-// Each file is a unit. Files longer than the host keeps are reported and not read; of
-// one file, 500 hooks.
+// Each file is a unit. Files longer than the host keeps are reported and not read. At most
+// 500 hooks of one file are reported.
 package hooks
 
 import (
@@ -45,8 +45,7 @@ const Name = "hooks"
 
 var kinds = []abi.Kind{abi.KindHook, abi.KindPlugin}
 
-// Resolver returns the resolver of a table, which is made ready here, and not with each
-// run.
+// Resolver returns the resolver of a table, which is prepared here and not in each run.
 func Resolver(table []conventions.Convention) guest.Resolver {
 	pair, all := places.CompilePair(table, kinds), places.CompilePair(table, brought)
 	return guest.Resolver{
@@ -87,10 +86,10 @@ type finder struct {
 	commands bool // are granted
 	resp     guest.Response
 	buf      []byte // holds one file after the other
-	// below is the directory that is looked into, with a slash; empty for the root.
+	// below is the directory that is searched, with a slash; empty for the root.
 	below  string
 	tops   []bundles.Manifest // manifests at the top
-	plugin *bundles.Plugin    // that is looked into
+	plugin *bundles.Plugin    // that is being searched
 }
 
 // Skip implements places.Visitor.
@@ -159,7 +158,7 @@ func (f *finder) read(c *conventions.Convention, p string) (part guest.Part) {
 	return part
 }
 
-// place is a path below the directory that is looked into.
+// place returns a path relative to the directory that is searched.
 func (f *finder) place(p string) string { return p[len(f.below):] }
 
 func withheld(p string) *guest.Content {
@@ -170,8 +169,8 @@ func broken(c *conventions.Convention, p, reason string) guest.Resource {
 	return guest.Resource{Kind: c.Kind, Path: p, Convention: c.ID, Status: abi.StatusInvalid, Error: reason}
 }
 
-// inline reads the hooks that stand in a manifest itself: as those of a file, or below a
-// key of their own, or a list of such.
+// inline reads the hooks in a manifest itself: as in a file, or below a key of their own, or
+// a list of such.
 func (f *finder) inline(c *conventions.Convention, p string, text []byte) (rows []guest.Resource) {
 	if c.Format != conventions.JSON || bundles.IsList(p) || !slices.Contains(c.Readers, "claude-code") && !slices.Contains(c.Readers, "codex") {
 		return nil
@@ -211,7 +210,7 @@ func (f *finder) inline(c *conventions.Convention, p string, text []byte) (rows 
 // pluginHooks is the convention of a plugin's hooks.
 const pluginHooks = "plugin-hooks"
 
-// wrapped puts a map of events below the key that files have it below.
+// wrapped puts a map of events below the key that files use.
 func wrapped(v jsonlite.Value) jsonlite.Value {
 	var w jsonlite.Writer
 	w.BeginObject()
@@ -238,7 +237,7 @@ func (f *finder) hooks(c *conventions.Convention, p string, text []byte) []guest
 	return f.rowsOf(c, p, v, strings.Contains(f.place(p), "hooks"))
 }
 
-// rowsOf are the rows of the hooks in a value.
+// rowsOf returns the rows of the hooks in a value.
 func (f *finder) rowsOf(c *conventions.Convention, p string, v jsonlite.Value, named bool) (rows []guest.Resource) {
 	for h := range handlers(v, named) {
 		if len(rows) == maxHooks {
@@ -273,8 +272,8 @@ func hook(c *conventions.Convention, p, event, key, matcher, handler, sum string
 	return r
 }
 
-// parse reads a file's text as JSON, or as JSON made of TOML. The reason says what is
-// wrong and where, without a word of the text.
+// parse reads a file's text as JSON, converting TOML first. The reason says what is wrong and
+// where, without quoting the text.
 func parse(format conventions.Format, text []byte) (v jsonlite.Value, reason string) {
 	var err error
 	if format == conventions.TOML {
@@ -295,13 +294,13 @@ func parse(format conventions.Format, text []byte) (v jsonlite.Value, reason str
 }
 
 // agentPlugin is the convention of the open specification's manifest, whose name other
-// programs have, too.
+// programs use, too.
 const agentPlugin = "agent-plugin"
 
-// plainList is GitHub Copilot's list of plugins, whose name other programs have, too.
+// plainList is GitHub Copilot's list of plugins, whose name other programs use, too.
 const plainList = "marketplace.json"
 
-// plugin reads a plugin's manifest, which lies at a place of the table.
+// plugin reads a plugin's manifest at a place of the table.
 func plugin(c *conventions.Convention, p, place string, text []byte) []guest.Resource {
 	r := guest.Resource{Kind: guest.Plugin, Path: p, Convention: c.ID, Name: places.Name(c, place), Content: withheld(p)}
 	fields := map[string]string{}
@@ -309,7 +308,7 @@ func plugin(c *conventions.Convention, p, place string, text []byte) []guest.Res
 	case conventions.JSON, conventions.TOML:
 		v, reason := parse(c.Format, text)
 		if c.ID == agentPlugin && reason != "" && !bundles.MentionsAgentPlugin(text) || place == plainList && !bundles.IsListOfPlugins(v) {
-			return nil // another program's, for all we know
+			return nil // probably another program's
 		}
 		if reason != "" {
 			r.Status, r.Error = abi.StatusInvalid, reason

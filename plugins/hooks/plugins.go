@@ -51,8 +51,8 @@ func (f *finder) bring(set *bundles.Set, pair, all places.Pair) {
 // brought are the kinds that are counted of what a plugin brings.
 var brought = []abi.Kind{abi.KindSkill, abi.KindSubagent, abi.KindCommand}
 
-// listed is the row of a plugin that a list names and that is here, whether it has a
-// manifest or not.
+// listed returns the row of a plugin that a list names and that exists here, with or without
+// a manifest.
 func (f *finder) listed(p *bundles.Plugin, all places.Pair) guest.Resource {
 	r := guest.Resource{
 		Kind: guest.Plugin, Path: p.List, Key: guest.Truncate(p.Name, abi.MaxName), Name: p.Name,
@@ -77,7 +77,7 @@ func (f *finder) listed(p *bundles.Plugin, all places.Pair) guest.Resource {
 	return r
 }
 
-// unloaded is the row of an installed plugin of which nothing is loaded.
+// unloaded returns the row of an installed plugin of which nothing is loaded.
 func unloaded(p *bundles.Plugin) guest.Resource {
 	r := guest.Resource{
 		Kind: guest.Plugin, Path: p.List, Key: guest.Truncate(p.Installed.ID, abi.MaxName), Name: p.Name, Readers: p.Readers,
@@ -95,7 +95,7 @@ func unloaded(p *bundles.Plugin) guest.Resource {
 	return r
 }
 
-// elsewhere is the row of a plugin that a list names and that isn't here.
+// elsewhere returns the row of a plugin that a list names and that isn't here.
 func elsewhere(p *bundles.Elsewhere) guest.Resource {
 	r := guest.Resource{
 		Kind: guest.Plugin, Path: p.List, Key: guest.Truncate(p.Name, abi.MaxName), Name: guest.Truncate(p.Name, abi.MaxName),

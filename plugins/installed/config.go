@@ -2,7 +2,7 @@ package installed
 
 import "waymark/sdk-guest/jsonlite"
 
-// Rows is a list of plugins as a value of a resolver's configuration.
+// Rows returns a list of plugins as a value of a resolver's configuration.
 func Rows(list []Plugin) (rows []any) {
 	for i := range list {
 		p := &list[i]
@@ -13,7 +13,7 @@ func Rows(list []Plugin) (rows []any) {
 	return rows
 }
 
-// FromRows reads what Rows has made.
+// FromRows reads the result of Rows.
 func FromRows(rows jsonlite.Value) (list []Plugin) {
 	for row := range rows.Elements() {
 		list = append(list, Plugin{

@@ -46,7 +46,7 @@ import (
 	"waymark/sdk-guest/jsonlite"
 )
 
-// Max is how many plugins are told of.
+// Max bounds the reported plugins.
 const Max = 64
 
 // MaxFile is how much of a file is read, in bytes.
@@ -59,18 +59,18 @@ type State string
 const (
 	On  State = "on"
 	Off State = "off"
-	// Missing: it is on, and where it should lie is nothing, or it lies elsewhere.
+	// Missing: it is enabled, but nothing exists at its place, or it lies elsewhere.
 	Missing State = "missing"
 )
 
-// Plugin is one that is installed.
+// Plugin is an installed plugin.
 type Plugin struct {
-	// Name is its own, ID what its agent calls it: NAME@MARKETPLACE, but for Gemini CLI.
+	// Name is its own, ID what its agent calls it: NAME@MARKETPLACE, except for Gemini CLI.
 	Name, ID string
-	// Dir is where it lies, relative to the home directory; empty for one that is Missing.
+	// Dir is its directory, relative to the home directory; empty if it is Missing.
 	Dir, Version string
-	// Reader is the agent that it is installed for, List the file that says so, relative
-	// to the home directory.
+	// Reader is the agent that it is installed for, List the file that says so, relative to
+	// the home directory.
 	Reader, List string
 	State        State
 }
@@ -88,7 +88,7 @@ const (
 	copilotOn      = ".copilot/settings.json"
 )
 
-// Lists are the files and directories that Find asks for, of a home directory and of a
+// Lists returns the files and directories that Find reads, of a home directory and of a
 // project, as patterns.
 func Lists() []string {
 	return []string{claudeList, claudeSettings, claudeLocal, codexConfig, codexCache + "/*/*/*", geminiDir + "/*", geminiRules, copilotConfig, copilotOn}
@@ -96,17 +96,16 @@ func Lists() []string {
 
 // Home is a home directory. Names are relative to it.
 type Home struct {
-	// Paths are those that lead to it: agents write one of them before a plugin's
-	// directory.
+	// Paths are those that lead to it: agents write one of them before a plugin's directory.
 	Paths []string
-	// Moved are directories, relative to this one, that stand for an agent's own, such as
-	// .codex. What is read and what is told is below them.
+	// Moved are directories, relative to this one, that replace an agent's own, such as
+	// .codex. What is read and reported is below them.
 	Moved map[string]string
-	// Workspace is the project, by an absolute path: what rules are about, and what may be
-	// installed for it alone.
+	// Workspace is the project, as an absolute path: the subject of rules, and what plugins
+	// may be installed for.
 	Workspace string
-	// Project returns the text of one of the project's files, or nothing; nil where there is
-	// no project.
+	// Project returns the text of one of the project's files, or nothing; nil if there is no
+	// project.
 	Project func(name string) []byte
 	// Read returns a file's text, or nothing; Dirs the names of the directories in one.
 	Read func(name string) []byte
@@ -146,8 +145,8 @@ func claude(h *Home) (list []Plugin) {
 	return list
 }
 
-// switches returns what says whether a plugin of Claude Code's is on: of the settings that
-// name it those closest to the project.
+// switches returns a function that reports whether a plugin of Claude Code's is enabled: by
+// the settings closest to the project that name it.
 func (h *Home) switches() func(id string) bool {
 	settings := []jsonlite.Value{h.json(claudeSettings, enabled)}
 	if h.Project != nil {
@@ -156,7 +155,7 @@ func (h *Home) switches() func(id string) bool {
 	return func(id string) (on bool) {
 		for _, s := range settings {
 			switch v := last(s, id); v.Kind() {
-			case jsonlite.Array, jsonlite.Object: // versions, in the place of true
+			case jsonlite.Array, jsonlite.Object: // versions, in place of true
 				on = true
 			case jsonlite.Bool:
 				on, _ = v.Bool()
@@ -166,11 +165,11 @@ func (h *Home) switches() func(id string) bool {
 	}
 }
 
-// enabled is the field of settings that switches plugins on and off.
+// enabled is the field of settings that enables and disables plugins.
 const enabled = "enabledPlugins"
 
-// record is that of the installation that counts: one for the project before the user's
-// own. The first form of the file has one record where the second has a list of them, for
+// record returns that of the installation that counts: one for the project before the user's
+// own. The first version of the file has one record where the second has a list of them, for
 // scopes.
 func (h *Home) record(v jsonlite.Value) (record jsonlite.Value, ok bool) {
 	if v.Kind() == jsonlite.Object {
@@ -222,7 +221,7 @@ func codex(h *Home) (list []Plugin) {
 	return list
 }
 
-// newest is the version that Codex takes.
+// newest returns the version that Codex takes.
 func newest(versions []string) (best string) {
 	for _, v := range versions {
 		switch {
@@ -236,7 +235,7 @@ func newest(versions []string) (best string) {
 	return best
 }
 
-// olderThan compares versions of numbers with dots by these, and others as texts.
+// olderThan compares versions of dotted numbers by these, and others as texts.
 func olderThan(a, b string) bool {
 	x, y := strings.Split(a, "."), strings.Split(b, ".")
 	for i := range min(len(x), len(y)) {
@@ -283,8 +282,8 @@ func gemini(h *Home) (list []Plugin) {
 	return list
 }
 
-// ruleMatches reports whether a rule, a directory with slashes at both ends and a star
-// where it is about all below it, too, is about a directory.
+// ruleMatches reports whether a rule covers a directory. A rule is a directory with slashes
+// at both ends, and a star if it also covers everything below.
 func ruleMatches(rule, dir string) bool {
 	if dir == "" {
 		return false
@@ -320,7 +319,7 @@ func copilot(h *Home) (list []Plugin) {
 	return list
 }
 
-// appendPlugin adds one, each directory of an agent once.
+// appendPlugin adds a plugin, unless its agent already has its directory.
 func appendPlugin(list []Plugin, p Plugin) []Plugin {
 	if len(list) == Max || slices.ContainsFunc(list, func(other Plugin) bool { return other.ID == p.ID }) {
 		return list
@@ -331,8 +330,8 @@ func appendPlugin(list []Plugin, p Plugin) []Plugin {
 	return append(list, p)
 }
 
-// below returns where an absolute path lies in the home directory, if it lies in one of
-// the agent's own directories there.
+// below returns an absolute path relative to the home directory, if it lies in one of the
+// agent's own directories there.
 func (h *Home) below(written, own string) string {
 	for _, home := range append([]string{"~"}, h.Paths...) {
 		rel, ok := strings.CutPrefix(written, strings.TrimSuffix(home, "/")+"/")
@@ -348,10 +347,10 @@ func (h *Home) below(written, own string) string {
 
 func (h *Home) json(name, key string) (v jsonlite.Value) { return parsed(h.Read(h.at(name)), key) }
 
-// at is where one of the agents' files is.
+// at returns where one of the agents' files is.
 func (h *Home) at(name string) string { return At(h.Moved, name) }
 
-// At is where something of an agent's is, by its usual name, where some of their
+// At returns the location of an agent's file, given by its usual name, if some of the agents'
 // directories are moved as in Home.
 func At(moved map[string]string, name string) string {
 	first, rest, _ := strings.Cut(name, "/")
@@ -375,7 +374,7 @@ func parsed(data []byte, key string) (v jsonlite.Value) {
 	return last(v, key)
 }
 
-// last is the value of a key: of several the last counts.
+// last returns the value of a key: of several the last counts.
 func last(v jsonlite.Value, key string) (found jsonlite.Value) {
 	for k, e := range v.Members() {
 		if k == key {
@@ -414,8 +413,8 @@ func plain(s string) bool {
 	return true
 }
 
-// Keeper names the agent that keeps its plugins in a directory of the home directory in
-// which a path lies.
+// Keeper returns the agent that keeps its plugins in the directory of the home directory that
+// contains a path.
 func Keeper(rel string) (agent string, ok bool) {
 	for _, k := range [...]struct{ dir, agent string }{
 		{".claude/plugins/cache/", "Claude Code"}, {".claude/plugins/marketplaces/", "Claude Code"}, {codexCache + "/", "Codex"},

@@ -1,30 +1,28 @@
-// Package mcpconfig is the built-in resolver for MCP configuration files: those that
-// the table of conventions has, of whichever client, or the file that a root of role
-// "mcp" names.
+// Package mcpconfig is the built-in resolver for MCP configuration files: those that the
+// table of conventions has, of any client, or the file that a root of role "mcp" names.
 //
 // # Guarantees
 //
-// Such files hold tokens. The resolver checks the form, in the shape that the file's
-// client gives it, and reports the path and the convention, never anything that stands
-// in the file; the host keeps neither text nor error. An entry that is wrong is none of
-// its business: it costs itself.
+// Such files hold tokens. The resolver checks the form, in the format of the file's client,
+// and reports the path and the convention, never anything from the file. The host keeps
+// neither text nor error. The resolver ignores an invalid entry, which affects only itself.
 //
-// A place that isn't there costs nothing: directories are listed, and looked into where
-// they have a name that is wanted.
+// A missing place costs nothing: directories are listed, and only wanted names in them are
+// looked into.
 //
 // # Configuration
 //
-//   - disabled: ids of conventions that don't count
-//   - conventions: an operator's rows, behind the table's. Their files have the shape
-//     that their names say; see servers.ShapeOf
-//   - scope, base: places of the scope "user" are relative to the home directory, of
-//     which the root is base
+//   - disabled: ids of conventions that are ignored
+//   - conventions: an operator's rows, after the table's. Their files have the format that
+//     their names imply; see servers.ShapeOf
+//   - scope, base: places of the scope "user" are relative to the home directory, of which
+//     the root is base
 //   - children, plugins: as for the resolver "context"
 //
 // # Limits
 //
-// A file longer than the host keeps is reported unchecked: its status is oversize
-// whatever it holds.
+// A file longer than the host keeps is reported unchecked: its status is oversize whatever it
+// contains.
 package mcpconfig
 
 import (
@@ -61,7 +59,7 @@ func Resolver() guest.Resolver {
 	}
 }
 
-// reads returns the places one by one: of this resolver nothing else may be shown.
+// reads returns the places one by one: nothing else of this resolver may be shown.
 func reads() (patterns []string) {
 	for i := range conventions.All {
 		c := &conventions.All[i]
@@ -115,15 +113,15 @@ type finder struct {
 	root fs.FS
 	resp guest.Response
 	buf  []byte // holds one file after the other
-	// below is the directory that is looked into, with a slash; empty for the root.
+	// below is the directory that is searched, with a slash; empty for the root.
 	below string
 
 	tops   []bundles.Manifest // manifests at the top
-	plugin *bundles.Plugin    // that is looked into
+	plugin *bundles.Plugin    // that is being searched
 }
 
-// named returns the id of the convention that has a file of a name that the root's
-// configuration gives; empty where none has.
+// named returns the id of the convention for a file name from the root's configuration; empty
+// if there is none.
 func (f *finder) named(name string) string {
 	for i := range conventions.All {
 		c := &conventions.All[i]
@@ -167,8 +165,8 @@ func (f *finder) Skip(c *conventions.Convention) bool {
 	return f.Disabled(c) || f.plugin != nil && !f.plugin.LoadedBy(c.Readers)
 }
 
-// plugins reports the files of the plugins that the root is, or lists. What is at the top
-// and the project's own was reported by that.
+// plugins reports the files of the plugins that the root is, or lists. Files at the top that
+// are also the project's own were already reported.
 func (f *finder) plugins(pair places.Pair) {
 	had := map[string]bool{}
 	for i := range f.resp.Resources {
@@ -201,7 +199,7 @@ func (f *finder) bring(pair places.Pair, had map[string]bool, set *bundles.Set) 
 	f.plugin = nil
 }
 
-// instead are the usual places of servers, where what a manifest has stands for them.
+// instead returns the usual places of servers that a manifest's own replace.
 func instead(p *bundles.Plugin) []string {
 	if !slices.Contains(p.Instead, "mcpServers") {
 		return nil
@@ -215,7 +213,7 @@ const pluginServers = "plugin-dot-mcp-json"
 // agentPluginServers is that of the file of Agent Plugins.
 const agentPluginServers = "plugin-mcp-json"
 
-// once reports each file once, and those that lie in their plugin.
+// once reports each file once, and only those that lie in their plugin.
 type once struct {
 	*finder
 	had map[string]bool
@@ -231,8 +229,8 @@ func (o *once) file(convention, p string, readers []string) {
 	}
 }
 
-// add reports a file, if there is one. Its place says what shape it has. Readers are those
-// of a plugin's file, in the place of its convention's.
+// add reports a file, if it exists. Its place determines its format. Readers are those of a
+// plugin's file, replacing its convention's.
 func (f *finder) add(convention, name, place string, readers ...string) {
 	limit := places.ReadLimit(f.req)
 	if f.buf == nil {
@@ -253,7 +251,7 @@ func (f *finder) add(convention, name, place string, readers ...string) {
 	case read && len(text) <= limit:
 		shape := servers.ShapeOf(place)
 		if f.plugin != nil && convention == agentPluginServers && f.plugin.IsAgentPlugin() {
-			shape = servers.AgentPlugin // also one that doesn't say so
+			shape = servers.AgentPlugin // even if it doesn't say so
 		}
 		r.Error = servers.Check(shape, text)
 	}

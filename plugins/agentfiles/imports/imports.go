@@ -1,5 +1,5 @@
-// Package imports reads what Markdown imports with an @, as Claude Code 2.1.332 does.
-// Guests and the agent share it, so it only parses: it opens nothing.
+// Package imports reads what Markdown imports with an @, as Claude Code 2.1.332 does. Guests
+// and the agent share it, so it only parses and opens nothing.
 package imports
 
 import (
@@ -11,9 +11,9 @@ import (
 	"waymark/sdk-guest/frontmatter"
 )
 
-// Of returns the paths behind an @ at the beginning of a line or behind a blank, outside
-// front matter, code, HTML and comments, each once and as it is written, 500 of them. A
-// blank in a path is written with a backslash, and what follows a # is a place in the file.
+// Of returns up to 500 paths after an @ at the beginning of a line or after a blank, outside
+// front matter, code, HTML and comments, as written and without duplicates. A blank in a path
+// is written with a backslash. The text after a # is a position in the file.
 func Of(text string) (list []string) {
 	p := prose{blank: true}
 	for line := range strings.SplitSeq(withoutHead(text), "\n") {
@@ -38,16 +38,16 @@ func Of(text string) (list []string) {
 	return list
 }
 
-// most bounds the paths of one text: nobody's context has room for more.
+// most bounds the paths of one text: no context has room for more.
 const most = 500
 
 // blankInside stands for a blank that doesn't end a word.
 const blankInside = "\x00"
 
-// isEnd reports whether a word ends before a character: what emphasizes it isn't part of it.
+// isEnd reports whether a character ends a word: emphasis marks aren't part of it.
 func isEnd(r rune) bool { return r == '*' || r == '`' || unicode.IsSpace(r) }
 
-// IsBlank reports whether a text has nothing but blanks, comments and front matter.
+// IsBlank reports whether a text has only blanks, comments and front matter.
 func IsBlank(text string) bool {
 	for text = withoutHead(text); ; {
 		before, rest, found := strings.Cut(text, "<!--")
@@ -65,8 +65,8 @@ func withoutHead(text string) string {
 	return strings.TrimPrefix(text, "\ufeff")
 }
 
-// textEndings are those of the files that it imports, of some 400 that it was tried with.
-// What has none is imported, too.
+// textEndings are the suffixes of files that Claude Code imports, of some 400 that were
+// tried. Names without a suffix are imported, too.
 const textEndings = " .adoc .asciidoc .astro .bash .bat .c .cfg .cjs .clj .cljc .cljs .cmake .cmd .conf .config .cpp .cs .css .csv .cts .cxx .dart .diff " +
 	".edn .ejs .elm .env .erb .erl .ex .exs .f .f90 .f95 .fish .for .go .gql .gradle .graphql .h .hbs .hpp .hrl .hs .htm .html .hxx .ini .jade .java " +
 	".js .json .jsx .kt .kts .latex .less .lhs .lock .log .lua .make .makefile .md .mjs .ml .mli .mts .org .patch .php .pl .pm .properties .proto .ps1 " +
@@ -84,16 +84,16 @@ func isPath(word string) bool {
 
 func isLetter(c byte) bool { return c|0x20 >= 'a' && c|0x20 <= 'z' || c >= '0' && c <= '9' }
 
-// prose is what a reader of Markdown knows at a line.
+// prose is the state of a Markdown reader at a line.
 type prose struct {
 	fence   string // that opened the code around the line
-	html    bool   // it is inside of HTML, which ends with a blank line
-	comment bool   // it is inside of one
-	blank   bool   // the line before was blank, or code by its indent
-	list    bool   // it may belong to an item of a list, where an indent isn't code
+	html    bool   // inside HTML, which ends with a blank line
+	comment bool   // inside a comment
+	blank   bool   // the previous line was blank, or code by its indent
+	list    bool   // it may belong to a list item, where an indent isn't code
 }
 
-// of returns what is neither code, HTML nor comment in the next line.
+// of returns the next line without code, HTML and comments.
 func (p *prose) of(line string) string {
 	if p.comment {
 		_, rest, ended := strings.Cut(line, "-->")
@@ -134,15 +134,15 @@ func (p *prose) of(line string) string {
 	}
 }
 
-// isTag reports whether a line is a tag and nothing else, as one that begins HTML is.
+// isTag reports whether a line is just a tag, with which HTML begins.
 func isTag(line string) bool {
 	line = strings.TrimSpace(line)
 	name := strings.TrimPrefix(strings.TrimPrefix(line, "<"), "/")
 	return len(name) < len(line) && name != "" && isLetter(name[0]) && strings.IndexByte(name, '>') == len(name)-1
 }
 
-// indented reports whether a line is code by its indent, which can't follow a line of
-// text at once.
+// indented reports whether a line is code by its indent, which can't directly follow a line
+// of text.
 func (p *prose) indented(line string) bool {
 	text := strings.TrimLeft(line, " \t")
 	indent := line[:len(line)-len(text)]
@@ -162,7 +162,7 @@ func (p *prose) indented(line string) bool {
 	return false
 }
 
-// beginsItem reports whether a line begins an item of a list.
+// beginsItem reports whether a line begins a list item.
 func beginsItem(text string) bool {
 	digits := strings.TrimLeft(text, "0123456789")
 	if n := len(text) - len(digits); n > 0 {
@@ -182,7 +182,7 @@ func opensFence(line string) string {
 	return ""
 }
 
-// outsideCode takes code between backticks out of a line.
+// outsideCode removes code between backticks from a line.
 func outsideCode(line string) string {
 	if !strings.Contains(line, "`") {
 		return line
@@ -209,7 +209,7 @@ func outsideCode(line string) string {
 	return out.String()
 }
 
-// closingTicks returns where as many backticks stand as opened code.
+// closingTicks returns the position of as many backticks as opened the code.
 func closingTicks(text, ticks string) int {
 	for at := 0; ; {
 		i := strings.IndexByte(text[at:], '`')

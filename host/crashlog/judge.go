@@ -20,13 +20,12 @@ import (
 )
 
 const (
-	// inARow is how often processes must have ended while a module ran until it
-	// is to blame, where nothing says more.
+	// inARow is how many processes must have ended while a module ran until it is blamed, if
+	// nothing else is known.
 	inARow = 3
-	// The processor time that a process has used in some seconds between being
-	// told to end and being ended by force, on a machine that has other things to
-	// do, if it was a module that kept it. Where no goroutine ran, one that waits
-	// for a page uses nothing at all.
+	// The processor time that a process has used in some seconds between being told to end
+	// and being killed, on a busy machine, if a module kept it from ending. If no goroutine
+	// ran, one that waits for a page uses none at all.
 	spunFor, spunAlone = 500 * time.Millisecond, 100 * time.Millisecond
 
 	verdictsName = "verdicts.json"
@@ -45,22 +44,22 @@ const (
 
 // verdict is what is known of a module that processes died with.
 type verdict struct {
-	// Reason is why it is quarantined; empty while it isn't.
+	// Reason is why it is quarantined; empty if it isn't.
 	Reason string `json:"reason,omitempty"`
 	// Ends counts the processes that ended while it ran, in a row.
 	Ends int `json:"ends,omitempty"`
-	// Last is when that was noticed last.
+	// Last is when that was last noticed.
 	Last time.Time `json:"last"`
 }
 
-// judge reads what is left of processes that are gone, and keeps the verdicts.
+// judge reads the records of ended processes, and saves the verdicts.
 func judge(dir string) (map[string]verdict, error) {
 	unlock, ok, err := lock(dir)
 	if err != nil {
 		return nil, err
 	}
 	judged, err := readVerdicts(dir)
-	if err != nil || !ok { // another process is at it
+	if err != nil || !ok { // another process is doing it
 		return judged, err
 	}
 	defer unlock()
@@ -80,19 +79,17 @@ func judge(dir string) (map[string]verdict, error) {
 	return judged, nil
 }
 
-// leftover is the record of a process that is gone.
+// leftover is the record of a process that has ended.
 type leftover struct {
 	path  string
 	cause uint32
-	// used is the processor time between the first signal and the end; 0 when
-	// it isn't known.
+	// used is the processor time between the first signal and the end; 0 if unknown.
 	used    time.Duration
 	running []string // digests
 	overdue []string
 }
 
-// leftovers are the records that nobody holds. Those that say nothing are
-// removed.
+// leftovers returns the records that no process holds. It removes those without information.
 func leftovers(dir string) ([]leftover, error) {
 	entries, err := os.ReadDir(dir)
 	if err != nil {
@@ -118,13 +115,13 @@ func leftovers(dir string) ([]leftover, error) {
 	return all, nil
 }
 
-// young reports whether a file may be one that is being made.
+// young reports whether a file may still be in the making.
 func young(e fs.DirEntry) bool {
 	info, err := e.Info()
 	return err != nil || time.Since(info.ModTime()) < time.Minute
 }
 
-// read reads a record; gone says that its process is.
+// read reads a record; gone says that its process has ended.
 func read(path string) (data []byte, gone bool) {
 	f, err := os.OpenFile(path, os.O_RDONLY|unix.O_NOFOLLOW|unix.O_NONBLOCK, 0)
 	if err != nil {
@@ -138,7 +135,7 @@ func read(path string) (data []byte, gone bool) {
 	return data, err == nil
 }
 
-// parse reads a record of this boot. It is false for anything else.
+// parse reads a record of this boot. ok is false for anything else.
 func parse(data, boot []byte) (l leftover, ok bool) {
 	if len(data) != fileLen || !bytes.HasPrefix(data, []byte(magic)) || !bytes.HasPrefix(data[bootAt:bootAt+bootLen], boot) {
 		return l, false
@@ -170,7 +167,7 @@ func isDigest(s string) bool {
 	return strings.Trim(s, "0123456789abcdef") == ""
 }
 
-// What is said of a quarantined module.
+// The texts about a quarantined module.
 const (
 	textStuck = "the process was ended by its watchdog while this module ran, which didn't come back"
 	textLate  = "the process was told to end and couldn't, because this module ran on"
@@ -178,7 +175,7 @@ const (
 	textRetry = ": use another version, or try it again with 'agent plugins retry'"
 )
 
-// blame works what was left of a process into the verdicts.
+// blame updates the verdicts from the record of an ended process.
 func (l *leftover) blame(judged map[string]verdict) {
 	guilty := l.running
 	if len(l.overdue) > 0 {
@@ -191,7 +188,7 @@ func (l *leftover) blame(judged map[string]verdict) {
 	case l.cause == causeLate && l.used >= spunAlone, l.cause == causeForced && l.used >= spunFor:
 		quarantine(judged, guilty, textLate, at)
 	case l.cause == causeLate || l.cause == causeForced || l.cause == causeAgain:
-		// It waited for something, or wasn't given the time.
+		// It waited for something, or got no processor time.
 	default:
 		l.count(judged, at)
 	}
@@ -203,7 +200,7 @@ func quarantine(judged map[string]verdict, digests []string, text string, at tim
 	}
 }
 
-// count counts an end that nothing is known of.
+// count counts an end of unknown cause.
 func (l *leftover) count(judged map[string]verdict, at time.Time) {
 	ran := map[string]bool{}
 	for _, d := range l.running {
@@ -220,7 +217,7 @@ func (l *leftover) count(judged map[string]verdict, at time.Time) {
 	}
 }
 
-// Quarantined returns why a module is not to be run, or "".
+// Quarantined returns why a module must not run, or "".
 func (r *Record) Quarantined(digest string) string {
 	if r == nil {
 		return ""
@@ -244,7 +241,7 @@ func (r *Record) Release() error {
 	})
 }
 
-// survives records that a call of a module has come to its end.
+// survives records that a call of a module has ended.
 func (r *Record) survives(digest string) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -253,7 +250,7 @@ func (r *Record) survives(digest string) {
 	}
 }
 
-// forgive forgets modules that ran well in a process that ends well.
+// forgive forgets modules that ran well in a process that ends normally.
 func (r *Record) forgive() error {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -271,7 +268,7 @@ func (r *Record) forgive() error {
 	})
 }
 
-// change changes the kept verdicts.
+// change changes the stored verdicts.
 func (r *Record) change(f func(map[string]verdict) bool) error {
 	unlock, ok, err := lock(r.dir)
 	if err != nil {
@@ -288,8 +285,8 @@ func (r *Record) change(f func(map[string]verdict) bool) error {
 	return writeVerdicts(r.dir, judged)
 }
 
-// lock keeps other processes from the verdicts. It doesn't wait for one that
-// may be stopped.
+// lock excludes other processes from the verdicts. It doesn't wait for one that may be
+// stopped.
 func lock(dir string) (unlock func(), ok bool, err error) {
 	f, err := os.OpenFile(filepath.Join(dir, lockName), os.O_RDWR|os.O_CREATE|unix.O_NOFOLLOW, 0o600)
 	if err != nil {
@@ -305,8 +302,8 @@ func lock(dir string) (unlock func(), ok bool, err error) {
 	return func() { _ = f.Close() }, true, nil
 }
 
-// readVerdicts reads the verdicts. What can't be understood is as if it weren't
-// there: at worst a module has to kill a process again.
+// readVerdicts reads the verdicts. An unreadable file counts as empty: at worst a module has
+// to kill a process again.
 func readVerdicts(dir string) (map[string]verdict, error) {
 	judged := map[string]verdict{}
 	data, err := os.ReadFile(filepath.Join(dir, verdictsName))

@@ -13,7 +13,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// The file: a header, and after it the slots. Numbers are the machine's own.
+// The file: a header, followed by the slots. Numbers are in native byte order.
 const (
 	magic      = "waymark running 1\n"
 	bootAt     = 32 // of the boot's id, which has bootLen bytes
@@ -37,14 +37,14 @@ const (
 // slot is one call.
 type slot struct {
 	state uint32
-	// overdue is 1 when the call had gone on for too long at a beat.
+	// overdue is 1 if the call had exceeded its limit at a beat.
 	overdue uint32
 	began   int64 // nanoseconds after the record
 	limit   int64
 	digest  [digestLen]byte
 }
 
-// Record is what a process leaves of itself.
+// Record is what a process leaves behind.
 type Record struct {
 	dir     string
 	started time.Time
@@ -52,7 +52,7 @@ type Record struct {
 	data    []byte
 	// judged are the modules that earlier processes died of, or may have.
 	judged map[string]verdict // guarded by mu
-	// survived are those of judged of which a call has come to its end.
+	// survived are those of judged of which a call has ended.
 	survived map[string]bool // guarded by mu
 	mu       sync.Mutex
 
@@ -60,9 +60,9 @@ type Record struct {
 	closeErr  error
 }
 
-// Open judges what earlier processes have left in a directory, which is made if
-// it isn't there, and begins a record. Close it at the end. An empty directory
-// means that nothing is recorded: the Record is nil.
+// Open judges what earlier processes have left in a directory, which it creates if needed,
+// and begins a record. Close it at the end. With an empty directory nothing is recorded: the
+// Record is nil.
 func Open(dir string) (*Record, error) {
 	if dir == "" {
 		return nil, nil //nolint:nilnil // a nil Record records nothing
@@ -81,7 +81,7 @@ func Open(dir string) (*Record, error) {
 	return r, nil
 }
 
-// begin makes the file. It gets its name when it is whole and locked.
+// begin makes the file. It gets its name once it is complete and locked.
 func (r *Record) begin() (err error) {
 	f, err := os.CreateTemp(r.dir, fmt.Sprintf("%d-*.tmp", os.Getpid()))
 	if err != nil {
@@ -95,7 +95,7 @@ func (r *Record) begin() (err error) {
 	if err := unix.Flock(int(f.Fd()), unix.LOCK_EX|unix.LOCK_NB); err != nil {
 		return err
 	}
-	// Written and not only made long: a mapped file whose disk is full is fatal.
+	// Written, not only extended: writing to a mapped file on a full disk is fatal.
 	head := make([]byte, fileLen)
 	copy(head, magic)
 	copy(head[bootAt:], bootID())
@@ -113,14 +113,13 @@ func (r *Record) begin() (err error) {
 	return nil
 }
 
-// bootID tells one boot of the machine from another; it is empty where the
-// system doesn't say.
+// bootID identifies a boot of the machine; it is empty if the system doesn't provide one.
 func bootID() []byte {
 	id, _ := os.ReadFile("/proc/sys/kernel/random/boot_id")
 	return id[:min(len(id), bootLen)]
 }
 
-// Words is the memory in which whoever ends this process by force says so; see
+// Words is the memory in which the code that ends this process by force records that; see
 // stop.Words of the commands, whose layout it has. It is nil for a nil Record.
 func (r *Record) Words() *[5]uint64 {
 	if r == nil {
@@ -133,8 +132,8 @@ func (r *Record) slot(i int) *slot {
 	return (*slot)(unsafe.Pointer(&r.data[slotsAt+i*int(unsafe.Sizeof(slot{}))])) //nolint:gosec // aligned, and as long as the file
 }
 
-// Begin records that a module is called. The limit is the time that the call may
-// take. The caller calls end when it is over.
+// Begin records a call of a module. The limit is the time that the call may take. The caller
+// calls end when it is over.
 func (r *Record) Begin(digest string, limit time.Duration) (end func()) {
 	if r == nil {
 		return func() {}
@@ -159,13 +158,12 @@ func (r *Record) Begin(digest string, limit time.Duration) (end func()) {
 // now is the time since the record was begun.
 func (r *Record) now() int64 { return int64(time.Since(r.started)) }
 
-// Beat looks whether a call goes on for longer than it may, which no call does
-// that can be stopped. To be called about each second that the process works.
+// Beat checks whether a call exceeds its limit, which no call does that can be stopped. Call
+// it about once per second while the process is active.
 //
-// It has garbage collected then, once for each such call. If the call is in
-// native code that doesn't come back, neither does the collection, and the
-// watchdog ends the process now rather than in some minutes; if it waits for a
-// disk, this does no harm.
+// It then runs a garbage collection, once for each such call. If the call is in native code
+// that doesn't return, the collection doesn't return either, and the watchdog ends the
+// process now rather than in some minutes. If the call waits for a disk, this does no harm.
 func (r *Record) Beat() {
 	if r == nil {
 		return
@@ -187,16 +185,15 @@ func (r *Record) Beat() {
 	}
 }
 
-// Close ends the record in good order: whatever runs now is not to blame for
-// anything. It may be called twice.
+// Close ends the record in good order: nothing that runs now is to blame. It may be called
+// twice.
 func (r *Record) Close() error {
 	if r == nil {
 		return nil
 	}
 	r.closeOnce.Do(func() {
 		r.closeErr = errors.Join(r.forgive(), os.Remove(r.file.Name()+suffix), r.file.Close())
-		// The memory stays mapped: a call that is still going on ends there, and
-		// so may the process.
+		// The memory stays mapped: an active call ends there, and so may the process.
 	})
 	return r.closeErr
 }

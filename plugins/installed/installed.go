@@ -1,40 +1,41 @@
-// Package installed says which plugins a user has installed for coding agents, and which
-// of them are switched on, by the files in which the agents keep that.
+// Package installed says which plugins a user has installed for coding agents, and which of
+// them are enabled, by the files in which the agents record that.
 //
 // # Sources
 //
 //   - Claude Code, https://code.claude.com/docs/en/plugins/loading (2026-11-25):
 //     ~/.claude/plugins/installed_plugins.json records installations with their scope, their
-//     directory and, of one for a project, that project's (issue 14185); enabledPlugins of
-//     ~/.claude/settings.json, of the project's .claude/settings.json and of its
-//     .claude/settings.local.json says which are on: for each the last of these that names
-//     it. One that none names isn't loaded (anthropics/claude-code issue 20661)
+//     directory and, for one that belongs to a project, the project's directory (issue
+//     14185). enabledPlugins of ~/.claude/settings.json, of the project's
+//     .claude/settings.json and of its .claude/settings.local.json says which are enabled:
+//     for each plugin the last of these that names it. A plugin that none names isn't loaded
+//     (anthropics/claude-code issue 20661)
 //   - Codex, openai/codex codex-rs/core-plugins/src/store.rs @03d21135: a table
-//     plugins."NAME@MARKETPLACE" of ~/.codex/config.toml, on unless enabled is false; the
-//     plugin lies in plugins/cache/MARKETPLACE/NAME, in the directory of its newest
-//     version, or in "local" where there is that
+//     plugins."NAME@MARKETPLACE" of ~/.codex/config.toml, enabled unless enabled is false.
+//     The plugin lies in plugins/cache/MARKETPLACE/NAME, in "local" if that exists, or else
+//     in the directory of its newest version
 //   - Gemini CLI, google-gemini/gemini-cli packages/cli/src/config/extensions/
-//     extensionEnablement.ts @04fbf507: every directory of ~/.gemini/extensions; of the
-//     rules in extension-enablement.json the last that matches the working directory
-//     decides, and without one it is on
+//     extensionEnablement.ts @04fbf507: every directory of ~/.gemini/extensions. The last
+//     rule in extension-enablement.json that matches the working directory decides; without
+//     one the extension is enabled
 //   - GitHub Copilot CLI, github/copilot-cli issues 2390 and 3864: installedPlugins of
 //     ~/.copilot/config.json, each with enabled and cache_path; enabledPlugins of
-//     ~/.copilot/settings.json (issue 3742) can switch one off
+//     ~/.copilot/settings.json (issue 3742) can disable one
 //
 // # Guarantees
 //
-// Those files hold tokens. Of them nothing is kept but names, versions and directories
-// below the agent's own: names and versions of the letters of a few plain words alone, so
-// that nothing else can come out by that way. A file that can't be read is as if it were
-// empty. Find doesn't change anything and has no state.
+// Those files hold tokens. Only names, versions and directories below the agent's own are
+// kept of them. Names and versions have a restricted form, so that nothing else can leak
+// through them. An unreadable file counts as empty. Find doesn't change anything and has no
+// state.
 //
 // # Limits
 //
-// The project is the first directory that is looked at as one, as if its user trusted it.
-// What isn't told: what an administrator's settings force or forbid, which lie outside of
-// every root, in a registry or at a server; what an argument of the command line does;
-// plugins that a list in a local directory brings without an installation; and what a
-// project's settings say to other agents than Claude Code. 64 plugins in all.
+// The project is the first directory that is looked at as one, as if its user trusted it. Not
+// covered are: what an administrator's settings enforce or forbid, which lie outside every
+// root, in a registry or on a server; arguments of the command line; plugins that a list in a
+// local directory brings without an installation; and what a project's settings say to agents
+// other than Claude Code. 64 plugins in total.
 package installed
 
 import (

@@ -2,15 +2,14 @@
 //
 // # Guarantees
 //
-// What a manifest says is hostile: of its paths those count that are written below the
-// plugin, begin nowhere else, and stay in it also where links lead. A manifest that can't
-// be used costs its client's view of the plugin, and nothing else. Nothing is fetched:
-// plugins of a list that lie elsewhere are told as Elsewhere.
+// Manifests are untrusted: only paths count that are relative to the plugin and stay in it,
+// even through links. An unusable manifest affects only its client's view of the plugin.
+// Nothing is downloaded: listed plugins that lie elsewhere are reported as Elsewhere.
 //
 // # Limits
 //
-// A manifest has up to 1 MiB; a root 512 plugins, and a plugin 1024 paths of a kind, beyond
-// which a warning says so.
+// A manifest has up to 1 MiB; a root 512 plugins, and a plugin 1024 paths of a kind. A
+// warning reports what exceeds that.
 package bundles
 
 import (
@@ -29,16 +28,16 @@ import (
 )
 
 const (
-	// MaxManifest is how much of a manifest is read, in bytes: the largest list known
-	// has 170 KB.
+	// MaxManifest is how much of a manifest is read, in bytes: the largest known list has 170
+	// KB.
 	MaxManifest = 1 << 20
 	maxPlugins  = 512
-	// maxPaths: a plugin of 134 skills that names each is known.
+	// maxPaths allows for the largest known plugin, which names each of its 134 skills.
 	maxPaths = 1024
 	maxDepth = 64
 )
 
-// Manifest is a file that says what a plugin is.
+// Manifest is a file that describes a plugin.
 type Manifest struct {
 	Path       string
 	Convention *conventions.Convention
@@ -46,7 +45,7 @@ type Manifest struct {
 
 // Plugin is a directory with what a plugin brings.
 type Plugin struct {
-	// Dir is relative to the root, "." for it.
+	// Dir is relative to the root, "." for the root itself.
 	Dir, Name string
 	// Version and Description are those of the list that names it.
 	Version, Description string
@@ -55,25 +54,24 @@ type Plugin struct {
 	// Readers are the agents that load it.
 	Readers   []string
 	Manifests []Manifest
-	// Broken are manifests that can't be used: who reads one of them doesn't load the
-	// plugin.
+	// Broken are unusable manifests: agents that read one of them don't load the plugin.
 	Broken []Manifest
-	// Paths are those that manifests name beside the usual places, by the first name of
-	// the usual place: skills, agents, commands, rules, hooks, mcpServers, GEMINI.md.
+	// Paths are those that manifests name besides the usual places, by the first name of the
+	// usual place: skills, agents, commands, rules, hooks, mcpServers, GEMINI.md.
 	Paths map[string][]string
-	// Instead are the usual places that don't count, since paths stand in their place.
+	// Instead are the usual places that don't count because paths replace them.
 	Instead []string
-	// standard are those of the readers that load what the open specification has, and
-	// nothing else, as the plugin's manifest asks them to.
+	// standard are those of the readers that load only what the open specification has, as
+	// the plugin's manifest asks them to.
 	standard []string
-	// replaced counts, for each usual place, the manifests with paths in its place.
+	// replaced counts, for each usual place, the manifests with paths that replace it.
 	replaced map[string]int
-	// views counts the manifests that can say so.
+	// views counts the manifests that can do so.
 	views int
-	// Servers are the manifests in which MCP servers stand themselves.
+	// Servers are the manifests that contain MCP servers.
 	Servers []Manifest
-	// Installed is what an agent's own files say of one that a user has installed; nil for
-	// those of a root that is a plugin or lists some.
+	// Installed is what an agent's own files say of a plugin that a user has installed; nil
+	// for those of a root that is a plugin or lists some.
 	Installed *installed.Plugin
 }
 
@@ -82,7 +80,7 @@ type Elsewhere struct {
 	List, Name, Version, Description string
 	// Readers are the agents that read the list.
 	Readers []string
-	// Source is how it is fetched, a word such as "url"; or "missing" for a path that
+	// Source is how it is downloaded, a word such as "url"; or "missing" for a path that
 	// leads to no directory of the root.
 	Source string
 }
@@ -94,10 +92,10 @@ type Set struct {
 	Warnings  []string
 }
 
-// Readers that the files of others matter for.
+// Readers for which the files of others matter.
 const (
-	// agentPlugins stands for whoever holds to the open specification, whose manifests have
-	// a closed form.
+	// agentPlugins stands for all agents that follow the open specification, whose manifests
+	// have a closed form.
 	agentPlugins = "agent-plugins"
 	claudeCode   = "claude-code"
 	copilot      = "copilot"
@@ -106,11 +104,11 @@ const (
 	gemini       = "gemini"
 )
 
-// parts are the fields of manifests with paths of what a plugin brings, which are the first
-// names of the usual places, too.
+// parts are the fields of manifests with paths of what a plugin brings, which are also the
+// first names of the usual places.
 var parts = []string{"skills", "agents", "commands", "rules", "hooks", "mcpServers"}
 
-// context is the usual place of what an extension of Gemini CLI says to the model.
+// context is the usual place of an extension's instructions to the model of Gemini CLI.
 const context = "GEMINI.md"
 
 // IsList reports whether a path is that of a list of plugins.

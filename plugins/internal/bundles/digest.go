@@ -1,14 +1,14 @@
-// This file is SHA-256 for guests: crypto/sha256 brings os, fmt, reflect and what
-// FIPS asks for along, which is more than all other code of the built-in module has. It
-// is for telling a text from what it was before, and takes no secrets.
+// This file is SHA-256 for guests. crypto/sha256 links os, fmt, reflect and FIPS code, which is
+// more than all other code of the built-in module. It is for detecting changes of a text, and
+// not for secrets.
 //
 // # Guarantees
 //
-// Digest is what crypto/sha256 and encoding/hex make; a test compares them.
+// Digest equals the result of crypto/sha256 and encoding/hex; a test compares them.
 //
 // # Concurrency
 //
-// A function without state.
+// The function has no state.
 
 package bundles
 

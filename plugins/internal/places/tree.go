@@ -1,15 +1,15 @@
 // Package places walks the places of a table of conventions in one root.
 //
-// A table becomes a tree of names once, when a module is initialized, which is free for
-// its runs. A walk lists a directory and goes on only where a name exists and the tree
-// has it: a look at each of some hundred missing places would cost fifteen times what
-// one listing of their parent does.
+// A table is turned into a tree of names once, when a module is initialized, which costs its
+// runs nothing. A walk lists a directory and continues only in names that the tree has. A
+// look at each of some hundred missing places would cost fifteen times as much as one listing
+// of their parent.
 //
 // # Guarantees
 //
-// A file is reported once for each kind, for the first convention of the table that has
-// it. Names are compared in exact case. Order is that of the names in each directory.
-// Links to directories inside the root are followed, but not in circles.
+// A file is reported once for each kind, for the first convention of the table that has it.
+// Names are compared case-sensitively. Order is that of the names in each directory. Links to
+// directories inside the root are followed, but not in circles.
 //
 // # Concurrency
 //
@@ -18,7 +18,7 @@
 // # Limits
 //
 // "**" goes 8 directories deep and looks into 2,000 directories, without .git and
-// node_modules. Where the configuration has dependencies looked into it goes 24 deep.
+// node_modules. If the configuration includes dependencies, it goes 24 deep.
 package places
 
 import (

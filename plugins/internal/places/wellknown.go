@@ -1,8 +1,7 @@
-// This file reads files at well-known paths. The rules for what else may
-// be there are the same for all built-in resolvers: a missing file, or a
-// directory, is nothing to report; a link to a directory is a mistake that the
-// user should see; and everything that can't be read is left to the host, which
-// opens every reported file itself and knows the reason.
+// This file reads files at well-known paths. All built-in resolvers treat other files
+// there alike: a missing file, or a directory, isn't reported; a link to a directory is a
+// mistake that the user should see; anything unreadable is left to the host, which opens
+// every reported file itself and knows the reason.
 //
 // The functions have no state, and work on one fs.FS at a time.
 

@@ -1,31 +1,29 @@
-// Package frontmatter finds the YAML block at the head of a Markdown file and
-// reads it without a YAML library, which would double the size of a guest, and
-// takes more than ten times as long for each file.
+// Package frontmatter finds the YAML block at the head of a Markdown file and reads it
+// without a YAML library, which would double the size of a guest and take more than ten times
+// as long for each file.
 //
-// It reads what agents' files hold of YAML: maps and lists, of lines and in
-// brackets, nested; texts with and without quotes, over several lines, | and >
-// with + and -; JSON on one line; comments. It doesn't read anchors, aliases,
-// tags, merge keys, complex keys, keys of other characters than letters, digits
-// and _ - $ . / without quotes, directives, indentation indicators, escapes that
-// JSON doesn't have (but \x and \U), and quotes over several lines in brackets.
+// It reads the part of YAML that agents' files use: maps and lists, in block and flow style,
+// nested; texts with and without quotes, over several lines, | and > with + and -; JSON on
+// one line; comments. It doesn't read anchors, aliases, tags, merge keys, complex keys,
+// unquoted keys with characters other than letters, digits and _ - $ . /, directives,
+// indentation indicators, escapes that JSON doesn't have (except \x and \U), and quoted texts
+// over several lines in brackets.
 //
 // # Guarantees
 //
-// Whenever Parse returns a value, a YAML 1.1 or 1.2 library reads the same keys
-// and the same texts; a fuzz test compares it with one. Everything else is an
-// error with the line and what is wrong there, a key that stands twice too.
-// Lenient, it reads more, as Options says, and the rest alike.
+// Whenever Parse returns a value, a YAML 1.1 or 1.2 library reads the same keys and the same
+// texts; a fuzz test compares it with one. Everything else, including a duplicate key, is an
+// error with the line and the fault. With Options it reads more, as described there.
 //
-// Nothing panics. Time and memory are proportional to the block, which has at
-// most 64 KiB, 2048 values, 32 levels and 256 keys in a map.
+// Nothing panics. Time and memory are proportional to the block, which has at most 64 KiB,
+// 2048 values, 32 levels and 256 keys in a map.
 //
-// Guests in other languages have a host read it, which answers with JSON. Package
-// frontmattertest has what must come of some blocks, in every language.
+// Guests in other languages let the host read it, which answers with JSON. Package
+// frontmattertest has the expected results for some blocks, in every language.
 //
 // # Concurrency
 //
-// Functions without state. Results are parts of the text they were given, or
-// copies.
+// The functions have no state. Results are parts of the text that they were given, or copies.
 package frontmatter
 
 import (

@@ -1,7 +1,6 @@
-// Package guesttest loads a module as it is into a plain wazero runtime, with
-// stand-ins for what it imports of the host: a test of what lies below
-// host/sandbox can call describe without the sandbox. The stand-ins answer 0
-// and remember the length of the output, nothing else.
+// Package guesttest loads an unmodified module into a plain wazero runtime, with stand-ins
+// for its host imports, so that a test of a package below host/sandbox can call describe
+// without the sandbox. The stand-ins only answer 0 and record the length of the output.
 //
 // A Guest may be used by one goroutine at a time.
 package guesttest

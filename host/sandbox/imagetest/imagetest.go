@@ -1,6 +1,5 @@
-// Package imagetest compares instances that begin with an image with those that
-// are initialized by themselves, which are the reference: whatever can be seen of
-// a run is the same, byte for byte, whichever it was.
+// Package imagetest compares instances that start from an image with separately initialized
+// ones, which are the reference: everything visible of a run must be equal, byte for byte.
 //
 // It has no state; what it makes ends with the test.
 package imagetest

@@ -1,6 +1,6 @@
-// Command aot compiles a resolver module ahead of time, for machines like the
-// one it runs on, into the form that the agent embeds: its native code, and what its
-// instances begin with, so that no start has to initialize one:
+// Command aot compiles a resolver module ahead of time, for machines like the one it runs on,
+// into the form that the agent embeds: its native code, and an image from which its instances
+// start, so that no start has to initialize one:
 //
 //	go run ./internal/tools/aot -o host/builtin/dist/builtin.native host/builtin/dist/builtin.wasm
 //
@@ -8,20 +8,18 @@
 //
 //	go run ./internal/tools/aot -place bin/agent host/builtin/dist/builtin.native
 //
-// Then the code begins at a page of the agent's file, and is executed from there:
-// all agents of a machine share it. An agent in which it isn't placed copies its code.
-// On macOS, where nothing is executed from a file that was changed after it was signed,
-// nothing is done.
+// The code then begins at a page of the agent's file and is executed from there, so that all
+// agents of a machine share it. An agent without placed code copies it. On macOS this does
+// nothing, because a file that was changed after it was signed isn't executed.
 //
-// What carries the code needs the module itself only where that doesn't fit, so that
-// it may be packed there:
+// An agent with the code needs the module itself only if the code doesn't fit, so the module
+// may be packed:
 //
 //	go run ./internal/tools/aot -pack packed.wasm host/builtin/dist/builtin.wasm
 //
-// An agent of another architecture, on a CPU with other features, or with
-// another version of wazero or of the rewriter doesn't use the result, and
-// compiles the module once instead; one of another version of what instances begin
-// with uses the code alone.
+// An agent of another architecture, on a CPU with other features, or with another version of
+// wazero or of the rewriter doesn't use the result, and compiles the module once instead. If
+// only the version of the image differs, it uses the code alone.
 package main
 
 import (

@@ -1,4 +1,4 @@
-// Command shrink makes a module that Go has compiled take less native code, in its place:
+// Command shrink reduces the native code of a module compiled by Go, in place:
 //
 //	go run ./internal/tools/shrink host/builtin/dist/builtin.wasm
 //

@@ -1,14 +1,13 @@
-// Command typecheck checks the types of packages as they are on other systems:
+// Command typecheck type-checks packages for other systems:
 //
 //	go run ./internal/tools/typecheck linux/arm64 darwin/arm64
 //
 // checks the packages of the module in the working directory for each of them, tests
-// included, and says what is wrong. It generates no code, and looks at no function
-// body of what the module depends on, so that it takes seconds where building takes
-// minutes: an SQL engine in Go, mostly. What only a compiler or a linker finds, it
-// doesn't; `make dist` does.
+// included, and reports errors. It generates no code, and checks no function bodies of
+// dependencies, so it takes seconds where building takes minutes, mostly for an SQL engine in
+// Go. It doesn't find what only a compiler or a linker finds; `make dist` does.
 //
-// It exits with 1 when something is wrong, and with 2 when it could not look.
+// It exits with 1 if there are errors, and with 2 if it couldn't check.
 package main
 
 import (

@@ -1,12 +1,13 @@
-// Command yamlgen cuts the scanner and the parser out of the YAML library that
-// go.mod names, for the guest:
+// Command yamlgen extracts the scanner and the parser from the YAML library that go.mod
+// names, for the guest:
 //
 //	go run ./internal/tools/yamlgen -o directory -overlay directory/overlay.json
 //
-// and says to go build, by an overlay, that it lies in plugins/internal/yaml. What it writes are the library's own declarations, unchanged, as far as they
-// are reached from the parser; only fmt, which brings reflect, is replaced by
-// functions of the package that they are written to. The rest of the library,
-// which makes Go values of what was parsed, is larger than the rest of the guest.
+// and writes an overlay that places them in plugins/internal/yaml for go build. The output is
+// the library's own declarations, unchanged, as far as the parser needs them; only fmt, which
+// links reflect, is replaced by functions of the package that they are written to. The rest
+// of the library, which makes Go values of the parsed text, is larger than the rest of the
+// guest.
 package main
 
 import (

@@ -1,24 +1,24 @@
-// Package toml reads TOML 1.1 into JSON, which is what configuration files come in
-// otherwise: whoever reads those needs no second way through a document. It has neither
-// reflection nor fmt, which double a guest.
+// Package toml reads TOML 1.1 into JSON, the other format of configuration files, so that
+// callers need only one way to read a document. It uses neither reflection nor fmt, which
+// double the size of a guest.
 //
-// Tables and arrays become objects and arrays, in the order of the document. Integers
-// become decimal; dates, times, inf and nan texts, as they are written.
+// Tables and arrays become objects and arrays, in the order of the document. Integers become
+// decimal; dates, times, inf and nan become texts, as written.
 //
 // # Guarantees
 //
-// What Parse takes, github.com/BurntSushi/toml takes, and makes the same of it; tests
-// compare them, also on TOML's own test suite, of which Parse takes all that is valid
-// and nothing else. Errors give a line, and never quote the document, which may hold
-// secrets. Nothing panics.
+// github.com/BurntSushi/toml accepts whatever Parse accepts, with the same result. Tests
+// compare them, also on TOML's own test suite, of which Parse accepts all valid documents and
+// no other. Errors give a line, and never quote the document, which may hold secrets. Nothing
+// panics.
 //
 // # Concurrency
 //
-// A function without state.
+// The function has no state.
 //
 // # Limits
 //
-// Tables and arrays lie at most 64 levels deep in each other.
+// Tables and arrays are nested at most 64 levels deep.
 package toml
 
 import (

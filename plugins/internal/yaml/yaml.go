@@ -1,26 +1,26 @@
-// Package yaml reads YAML as the library go.yaml.in/yaml/v4 does, into a tree of
-// nodes. Outside of a guest it is the library that does so. In a guest it is the library's
-// scanner and parser alone, which yamlgen cuts out of it while the guest is built, and which
-// this package makes nodes of: the library itself doubles the size of a guest, and the
-// memory that its native code takes, since making Go values of nodes needs reflection,
-// regular expressions and the printing of anything.
+// Package yaml reads YAML as the library go.yaml.in/yaml/v4 does, into a tree of nodes.
+// Outside a guest it uses that library. In a guest it uses only the library's scanner and
+// parser, which yamlgen extracts while the guest is built, and makes nodes of their output.
+// The whole library doubles the size of a guest, and the memory that its native code takes,
+// because making Go values of nodes needs reflection, regular expressions and the printing of
+// anything.
 //
 // # Guarantees
 //
-// Both return the same tree and the same error; a fuzz test compares them. One thing differs:
-// of a second document, which is an error in any case, a guest looks only at the syntax.
+// Both return the same tree and the same error; a fuzz test compares them. There is one
+// difference: of a second document, which is an error in any case, a guest checks only the
+// syntax.
 //
 // # Limits
 //
-// Nodes know their tag, value, style and children, and nothing of comments and
-// positions. Aliases aren't expanded.
+// Nodes have tag, value, style and children, but no comments and positions. Aliases aren't
+// expanded.
 //
-// The library panics where it meets a mistake of its own, and so does Load.
-// Callers recover.
+// The library panics on a bug of its own, and so does Load. Callers recover.
 //
 // # Concurrency
 //
-// Functions without state.
+// The functions have no state.
 package yaml
 
 import "errors"

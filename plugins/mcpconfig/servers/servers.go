@@ -1,21 +1,20 @@
-// Package servers reads the MCP servers that a configuration file declares, in the
-// shape of whichever client the file is for. Guests and the agent share it, so it only
-// parses: it opens nothing, expands nothing, and what it returns is what stands there.
+// Package servers reads the MCP servers that a configuration file declares, in the format of
+// the file's client. Guests and the agent share it, so it only parses: it opens nothing,
+// expands nothing, and returns values as written.
 //
 // # Guarantees
 //
-// It never panics and takes time and memory in proportion to the text. An entry that
-// can't be used costs that entry: it is returned with its Problem. Neither a problem, a
-// finding nor an error holds a value of the file; they may hold names of servers, keys
-// and variables, cut to a length. Only what isn't such a file at all is an error: text
-// that can't be parsed, and a map of servers that isn't one.
+// It never panics, and takes time and memory in proportion to the text. An unusable entry
+// affects only itself: it is returned with its Problem. Neither a problem, a finding nor an
+// error contains a value of the file; they may contain names of servers, keys and variables,
+// cut to a length. It is an error only if the file isn't one of servers at all: text that
+// can't be parsed, or a map of servers that isn't a map.
 //
-// Where a key stands twice in JSON, the last one counts, as in every reader that the
-// clients of these files have; what stood before is neither merged nor checked. Keys
-// are compared as they are spelled.
+// Of duplicate keys in JSON the last one counts, as in every reader that the clients of these
+// files have; earlier ones are neither merged nor checked. Keys are compared as spelled.
 //
-// What an entry of a .mcp.json is read as never changes, since people have approved it
-// by digests: what is learned of other clients belongs to their shapes.
+// The result for an entry of a .mcp.json never changes, because people have approved it by
+// digests. Knowledge about other clients belongs to their formats.
 //
 // # Concurrency
 //

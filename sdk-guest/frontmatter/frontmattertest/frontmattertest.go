@@ -1,10 +1,10 @@
-// Package frontmattertest holds what the readers of front matter in all kits
-// must make of some blocks: in Go, in C and in AssemblyScript.
+// Package frontmattertest holds blocks of front matter with the results that the readers of
+// all kits must return: in Go, in C and in AssemblyScript.
 //
 // # Guarantees
 //
-// Where a vector has a value, a YAML library reads the same (a test of package
-// frontmatter says so). All kits have the same values and the same errors.
+// If a vector has a value, a YAML library reads the same (a test of package frontmatter
+// checks that). All kits have the same values and the same errors.
 //
 // # Limits
 //

@@ -24,11 +24,11 @@ func (a *app) mcpListCommand(conn *connection) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "list",
 		Short: "List the MCP servers, or their tools",
-		Long: `List shows the servers, how each is doing, and what to do about those that can't be
-called; with --tools the tools that can be called now.
+		Long: `List shows the servers, their states, and what to do about those that can't be called.
+With --tools it shows the tools that can be called now.
 
-What isn't complete says so: a server that is still starting has no tools yet. --wait
-waits for it. The exit code is 3 when no agent runs.`,
+List says if it is incomplete: a server that is starting has no tools yet, and --wait
+waits for it. The exit code is 3 if no agent runs.`,
 		Example: `  agent mcp list
   agent mcp list --wait 30s --json | jq '.servers[].outcome'
   agent mcp list --tools --refresh`,
@@ -58,7 +58,7 @@ waits for it. The exit code is 3 when no agent runs.`,
 	f.BoolVar(&asJSON, "json", false, "print JSON")
 	f.BoolVar(&tools, "tools", false, "list tools")
 	f.BoolVar(&refresh, "refresh", false, "with --tools: ask the servers again")
-	f.DurationVar(&wait, "wait", 0, "wait for servers that are still starting, at most this `time`")
+	f.DurationVar(&wait, "wait", 0, "wait at most this `time` for servers that are starting")
 	return cmd
 }
 

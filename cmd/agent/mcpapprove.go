@@ -34,29 +34,30 @@ func (a *app) mcpApproveCommand(conn *connection) *cobra.Command {
 	var s mcpApproveSettings
 	cmd := &cobra.Command{
 		Use:   "approve NAME | --changed",
-		Short: "Let a server start, as it is",
-		Long: `Approve shows what a server is, what it may do and what has changed since it was approved
-last, asks, and lets exactly that start: what changes while it is looked at is refused.
-Where there is nobody to ask, --yes says yes to what there is, and --digest that it is for
-what somebody has looked at before: with the digest of the definition, of what that is on
-this machine (hmac:), or of what is held back (tools:), as 'agent mcp show' prints them.
+		Short: "Approve a server, as it is",
+		Long: `Approve shows what a server is, what it may do and what has changed since its last
+approval, asks, and approves exactly that. It refuses changes that happen meanwhile.
+Without a terminal, --yes approves the current state. --digest restricts this to what
+you have seen before: to the digest of the definition, of its values on this machine
+(hmac:), or of tools that are held back (tools:), as 'agent mcp show' prints them.
 
-A server runs confined: it reads the workspace and the system, and writes into a directory
-of its own. The flags give it more, in place of what they gave before; without any an
-approval that holds keeps what it gives, and one of what has changed gives nothing.
+A server runs confined: it reads the workspace and the system, and writes to a directory
+of its own. The flags allow it more, and replace those of the previous approval. Without
+flags a valid approval keeps its permissions, and a changed server gets none.
 
-Tools are pinned when they are first seen. One that has changed is held back, and shown
-here with what has changed; --tools takes it.
+Tools are pinned when they are first seen. A changed tool is held back, and shown here
+with its changes; --tools accepts it.
 
---develop is for somebody who works on a server: for eight hours its files in the workspace
-may change without a question. It has to be confined and is given no secrets; processes of
-chats write nothing of the workspace meanwhile, servers that may write files wait, and an
-edit through the agent in one of its files ends it, as another approval or a denial does.
+--develop is for developers of a server: for eight hours its files in the workspace may
+change without a new approval. The server must be confined and receives no secrets.
+Meanwhile processes of chats can't write to the workspace, and servers that may write
+files wait. An edit of one of its files through the agent, another approval or a denial
+ends it.
 
---changed is for what has changed since it was approved, of all servers: it shows what has,
-with the tools that are held back, and asks once for all of that. What was approved before
-asks nothing when it is back. There is no way to approve all servers at once that nobody
-has approved yet. The exit code is 3 when there is no such server, or no agent runs.`,
+--changed shows all servers that have changed since their approval, with the tools that
+are held back, and asks once for all. A state that was approved before needs no new
+approval. You can't approve all new servers at once. The exit code is 3 if there is no
+such server, or no agent runs.`,
 		Example: `  agent mcp approve github
   agent mcp approve notes --write notes --unix
   agent mcp approve github --ports 443 --env GITHUB_TOKEN
@@ -88,17 +89,17 @@ has approved yet. The exit code is 3 when there is no such server, or no agent r
 	}
 	f := cmd.Flags()
 	f.BoolVarP(&s.yes, "yes", "y", false, "don't ask")
-	f.BoolVar(&s.changed, "changed", false, "approve what has changed of all servers since it was approved")
+	f.BoolVar(&s.changed, "changed", false, "approve all changes of servers since their approval")
 	f.BoolVar(&s.give.Develop, "develop", false, "let its files in the workspace change for eight hours")
-	f.BoolVar(&s.tools, "tools", false, "take the tools that are held back, too")
+	f.BoolVar(&s.tools, "tools", false, "also accept the tools that are held back")
 	f.StringSliceVar(&s.digests, "digest", nil, "approve only what has this `digest`, or one that begins so (8 digits at least); may be repeated")
 	f.StringSliceVar(&s.give.Read, "read", nil, "let it read this `path`, absolute or from the workspace; may be repeated")
 	f.StringSliceVar(&s.give.Write, "write", nil, "let it write below this `path`, \".\" is the workspace; may be repeated")
-	f.UintSliceVar(&s.ports, "ports", nil, "let it connect to these TCP `ports` and no others; 0 is none at all")
+	f.UintSliceVar(&s.ports, "ports", nil, "let it connect only to these TCP `ports`; 0 allows none")
 	f.BoolVar(&s.give.Unix, "unix", false, "let it connect to Unix sockets")
 	f.StringSliceVar(&s.give.Env, "env", nil, "give it this `variable` of the agent; may be repeated")
 	f.BoolVar(&s.give.Unconfined, "unconfined", false, "don't confine it at all")
-	f.BoolVar(&s.asJSON, "json", false, "print JSON: how the server is doing then; needs --yes")
+	f.BoolVar(&s.asJSON, "json", false, "print JSON: the server's new state; needs --yes")
 	return cmd
 }
 
@@ -316,12 +317,12 @@ func (a *app) mcpChangeCommand(conn *connection, change func(client.Client, cont
 func (a *app) mcpDenyCommand(conn *connection) *cobra.Command {
 	return a.mcpChangeCommand(conn, client.Client.DenyMCPServer, &cobra.Command{
 		Use:   "deny NAME",
-		Short: "Keep a server from starting, as it is, and end it",
-		Long: `Deny takes an approval back: the server ends, and doesn't start again until it is
-approved. What the operator's configuration or a hub has approved on this machine is
-denied by it, too. Once the server changes it is asked about anew.
+		Short: "Deny a server, as it is, and end it",
+		Long: `Deny revokes an approval: the server ends, and doesn't start again until it is approved.
+It also denies what the operator's configuration or a hub has approved on this machine.
+If the server changes, it needs a new decision.
 
-The exit code is 3 when there is no such server, or no agent runs.`,
+The exit code is 3 if there is no such server, or no agent runs.`,
 		Example: `  agent mcp deny github`,
 	})
 }
@@ -330,11 +331,10 @@ func (a *app) mcpRestartCommand(conn *connection) *cobra.Command {
 	return a.mcpChangeCommand(conn, client.Client.RestartMCPServer, &cobra.Command{
 		Use:   "restart NAME",
 		Short: "End a server and connect it again",
-		Long: `Restart ends a server, if it runs, and connects it again at once, also where it has
-failed and would be tried again later. It is no approval: a server that waits for one
-still does.
+		Long: `Restart ends a server, if it runs, and connects it again at once, also if it has failed
+and would be retried later. It doesn't approve a server that waits for an approval.
 
-The exit code is 3 when there is no such server, or no agent runs.`,
+The exit code is 3 if there is no such server, or no agent runs.`,
 		Example: `  agent mcp restart github`,
 	})
 }

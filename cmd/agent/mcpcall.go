@@ -36,16 +36,16 @@ func (a *app) mcpCallCommand(conn *connection) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "call SERVER__TOOL [JSON]",
 		Short: "Call a tool of a server, as chats do",
-		Long: `Call calls a tool, and starts its server where that doesn't run. The arguments are a JSON
-object, "-" reads it from standard input; --arg adds single ones: a value is a text where
-the tool's schema says so, and else JSON if it can be.
+		Long: `Call calls a tool, and starts its server if it doesn't run. The arguments are a JSON
+object; "-" reads it from standard input. --arg adds single arguments. A value is a
+string if the tool's schema says so, otherwise JSON if possible.
 
-Text is printed; what isn't text is written to the file that --output names. What the
-server says of its progress goes to standard error. A long result is cut in the middle:
---full prints all of it.
+Text is printed; other content is written to the file that --output names. Progress
+messages of the server go to standard error. A long result is cut in the middle; --full
+prints all of it.
 
-The exit code is 1 when the tool says that it has failed, or the server doesn't answer,
-and 3 when there is no such server, or no agent runs.`,
+The exit code is 1 if the tool reports a failure, or the server doesn't answer, and 3 if
+there is no such server, or no agent runs.`,
 		Example: `  agent mcp call everything__echo '{"message": "hello"}'
   agent mcp call everything__echo --arg message=hello
   agent mcp call browser__screenshot --output page.png
@@ -78,9 +78,9 @@ and 3 when there is no such server, or no agent runs.`,
 	}
 	f := cmd.Flags()
 	f.StringArrayVar(&s.args, "arg", nil, "an argument, `NAME=VALUE`; may be repeated")
-	f.StringVarP(&s.output, "output", "o", "", "write what isn't text to this `file`; of several pieces to FILE, FILE.2 and so on")
-	f.BoolVar(&s.full, "full", false, "print all of a result that is too long to be answered at once")
-	f.DurationVar(&s.timeout, "timeout", 0, "give up after this `time`, such as 30s; without it after mcp.call_timeout")
+	f.StringVarP(&s.output, "output", "o", "", "write content other than text to this `file`; several pieces to FILE, FILE.2 and so on")
+	f.BoolVar(&s.full, "full", false, "print all of a long result")
+	f.DurationVar(&s.timeout, "timeout", 0, "give up after this `time`, such as 30s (default mcp.call_timeout)")
 	f.BoolVar(&s.asJSON, "json", false, "print JSON: the whole answer")
 	chat.add(f, "call it for a chat")
 	return cmd
@@ -300,10 +300,10 @@ func (a *app) mcpSearchCommand(conn *connection) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "search WORD…",
 		Short: "Find tools by words of their names, descriptions and arguments",
-		Long: `Search lists the tools that match, the best first, as many as fit into --tokens: what a
-model reads of a hundred tools fills its context.
+		Long: `Search lists the matching tools, the best first, as many as fit into --tokens. The limit
+matters because the descriptions of a hundred tools fill a model's context.
 
-The exit code is 3 when no agent runs.`,
+The exit code is 3 if no agent runs.`,
 		Example: `  agent mcp search create issue
   agent mcp search screenshot --tokens 2000 --json`,
 		Args: cli.Named("WORD…"),
@@ -334,8 +334,8 @@ The exit code is 3 when no agent runs.`,
 		ValidArgsFunction: noFiles,
 	}
 	f := cmd.Flags()
-	f.IntVar(&opts.Tokens, "tokens", 0, "about how many `tokens` the tools may take; the agent's own limit without it")
-	f.IntVar(&opts.Limit, "limit", 0, "at most this `many`; the agent's own limit without it")
+	f.IntVar(&opts.Tokens, "tokens", 0, "about how many `tokens` the tools may take (default the agent's own limit)")
+	f.IntVar(&opts.Limit, "limit", 0, "list at most this `many` (default the agent's own limit)")
 	f.BoolVar(&asJSON, "json", false, "print JSON: the tools with their schemas")
 	return cmd
 }

@@ -25,16 +25,17 @@ func (a *app) mcpLoginCommand(conn *connection) *cobra.Command {
 	var clientID, secretFile string
 	cmd := &cobra.Command{
 		Use:   "login NAME",
-		Short: "Sign in to a server that asks for it",
-		Long: `Login prints where to sign in to a server with OAuth, and waits until that is done. The
-browser is sent back to the agent, on this machine's loopback. Where it can't get there,
-as from another machine, --paste reads the address at which it ended instead.
+		Short: "Sign in to a server that requires it",
+		Long: `Login prints the address to sign in to a server with OAuth, and waits until you have.
+The browser is redirected to the agent, on this machine's loopback. If it can't get
+there, for example from another machine, use --paste, which reads the final address
+instead.
 
-Where clients can't register themselves, --client-id names one that you have registered,
-with http://127.0.0.1/callback, at any port, as where the browser is sent.
+If clients can't register themselves, --client-id names a client that you have
+registered with the redirect URI http://127.0.0.1/callback, at any port.
 
-The tokens are kept sealed on this machine; --forget throws them away. The exit code is 3
-when there is no such server, or no agent runs.`,
+The tokens are kept sealed on this machine; --forget deletes them. The exit code is 3 if
+there is no such server, or no agent runs.`,
 		Example: `  agent mcp login linear
   agent mcp login linear --paste
   agent mcp login linear --client-id 1234 --client-secret-file secret
@@ -64,10 +65,10 @@ when there is no such server, or no agent runs.`,
 		ValidArgsFunction: cli.InOrder(false, mcpServerNames),
 	}
 	f := cmd.Flags()
-	f.BoolVar(&paste, "paste", false, "read the address at which the browser ended from standard input")
-	f.BoolVar(&forget, "forget", false, "throw the tokens away")
+	f.BoolVar(&paste, "paste", false, "read the browser's final address from standard input")
+	f.BoolVar(&forget, "forget", false, "delete the tokens")
 	f.StringVar(&clientID, "client-id", "", "sign in as this `client`, which is registered with the server")
-	f.StringVar(&secretFile, "client-secret-file", "", "`file` with the secret of --client-id, if that has one")
+	f.StringVar(&secretFile, "client-secret-file", "", "`file` with the secret of --client-id, if it has one")
 	f.BoolVar(&asJSON, "json", false, "print JSON once it is done; the URL is on standard error")
 	return cmd
 }

@@ -18,12 +18,12 @@ func (a *app) mcpLogsCommand(conn *connection) *cobra.Command {
 	tail := -1
 	cmd := &cobra.Command{
 		Use:   "logs NAME",
-		Short: "Print what a server wrote to its standard error, and what happened to it",
-		Long: `Logs prints what is kept of a server's log since the agent's start, without the values of
-its variables and headers. With -f it goes on, over restarts of the server and of the
-agent, until it is interrupted.
+		Short: "Print a server's standard error and what happened to it",
+		Long: `Logs prints what is kept of a server's log since the agent's start, without the values
+of its variables and headers. With -f it continues, over restarts of the server and of
+the agent, until interrupted.
 
-The exit code is 3 when there is no such server, or no agent runs.`,
+The exit code is 3 if there is no such server, or no agent runs.`,
 		Example: `  agent mcp logs github
   agent mcp logs -f --tail 20 github`,
 		Args: cli.Named("NAME"),
@@ -59,8 +59,8 @@ The exit code is 3 when there is no such server, or no agent runs.`,
 		ValidArgsFunction: cli.InOrder(false, mcpServerNames),
 	}
 	f := cmd.Flags()
-	f.BoolVarP(&follow, "follow", "f", false, "go on until it is interrupted")
-	f.IntVar(&tail, "tail", -1, "only the last `lines`; all without it")
+	f.BoolVarP(&follow, "follow", "f", false, "continue until interrupted")
+	f.IntVar(&tail, "tail", -1, "print only the last `lines` (default all)")
 	f.BoolVar(&asJSON, "json", false, "print JSON: the name and the text")
 	cmd.MarkFlagsMutuallyExclusive("follow", "json")
 	return cmd

@@ -52,23 +52,23 @@ func (a *app) mcpServeCommand(conn *connection) *cobra.Command {
 	var s mcpServe
 	cmd := &cobra.Command{
 		Use:   "serve",
-		Short: "Serve the workspace to a client that speaks MCP",
-		Long: `Serve is an MCP server of the workspace: it offers what the running agent does for chats
-(commands, files, git), the workspace's skills and instructions, and the tools of its
-approved MCP servers. On standard input and output, for the client that starts it; with
---http for clients that connect to a loopback port, where each shows a token.
+		Short: "Serve the workspace to an MCP client",
+		Long: `Serve is an MCP server of the workspace. It offers the running agent's services for
+chats (commands, files, git), the workspace's skills and instructions, and the tools of
+its approved MCP servers. It uses standard input and output, for the client that starts
+it. With --http clients connect to a loopback port and show a token.
 
-It is a client of the agent that looks into the current directory, and waits for one where
-none runs: its tools say so meanwhile. The agent may be restarted under it.
+Serve is a client of the agent of the current directory. If none runs it waits for one,
+and its tools say so. It continues over restarts of the agent.
 
-With --read-only nothing that acts is offered, and no token is used. With --plan there is a
-token with a fence: that one file can be written, commands can write nothing else, and tools
-of MCP servers aren't called.
+With --read-only it offers nothing that acts, and uses no token. With --plan it uses a
+token with a fence: only that file can be written, also by commands, and tools of MCP
+servers aren't called.
 
---client NAME leaves out the skills and instructions that this client reads by itself. --only
-names what is offered: tools, skills, instructions, servers, or single tools. The tools of
-MCP servers are listed by their names as long as they are few, and else found with find_tools
-and called with call_tool; --list-all lists all of them.`,
+--client NAME omits the skills and instructions that this client reads itself. --only
+selects what is offered: tools, skills, instructions, servers, or single tools. A few
+tools of MCP servers are listed by name. If there are more, clients find them with
+find_tools and call them with call_tool; --list-all lists all of them.`,
 		Example: `  agent mcp serve
   agent mcp serve --client codex
   agent mcp serve --read-only --only skills,instructions,read_file
@@ -78,14 +78,14 @@ and called with call_tool; --list-all lists all of them.`,
 		RunE: func(cmd *cobra.Command, _ []string) error { return a.serveMCP(cmd, conn, &s) },
 	}
 	f := cmd.Flags()
-	f.StringVar(&s.plan, "plan", "", "the one `file` that can be written")
+	f.StringVar(&s.plan, "plan", "", "the only `file` that can be written")
 	f.BoolVar(&s.readOnly, "read-only", false, "offer only what reads")
 	f.StringSliceVar(&s.only, "only", nil, "offer only these `parts`: tools, skills, instructions, servers, or names of tools, separated by commas")
-	f.StringVar(&s.client, "client", "", "leave out what the client of this `name` reads by itself")
-	f.BoolVar(&s.listAll, "list-all", false, "list all tools of MCP servers by their names")
-	f.StringVar(&s.http, "http", "", "serve at this loopback `address`, HOST:PORT, in place of standard input and output")
-	f.StringVar(&s.tokenFile, "http-token-file", "", "with --http: the `file` with the token that clients show; it is made if it isn't there")
-	f.StringVar(&s.dir, "dir", "", "serve the workspace of this `directory`, in place of the current one")
+	f.StringVar(&s.client, "client", "", "omit what the client of this `name` reads itself")
+	f.BoolVar(&s.listAll, "list-all", false, "list all tools of MCP servers by name")
+	f.StringVar(&s.http, "http", "", "serve at this loopback `address`, HOST:PORT, instead of standard input and output")
+	f.StringVar(&s.tokenFile, "http-token-file", "", "with --http: the `file` with the token that clients show; created if it doesn't exist")
+	f.StringVar(&s.dir, "dir", "", "serve the workspace of this `directory`, instead of the current one")
 	_ = cmd.RegisterFlagCompletionFunc("dir", cli.Directories)
 	_ = cmd.RegisterFlagCompletionFunc("client", clientNames)
 	_ = cmd.RegisterFlagCompletionFunc("only", func(*cobra.Command, []string, string) ([]cobra.Completion, cobra.ShellCompDirective) {

@@ -23,12 +23,12 @@ func (a *app) mcpShowCommand(conn *connection) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "show NAME",
 		Short: "Show what a server is, what it may do, and what it offers",
-		Long: `Show prints everything that an approval of the server is decided by: what is started or
-dialed, which variables it gets (by name), which files are pinned, what it may do once it
-runs, what has changed since it was approved last; and its tools.
+		Long: `Show prints everything that you need to decide on an approval: the program or URL, the
+variables that the server gets (by name), the pinned files, what it may do, what has
+changed since its last approval, and its tools.
 
-Values of variables and headers aren't known here, and arguments that look like secrets
-are masked. The exit code is 3 when there is no such server, or no agent runs.`,
+Show doesn't know the values of variables and headers, and masks arguments that look
+like secrets. The exit code is 3 if there is no such server, or no agent runs.`,
 		Example: `  agent mcp show github
   agent mcp show github --json | jq -r .definition`,
 		Args: cli.Named("NAME"),

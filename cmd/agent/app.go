@@ -69,8 +69,8 @@ func (a *app) lookOnce(ctx context.Context, s *agent.Options, paths *config.Path
 
 // addSettings adds the flags that run and resolve share.
 func addSettings(cmd *cobra.Command, s *agent.Settings) {
-	cmd.Flags().StringArrayVar(&s.Plugins, "plugins", nil, "`directory` of resolver modules (*.wasm), besides the configured ones; may be repeated")
-	cmd.Flags().StringVar(&s.ConfigFile, "config", "", "configuration `file`, in place of the user's own ones")
+	cmd.Flags().StringArrayVar(&s.Plugins, "plugins", nil, "`directory` of resolver modules (*.wasm), in addition to the configured ones; may be repeated")
+	cmd.Flags().StringVar(&s.ConfigFile, "config", "", "configuration `file`, instead of the user's own files")
 }
 
 // maxCommand is how much of a command a list shows, in characters.

@@ -20,16 +20,16 @@ func (a *app) approveCommand(conn *connection, asJSON *bool) *cobra.Command {
 	var digest string
 	cmd := &cobra.Command{
 		Use:   "approve [NAME]",
-		Short: "Let a changed module run that waits for it",
-		Long: `Approve lists the modules that wait, or lets the one of that NAME run.
+		Short: "Approve a changed module that waits",
+		Long: `Approve lists the modules that wait for an approval, or approves the module NAME.
 
-A module that is dropped in for the first time runs at once. It waits for an approval
-when a changed file reads more than the one before, when secrets are granted to its name
-and the file is another one now, or when the configuration pins another file. Until then
-the version before it goes on, if there was one when the file changed.
+A new module runs at once. A changed module waits for an approval if it reads more than
+the previous file, if secrets are granted to its name, or if the configuration pins
+another file. Until then the previous version runs, if there was one when the file
+changed.
 
-An approval is for one file, by the SHA-256 of its content, and is remembered. The exit
-code is 3 when nothing of that name waits, or no agent runs.`,
+An approval is for one file, by the SHA-256 of its content, and is kept. The exit code
+is 3 if no module of that name waits, or no agent runs.`,
 		Example: `  agent plugins approve
   agent plugins approve acme-rules
   agent plugins approve acme-rules --digest 2c26b46b68ffc68f…`,
@@ -53,7 +53,7 @@ code is 3 when nothing of that name waits, or no agent runs.`,
 		},
 		ValidArgsFunction: cli.InOrder(false, waitingPlugins),
 	}
-	cmd.Flags().StringVar(&digest, "digest", "", "approve only a file whose SHA-256 is or begins with these `digits` (8 at least)")
+	cmd.Flags().StringVar(&digest, "digest", "", "approve only a file whose SHA-256 equals or begins with these `digits` (8 at least)")
 	return cmd
 }
 

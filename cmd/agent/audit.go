@@ -24,15 +24,15 @@ func (a *app) auditCommand() *cobra.Command {
 	var last int
 	cmd := &cobra.Command{
 		Use:   "audit",
-		Short: "Show what was done through the agent, and by which token",
-		Long: `Audit prints the audit log of the workspace: each call that acted, or that a token
-didn't allow, with its time, the token's id, the chat that it was made for, what it was done
-to, and the HTTP status. No contents are in it: --json has a SHA-256 of what was sent.
+		Short: "Show what was done through the agent, and with which token",
+		Long: `Audit prints the workspace's audit log: each call that acted or was refused, with its
+time, the token's id, the chat that it was made for, its target and the HTTP status. The
+log has no contents; --json adds a SHA-256 of the request.
 
-It reads the files in the workspace's state directory, whether the agent runs or not. The
-log is bounded ([services] audit): the oldest lines go, of whichever token has most, and none
-has more than a quarter. What was refused is counted where it comes again and again. The exit code is 3 when there
-is none.`,
+Audit reads the files in the workspace's state directory, whether the agent runs or not.
+The log has a maximum size ([services] audit). The oldest lines of the token with the
+most lines are dropped first, and no token but the control token has more than a
+quarter. Repeated refusals are counted. The exit code is 3 if there is no log.`,
 		Example: `  agent audit
   agent audit -f
   agent audit --json | jq -r 'select(.code >= 400)'`,
@@ -50,9 +50,9 @@ is none.`,
 	}
 	conn.addFlags(cmd)
 	f := cmd.Flags()
-	f.BoolVarP(&follow, "follow", "f", false, "go on with what is added, until it is interrupted")
-	f.IntVarP(&last, "last", "n", 0, "only the last `number` of lines; 0 is all")
-	f.BoolVar(&asJSON, "json", false, "print JSON, an object on each line")
+	f.BoolVarP(&follow, "follow", "f", false, "follow new lines until interrupted")
+	f.IntVarP(&last, "last", "n", 0, "print only the last `number` of lines; 0 prints all")
+	f.BoolVar(&asJSON, "json", false, "print JSON, one object on each line")
 	return cmd
 }
 

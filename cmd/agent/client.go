@@ -32,7 +32,7 @@ type connection struct {
 func (c *connection) addFlags(cmd *cobra.Command) {
 	c.cmd = cmd
 	f := cmd.PersistentFlags()
-	f.StringVar(&c.listen, "listen", "", "`address` of the agent, in place of the one of this directory: unix:PATH or tcp:HOST:PORT")
+	f.StringVar(&c.listen, "listen", "", "`address` of the agent, instead of this directory's: unix:PATH or tcp:HOST:PORT")
 	f.StringVar(&c.tokenFile, "listen-token-file", "", "`file` with the token of an agent that listens on TCP, as for 'agent run'")
 }
 

@@ -22,17 +22,17 @@ func (a *app) run(ctx context.Context, args []string) int {
 func (a *app) rootCommand() *cobra.Command {
 	root := &cobra.Command{
 		Use:   "agent",
-		Short: "Find what AI coding agents need to know about a workspace, and push it to a hub",
-		Long: `An agent looks into a workspace for what AI coding agents need to know: instruction
-files (AGENTS.md, CLAUDE.md, .cursorrules), skills and MCP configurations. It makes a
-snapshot of what it finds and pushes it to a hub whenever it changes, where others read
-it. What finds things are resolvers, sandboxed WebAssembly modules: some are built in,
-others are dropped into a plugin directory.
+		Short: "Find the context of AI coding agents in a workspace and push it to a hub",
+		Long: `An agent looks in a workspace for the context of AI coding agents: instruction files
+(AGENTS.md, CLAUDE.md, .cursorrules), skills and MCP configurations. It makes a snapshot
+and pushes each change to a hub, where others read it. Resolvers, which are sandboxed
+WebAssembly modules, find this context. Some are built in; you can put others into a
+plugin directory.
 
-'agent resolve' shows at once what is found here. 'agent run' goes on with it; the other
-commands ask a running agent: the one of the directory in which they are called, or of
-the nearest one above it; those that change nothing, else the only one that runs.
---listen names another.`,
+'agent resolve' shows once what is found here. 'agent run' watches it continuously. The
+other commands ask the running agent of the current directory or of the nearest
+directory above it. If there is none, commands that change nothing ask the only running
+agent. --listen selects another agent.`,
 		Example: `  agent run                     watch over this directory, with your own hub
   agent resolve                 show what is found here, once
   agent status                  ask the running agent how it is doing
@@ -96,12 +96,12 @@ func completions() *cli.Completions {
 func (a *app) mcpCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "mcp",
-		Short: "Look at the workspace's MCP servers, approve them, and call their tools",
-		Long: `The MCP servers that a workspace configures (in .mcp.json, or in the files that
-CODER_AGENT_EXP_MCP_CONFIG_FILES names) are started by the running agent, once for all
-chats. None starts before somebody has approved it: what a repository names is somebody
-else's program. An approval is for exactly what 'agent mcp show' shows; what differs
-later is asked for again.`,
+		Short: "Show the workspace's MCP servers, approve them, and call their tools",
+		Long: `The running agent starts the MCP servers of a workspace (from .mcp.json, or from the
+files that CODER_AGENT_EXP_MCP_CONFIG_FILES names) once for all chats. It starts none
+without your approval, because a repository can name any program. An approval is for
+exactly what 'agent mcp show' shows. If that changes later, the server needs a new
+approval.`,
 		Example: `  agent mcp list
   agent mcp show github
   agent mcp approve github
@@ -129,17 +129,16 @@ func (a *app) pluginsCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "plugins",
 		Short: "List resolver modules and their states, approve changed ones, try your own",
-		Long: `Plugins lists the modules that the running agent finds things with: the built-in one
-and those in the plugin directories. A module whose resolvers fail again and again is
-left alone for longer and longer, and one that an earlier agent died of altogether;
-'agent plugins retry' ends that, and looks at once at the files that couldn't be used.
+		Long: `Plugins lists the modules that the running agent uses: the built-in one and those in the
+plugin directories. If the resolvers of a module fail repeatedly, the agent runs it less
+and less often. It doesn't run a module that an earlier agent died of. 'agent plugins
+retry' runs such modules again, and checks files again that couldn't be used.
 
-Files that appear, change or vanish in a plugin directory take effect by themselves. Where
-a new version of a file can't be used, the version before it goes on, and the list says
-so below the table. One that reads more than before waits for 'agent plugins approve'.
+Files that you add, change or remove in a plugin directory take effect automatically. If
+a new version of a file can't be used, the previous version remains in use, and the list
+says so below the table. A version that reads more waits for 'agent plugins approve'.
 
-The exit code is 3 when no agent runs. Retry ends with 1 when a module can't be used
-after all.`,
+The exit code is 3 if no agent runs. Retry exits with 1 if a module still can't be used.`,
 		Example: `  agent plugins
   agent plugins --json | jq -r '.[] | select(.state != "ready").error'
   agent plugins retry

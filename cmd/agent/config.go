@@ -37,15 +37,16 @@ func (a *app) configCommand() *cobra.Command {
 	var asJSON bool
 	check := &cobra.Command{
 		Use:   "check [FILE]",
-		Short: "Say what is wrong with the configuration, and what it changes",
-		Long: `Check reads FILE in place of the user's own files, or else the files that the agent reads,
-and says all that is wrong with them, or which values differ from the defaults, who has set
-them, and which of a user's have no effect since the machine's file narrows them. The exit
-code is 1 when the agent wouldn't take them.
+		Short: "Check the configuration, and show what it changes",
+		Long: `Check reads FILE instead of the user's own files, or by default the files that the agent
+reads. It reports all errors in them. If there are none, it shows which values differ
+from the defaults, which file sets them, and which of a user's values have no effect
+because the machine's file narrows them. The exit code is 1 if the agent would refuse
+the files.
 
-It also looks at the modules, and warns of entries that none of them answers to: a
-plugin or a resolver that isn't there, an unknown name of a secret, a file that is
-refused or waits for an approval.`,
+It also checks the modules, and warns of entries without effect: a plugin or resolver
+that doesn't exist, an unknown name of a secret, a file that is refused or waits for an
+approval.`,
 		Example: `  agent config check
   agent config check ./plugin.toml`,
 		Args: cli.Named("[FILE]"),

@@ -21,12 +21,12 @@ func (a *app) configApproveCommand() *cobra.Command {
 	var root string
 	cmd := &cobra.Command{
 		Use:   "approve FILE",
-		Short: "Let a changed configuration file count that lies in the workspace",
-		Long: `A configuration that 'agent run --config FILE' names may lie in the workspace. Whoever acts
-for a chat can write it there, so the agent goes by a copy of what was approved: the
-content with which it was first started, and from then on what you approve here.
+		Short: "Approve a changed configuration file in the workspace",
+		Long: `A configuration that 'agent run --config FILE' names may lie in the workspace, where
+chats can change it. The agent therefore uses an approved copy: the content at its first
+start, and later the content that you approve here.
 
-Approve shows what has changed, asks, and takes it over; a running agent follows at once.`,
+Approve shows the changes, asks, and accepts them. A running agent applies them at once.`,
 		Example: `  agent config approve waymark.toml
   agent config approve waymark.toml --yes`,
 		Args: cli.Named("FILE"),
@@ -34,7 +34,7 @@ Approve shows what has changed, asks, and takes it over; a running agent follows
 			return a.approveConfig(args[0], root, yes)
 		},
 	}
-	cmd.Flags().BoolVarP(&yes, "yes", "y", false, "ask nothing")
+	cmd.Flags().BoolVarP(&yes, "yes", "y", false, "don't ask")
 	cmd.Flags().StringVar(&root, "root", ".", "`directory` that the agent was started for")
 	return cmd
 }

@@ -37,25 +37,25 @@ func (a *app) connectCommand() *cobra.Command {
 	var s connectFlags
 	cmd := &cobra.Command{
 		Use:   "connect CLIENT",
-		Short: "Offer workspaces to a coding agent, by its configuration",
-		Long: `Connect writes one entry into the user's configuration of a coding agent, by which it
-starts 'agent mcp serve' in each workspace that it is started in: the tools of the agent
-that runs there, its MCP servers, skills and instructions. No token is written. Clients
-are claude, codex, copilot, cursor and opencode.
+		Short: "Connect a coding agent to workspaces, in its configuration",
+		Long: `Connect adds one entry to the user's configuration of a coding agent. With it the client
+starts 'agent mcp serve' in each workspace where it is started. It can then use the
+tools of the agent that runs there, its MCP servers, skills and instructions. No token
+is written. Clients are claude, codex, copilot, cursor and opencode.
 
-The entry leaves out the skills and instructions that this client reads by itself; with
---all it has them, too. With --hook a session begins with a few fixed words on what there
-is; Claude Code alone has a place for that. Each call writes what its flags say.
+The entry omits skills and instructions that this client reads itself; --all includes
+them. With --hook a session begins with a few fixed words about the tools; only Claude
+Code supports this. Each call replaces the entry according to its flags.
 
 Codex asks before it calls tools that don't only read, and 'codex exec' refuses them.
-Connect asks whether that shall be so; --approve-tools says it: ask leaves it so, all has
-Codex call all tools of this entry without asking, also those that run commands.
+Connect asks whether to keep this. With --approve-tools=ask it stays; with all Codex
+calls all tools of this entry without asking, including those that run commands.
 
-The rest of the file stays as it is, with its comments. A file that can't be read as the
-client would is left alone. --print shows what would be written, as a diff, and with
---undo what would be taken away. --undo gives the file back as it was if nobody has
-touched it since, and else removes the entry alone. --list says what is connected.
-The exit code of --undo is 3 when there is nothing to undo.`,
+The rest of the file and its comments stay as they are. Connect doesn't change a file
+that can't be read as the client would. --print shows the change as a diff, with --undo
+what would be removed. --undo restores the file if nobody has changed it since;
+otherwise it removes only the entry. --list shows what is connected. The exit code of
+--undo is 3 if there is nothing to undo.`,
 		Example: `  agent connect codex
   agent connect claude --hook
   agent connect opencode --all --print
@@ -79,11 +79,11 @@ The exit code of --undo is 3 when there is nothing to undo.`,
 	}
 	f := cmd.Flags()
 	f.BoolVar(&s.list, "list", false, "list the clients, and how each is connected")
-	f.BoolVar(&s.print, "print", false, "show what would be changed, and change nothing")
-	f.BoolVar(&s.undo, "undo", false, "take away what was written")
-	f.BoolVar(&s.all, "all", false, "offer what the client reads by itself, too")
+	f.BoolVar(&s.print, "print", false, "show the change, and change nothing")
+	f.BoolVar(&s.undo, "undo", false, "remove what was written")
+	f.BoolVar(&s.all, "all", false, "also offer what the client reads itself")
 	f.BoolVar(&s.hook, "hook", false, "add a hook for the start of a session")
-	f.StringVar(&s.approve, "approve-tools", "", "whether the client calls tools without asking, `ask` or all (default ask; a terminal is asked)")
+	f.StringVar(&s.approve, "approve-tools", "", "whether the client asks before it calls tools, `ask` or all (default ask; in a terminal connect asks you)")
 	f.BoolVar(&s.json, "json", false, "print JSON")
 	_ = cmd.RegisterFlagCompletionFunc("approve-tools", cobra.FixedCompletions([]string{approveAsk, approveAll}, cobra.ShellCompDirectiveNoFileComp))
 	cmd.AddCommand(a.sessionStartCommand())
@@ -320,7 +320,7 @@ func (a *app) sessionStartCommand() *cobra.Command {
 	var conn connection
 	return &cobra.Command{
 		Use:    "session-start",
-		Short:  "Print what a session of a client begins with, for its hook",
+		Short:  "Print the text at the start of a client's session, for its hook",
 		Hidden: true,
 		Args:   cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {

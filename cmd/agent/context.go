@@ -24,19 +24,19 @@ func (a *app) contextCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "context --client NAME",
 		Short: "Show what a coding agent sees when it starts",
-		Long: `Context says which of the project's files a coding agent would begin with, in its order,
-and what it would cut or leave out and why: by the files that it reads, the directories that
-it climbs, its precedence and its budgets. The agent needn't be installed, and isn't started.
+		Long: `Context lists the project's files that a coding agent reads at its start, in its order,
+and what it would cut or omit and why. It applies the client's file names, directories,
+precedence and budgets. The client need not be installed, and isn't started.
 
-The rules of codex and opencode are compared with these programs themselves; those of claude
-and copilot follow their documentation, but for what Claude Code imports. docs/clients.md has the rules, their versions and
-sources.
+The rules of codex and opencode are tested against these programs; those of claude and
+copilot follow their documentation, except Claude Code's imports, which are tested.
+docs/clients.md has the rules, their versions and sources.
 
-It looks at the files as they are now, whether an agent runs or not: at those of the project,
-and, unless [conventions] user is "off", at the instructions and skills that the client reads
-in the home directory, or where CODEX_HOME, XDG_CONFIG_HOME and CLAUDE_CONFIG_DIR say. It
-reads no settings of the client, which can change what it reads.
-Tokens are estimated, as four bytes each.`,
+Context reads the current files, whether an agent runs or not: those of the project and,
+unless [conventions] user is "off", the instructions and skills that the client reads in
+the home directory, or where CODEX_HOME, XDG_CONFIG_HOME and CLAUDE_CONFIG_DIR say. Of
+the client's settings it reads only those that switch plugins on and off; others can
+change what the client reads. Tokens are estimated as four bytes each.`,
 		Example: `  agent context --client codex
   agent context --client opencode --root ~/project/web
   agent context --client codex --json | jq '.items[] | select(.included | not)'`,
@@ -53,7 +53,7 @@ Tokens are estimated, as four bytes each.`,
 		},
 	}
 	addClient(cmd, &client, "the `name` of the client")
-	cmd.Flags().StringVar(&root, "root", ".", "`directory` that the client is started in")
+	cmd.Flags().StringVar(&root, "root", ".", "`directory` in which the client is started")
 	cmd.Flags().BoolVar(&asJSON, "json", false, "print JSON")
 	return cmd
 }

@@ -17,13 +17,13 @@ func (a *app) doctorCommand() *cobra.Command {
 	var asJSON bool
 	cmd := &cobra.Command{
 		Use:   "doctor",
-		Short: "Look for what keeps an agent from working well here, and say what to do",
-		Long: `Doctor looks at this machine, at the places where the agent keeps things, and at the
-agent and the hub if they run: limits of the kernel, whether changes of files are
-noticed, permissions, tokens, the clock, the configuration. It prints a line for each,
-and what to do where something isn't right. It changes nothing.
+		Short: "Find problems of the agent on this machine, and say what to do",
+		Long: `Doctor checks this machine, the agent's directories, and the agent and the hub if they
+run: limits of the kernel, file events, permissions, tokens, the clock, the
+configuration. It prints a line for each check, and what to do about problems. It
+changes nothing.
 
-"warn" is what an agent can live with. The exit code is 1 when anything fails.`,
+The agent works in spite of a "warn". The exit code is 1 if a check fails.`,
 		Example: `  agent doctor
   agent doctor --json | jq -r '.checks[] | select(.status == "fail").do'`,
 		Args: cobra.NoArgs,

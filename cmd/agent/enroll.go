@@ -37,29 +37,30 @@ func (a *app) enrollCommand() *cobra.Command {
 	var f enrollFlags
 	cmd := &cobra.Command{
 		Use:   "enroll URL --code CODE|--key-file FILE",
-		Short: "Have a hub take this machine's agent, with a code or a key from there",
-		Long: `Enroll makes a token, has the hub at URL take it for a new agent, and writes into the
-configuration that 'agent run' pushes there. 'hub enroll code' makes the code, which works
-once and for ten minutes; 'hub enroll key' a key for a fleet, which is read from a file.
+		Short: "Enroll this machine's agent at a hub, with a code or a key",
+		Long: `Enroll creates a token, registers it at the hub at URL for a new agent, and configures
+'agent run' to push there. 'hub enroll code' creates a code, which works once within ten
+minutes. 'hub enroll key' creates a key for a fleet, which is read from a file.
 
-One token is one agent. Where agents run for several workspaces, enroll each with --root:
-that is kept with the workspace's state, and goes before the configuration.
+Each agent needs its own token. If agents run for several workspaces, enroll each with
+--root. The enrollment is then stored with the workspace's state, and takes precedence
+over the configuration.
 
-The token is made here and stays here, in a new file that only you can read; the hub gets
-its SHA-256. Where the configuration names a hub already, nothing is done.`,
+The token stays on this machine, in a new file that only you can read; the hub gets its
+SHA-256. If the configuration already names a hub, enroll does nothing.`,
 		Example: `  agent enroll https://hub.example.com --code 4F7K-29QX-M3ZTB
   agent enroll https://hub.example.com --key-file /etc/waymark/fleet.key
   agent enroll https://hub.example.com --key-file fleet.key --root ~/src/shop`,
 		Args: cli.Named("the hub's URL"),
 		RunE: func(cmd *cobra.Command, args []string) error { return a.enroll(cmd.Context(), args[0], &f) },
 	}
-	cmd.Flags().StringVar(&f.code, "code", "", "`code` that 'hub enroll code' has printed")
-	cmd.Flags().StringVar(&f.keyFile, "key-file", "", "`file` with a key that 'hub enroll key' has made")
+	cmd.Flags().StringVar(&f.code, "code", "", "`code` from 'hub enroll code'")
+	cmd.Flags().StringVar(&f.keyFile, "key-file", "", "`file` with a key from 'hub enroll key'")
 	cmd.Flags().StringVar(&f.tokenFile, "token-file", "", "new `file` for the token (default ~/.local/state/waymark/agent.token)")
-	cmd.Flags().StringVar(&f.root, "root", "", "enroll the agent of this workspace's `directory` alone")
+	cmd.Flags().StringVar(&f.root, "root", "", "enroll only the agent of this workspace's `directory`")
 	cmd.Flags().StringVar(&f.name, "name", "", "`name` of the agent for people (default the machine's, with --root the directory's)")
 	cmd.Flags().BoolVar(&f.insecure, "insecure", false, "send the code to another machine without TLS")
-	cmd.Flags().BoolVar(&f.noConfig, "no-config", false, "leave the configuration alone, and print what belongs there")
+	cmd.Flags().BoolVar(&f.noConfig, "no-config", false, "don't change the configuration, and print what to add to it")
 	cmd.Flags().BoolVar(&f.json, "json", false, "print JSON")
 	_ = cmd.MarkFlagFilename("key-file")
 	_ = cmd.MarkFlagFilename("token-file")

@@ -41,18 +41,18 @@ func (a *app) execCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "exec [flags] -- COMMAND [ARG…]",
 		Short: "Run a command in the workspace, as chats do",
-		Long: `Exec runs a command through the agent: in the workspace's directory, with the agent's
-environment, held by what outlives the agent. It prints what the command writes, to the
-byte, and exits with its exit code, which is 128+N when signal N has ended it. A restart
-of the agent in between doesn't matter. With -d it prints the process's ID and returns;
-'agent logs -f ID' goes on from there.
+		Long: `Exec runs a command through the agent, in the workspace's directory and with the agent's
+environment. The process outlives the agent. Exec prints the exact output of the command
+and exits with its exit code, which is 128+N if signal N ended it. It continues over a
+restart of the agent. With -d it prints the process's ID and returns; 'agent logs -f ID'
+follows the process.
 
-Standard input is forwarded when it isn't a terminal, or with -i. With -t the command
-runs on a terminal of its own. Ctrl-C is sent on to the command (SIGINT), as are SIGTERM
-and SIGHUP; a second one ends exec and leaves the command running: 'agent kill' ends it.
+Standard input is forwarded if it isn't a terminal, or with -i. With -t the command runs
+in its own terminal. Exec forwards Ctrl-C (SIGINT), SIGTERM and SIGHUP to the command. A
+second signal ends exec and leaves the command running; 'agent kill' ends it.
 
-No shell is involved: for pipes and variables run one, as below. Where the command can't
-be started the exit code is 1 or 2, and 3 when no agent runs.`,
+Exec uses no shell: for pipes and variables run one, as below. If the command can't be
+started the exit code is 1 or 2. It is 3 if no agent runs.`,
 		Example: `  agent exec -- go test ./...
   agent exec -- sh -c 'grep -r TODO . | wc -l'
   agent exec -t -- bash
@@ -83,11 +83,11 @@ be started the exit code is 1 or 2, and 3 when no agent runs.`,
 	f := cmd.Flags()
 	f.SetInterspersed(false) // the command's flags are its own, with and without "--"
 	f.BoolVarP(&s.detach, "detach", "d", false, "print the process's ID and return")
-	f.BoolVarP(&s.stdin, "stdin", "i", false, "forward standard input, also of a terminal")
-	f.BoolVarP(&s.terminal, "tty", "t", false, "run it on a terminal of its own")
-	f.StringVarP(&s.dir, "workdir", "w", "", "`directory` to run in; the workspace's without it")
-	f.StringArrayVarP(&s.env, "env", "e", nil, "a variable, `NAME=VALUE`, or NAME for the value that it has here; may be repeated")
-	f.DurationVar(&s.timeout, "timeout", 0, "end it after this `time`, such as 30s; 0 is never")
+	f.BoolVarP(&s.stdin, "stdin", "i", false, "forward standard input, also from a terminal")
+	f.BoolVarP(&s.terminal, "tty", "t", false, "run it in its own terminal")
+	f.StringVarP(&s.dir, "workdir", "w", "", "`directory` to run in (default the workspace's)")
+	f.StringArrayVarP(&s.env, "env", "e", nil, "a variable, `NAME=VALUE`, or NAME for its value here; may be repeated")
+	f.DurationVar(&s.timeout, "timeout", 0, "end it after this `time`, such as 30s; 0 means never")
 	f.StringVar(&s.profile, "profile", "", "confine it more than the token does: `secrets` or plan")
 	f.BoolVar(&s.asJSON, "json", false, "with -d: print JSON")
 	s.chat.add(f, "run it for a chat")

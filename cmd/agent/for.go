@@ -32,29 +32,29 @@ func (a *app) forCommand() *cobra.Command {
 	var asJSON bool
 	cmd := &cobra.Command{
 		Use:   "for PATH",
-		Short: "Say which instructions, rules and skills apply to a file",
-		Long: `For lists what applies to a file, the nearest first, with the reason: what lies in the
-file's own directory and in those above it, up to the root of the workspace, and then what is
-for all files. After that comes what doesn't apply, and why: its globs don't match, or
-the model or somebody who names it decides. The file need not be there. Of a directory it
-says what is for the files in it.
+		Short: "Show which instructions, rules and skills apply to a file",
+		Long: `For lists what applies to a file, with the reason: first what lies in the file's own
+directory and in those above it, up to the root of the workspace, and then what applies
+to all files. It also lists what doesn't apply, and why: its globs don't match, or the
+model or a person decides. The file need not exist. For a directory it lists what
+applies to the files in it.
 
-In the directories below the root it looks at the places that agents read there, too
-(docs/conventions.md), and at no others; at most 64 names below the root. Tokens are an
-estimate: one for four bytes.
+In the directories below the root it looks only at the places that agents read there,
+too (docs/conventions.md), and at most 64 names below the root. Tokens are estimated as
+one for four bytes.
 
-With --client it lists what one coding agent reads for the file, by that one's own walk and
-precedence, as if it were started in the workspace's root: the nearest first, and of one
-directory in its own order. WHEN says since when it has it: from its start on, as soon as it
-works on a file of that directory ("file"), or only where it is started there. Then comes
-what it leaves out, and why. docs/clients.md has the rules.
+With --client it lists what one coding agent, started in the workspace's root, reads for
+the file, by its own rules and precedence. The nearest comes first; within a directory
+the order is the client's. WHEN says from when on: from its start, once it works on a
+file of that directory ("file"), or only if it is started there. What it omits comes
+last, with the reason. docs/clients.md has the rules.
 
-For asks the running agent. When none runs that has the file, or with --root, --source,
---plugins or --config, it looks for itself, as 'agent run' with the same flags would. The
-workspace is then --root, else the nearest directory above the file that has a .git, else
+For asks the running agent. If none runs for the file, or with --root, --source,
+--plugins or --config, it looks itself, as 'agent run' with the same flags would. The
+workspace is then --root, else the nearest directory above the file with a .git, else
 the current directory.
 
-The exit code is 3 when the file lies outside of the workspace.`,
+The exit code is 3 if the file lies outside the workspace.`,
 		Example: `  agent for src/api/main.go
   agent for --root ~/project ~/project/web/new.tsx
   agent for --client opencode src/api/main.go

@@ -44,16 +44,16 @@ func (a *app) gitDiffCommand(conn *connection) *cobra.Command {
 	var f gitDiff
 	cmd := &cobra.Command{
 		Use:   "diff",
-		Short: "Print what isn't committed, as chats see it",
-		Long: `Diff prints what is staged, modified or untracked in the repository that the
-workspace's directory lies in, or with --chat in those that a chat, and the chats
-that it started, have worked on: what 'GET /api/v0/git/watch' tells of them.
+		Short: "Print uncommitted changes, as chats see them",
+		Long: `Diff prints staged, modified and untracked files in the repository of the workspace's
+directory, as 'GET /api/v0/git/watch' does. With --chat it prints those of the
+repositories that a chat, and the chats that it started, have worked on.
 
-Files of the secret list are left out; a line that begins with # says how many.
-Nothing that a repository configures is executed: no hooks, filters or drivers.
+Files of the secret list are omitted; a line that begins with # gives their number. Diff
+executes nothing that a repository configures: no hooks, filters or drivers.
 
-The exit code is 3 when there is no repository, or no agent runs. What is wrong with one
-is said on standard error, with exit code 1.`,
+The exit code is 3 if there is no repository, or no agent runs. For a problem with a
+repository it prints a message on standard error and exits with 1.`,
 		Example: `  agent git diff
   agent git diff --watch
   agent git diff --json | jq -r '.repositories[].branch'
@@ -78,9 +78,9 @@ is said on standard error, with exit code 1.`,
 		},
 	}
 	flags := cmd.Flags()
-	flags.StringVar(&f.chat, "chat", "", "`ID` of the chat whose repositories are meant")
-	flags.BoolVar(&f.json, "json", false, "print JSON; with --watch a line for each message")
-	flags.BoolVar(&f.watch, "watch", false, "go on, and print what changes")
+	flags.StringVar(&f.chat, "chat", "", "`ID` of the chat whose repositories to show")
+	flags.BoolVar(&f.json, "json", false, "print JSON; with --watch one line for each message")
+	flags.BoolVar(&f.watch, "watch", false, "continue to print changes")
 	return cmd
 }
 

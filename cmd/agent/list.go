@@ -39,13 +39,13 @@ func (a *app) listCommand() *cobra.Command {
 	var asJSON bool
 	cmd := &cobra.Command{
 		Use:   "list",
-		Short: "Show all your agents that run",
-		Long: `List shows the agents of this user that run on this machine: the id of the
-workspace, the directory that the agent looks into now, the process, its
-connection to the hub, and the version of its newest snapshot. One of those that
-share a hub runs it. An agent on TCP, which asks for a token, isn't asked.
+		Short: "Show all your running agents",
+		Long: `List shows this user's agents that run on this machine: the id of the workspace, the
+current root directory, the process, the connection to the hub, and the version of the
+newest snapshot. Of agents that share a hub, one runs it. List doesn't ask an agent on
+TCP, because that needs a token.
 
-The exit code is 3 when none is running.`,
+The exit code is 3 if no agent runs.`,
 		Example: `  agent list
   agent list --json | jq -r '.[].listen'`,
 		Args: cobra.NoArgs,

@@ -22,16 +22,16 @@ func (a *app) logsCommand() *cobra.Command {
 	tail := int64(-1)
 	cmd := &cobra.Command{
 		Use:   "logs ID",
-		Short: "Print what a process has written that was started through the agent",
-		Long: `Logs prints the output of a process, standard output and standard error together, and
-says on standard error where some of it is no longer kept. With -f it goes on until the
-process has ended, over restarts of the agent too. An ID is one that 'agent ps' shows,
-or the beginning of one.
+		Short: "Print the output of a process that was started through the agent",
+		Long: `Logs prints the output of a process, standard output and standard error together. It
+says on standard error where output is no longer kept. With -f it continues until the
+process ends, also over restarts of the agent. ID is an ID from 'agent ps', or the
+beginning of one.
 
-Into a file or a pipe it writes what the process wrote, to the byte; on a terminal
-without what the terminal would act on.
+To a file or a pipe it writes the exact output. On a terminal it omits control
+sequences.
 
-The exit code is 3 when there is no such process, or no agent runs.`,
+The exit code is 3 if there is no such process, or no agent runs.`,
 		Example: `  agent logs 5f0c21d4
   agent logs -f --tail 20 5f0c21d4
   agent logs 5f0c21d4 > build.log`,
@@ -59,8 +59,8 @@ The exit code is 3 when there is no such process, or no agent runs.`,
 		},
 	}
 	conn.addFlags(cmd)
-	cmd.Flags().BoolVarP(&follow, "follow", "f", false, "go on until the process has ended")
-	cmd.Flags().Int64Var(&tail, "tail", -1, "only the last `lines`; all without it")
+	cmd.Flags().BoolVarP(&follow, "follow", "f", false, "continue until the process ends")
+	cmd.Flags().Int64Var(&tail, "tail", -1, "print only the last `lines` (default all)")
 	cmd.Flags().BoolVar(&asJSON, "json", false, "print JSON: the process and its output as text")
 	cmd.MarkFlagsMutuallyExclusive("follow", "json")
 	chat.add(cmd.Flags(), "only processes of this chat")

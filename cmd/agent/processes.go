@@ -106,11 +106,11 @@ func (a *app) psCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "ps",
 		Short: "List the processes that chats and 'agent exec' have started",
-		Long: `Ps lists the processes that run in the workspace and were started through the agent,
-the newest first; with -a also those that have ended, for as long as their output is
-kept. They outlive the agent: 'agent stop' ends them. Agents are listed by 'agent list'.
+		Long: `Ps lists the running processes in the workspace that were started through the agent, the
+newest first. With -a it also lists ended ones, as long as their output is kept.
+Processes outlive the agent; 'agent stop' ends them. 'agent list' lists agents.
 
-The exit code is 3 when no agent runs.`,
+The exit code is 3 if no agent runs.`,
 		Example: `  agent ps
   agent ps -a --json | jq '.processes[] | select(.exit_code != 0)'
   agent ps --chat 1f2e3d4c-5b6a-4978-8695-a4b3c2d1e0f9`,
@@ -139,7 +139,7 @@ The exit code is 3 when no agent runs.`,
 	}
 	conn.addFlags(cmd)
 	cmd.Flags().BoolVar(&asJSON, "json", false, "print JSON")
-	cmd.Flags().BoolVarP(&all, "all", "a", false, "also those that have ended")
+	cmd.Flags().BoolVarP(&all, "all", "a", false, "also list those that have ended")
 	chat.add(cmd.Flags(), "only those of this chat")
 	return cmd
 }
@@ -193,11 +193,11 @@ func (a *app) killCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "kill ID…",
 		Short: "Send a signal to processes that were started through the agent",
-		Long: `Kill sends a signal to a process and everything in its process group: SIGTERM, or what
---signal names. An ID is one that 'agent ps' shows, or the beginning of one. It doesn't
-wait for the end; 'agent logs -f ID' does.
+		Long: `Kill sends a signal to a process and its process group: SIGTERM, or what --signal names.
+ID is an ID from 'agent ps', or the beginning of one. Kill doesn't wait for the end;
+'agent logs -f ID' does.
 
-The exit code is 3 when there is no such process, it has ended, or no agent runs.`,
+The exit code is 3 if there is no such process, it has ended, or no agent runs.`,
 		Example: `  agent kill 5f0c21d4
   agent kill --signal kill 5f0c21d4`,
 		Args: cli.Named("ID…"),

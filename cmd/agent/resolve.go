@@ -25,13 +25,12 @@ func (a *app) resolveCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "resolve [DIR]…",
 		Short: "Show once what is found in directories",
-		Long: `Resolve looks into the given directories (the current one if none is given), in
-order of precedence, and prints what it finds, there and in repositories in
-directories at their top. What agents read in the home directory isn't looked at.
-Nothing is pushed.
+		Long: `Resolve looks into the given directories (by default the current one), in order of
+precedence, and prints what it finds, there and in repositories in directories at their
+top. It doesn't look at the home directory, and pushes nothing.
 
-It fails when a resolver failed or a plugin was refused; what the others found is
-printed all the same.`,
+It fails if a resolver failed or a plugin was refused, and prints the other results all
+the same.`,
 		Example: `  agent resolve
   agent resolve --json ~/project | jq '.resources[].id'
   agent resolve --plugins ./my-resolver --explain .`,
@@ -41,7 +40,7 @@ printed all the same.`,
 	}
 	addSettings(cmd, &s)
 	cmd.Flags().BoolVar(&asJSON, "json", false, "print the snapshot as JSON")
-	cmd.Flags().BoolVar(&explain, "explain", false, "say for each resolver and root what was done, on standard error")
+	cmd.Flags().BoolVar(&explain, "explain", false, "show on standard error what was done for each resolver and root")
 	return cmd
 }
 

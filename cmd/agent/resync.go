@@ -25,12 +25,12 @@ func (a *app) resyncCommand() *cobra.Command {
 	var timeout time.Duration
 	cmd := &cobra.Command{
 		Use:   "resync",
-		Short: "Have the running agent look at everything again, now",
-		Long: `Resync returns when the agent's snapshot has every change that was made to files
-before the call, and prints what that changed. The agent notices changes by itself; this
-is for scripts that have just made one, and for file systems that tell nothing.
+		Short: "Have the running agent check everything again now",
+		Long: `Resync returns when the agent's snapshot has every change that was made to files before
+the call, and prints the resulting changes. The agent notices changes by itself. Resync
+is for scripts that have just made a change, and for file systems without events.
 
-The exit code is 3 when no agent runs.`,
+The exit code is 3 if no agent runs.`,
 		Example: `  git pull && agent resync
   agent resync --json | jq .version`,
 		Args: cobra.NoArgs,

@@ -16,10 +16,10 @@ func (a *app) rootDirCommand() *cobra.Command {
 	var conn connection
 	cmd := &cobra.Command{
 		Use:   "root DIR",
-		Short: "Tell the running agent its working directory",
-		Long: `Root gives the running agent another working directory, or its first one where
-it was started with --root "". Relative paths of the environment are bound to it
-then. The agent keeps its identity and its sources.`,
+		Short: "Set the running agent's working directory",
+		Long: `Root gives the running agent another working directory, or its first one if it was
+started with --root "". Relative paths of the environment are then resolved against it.
+The agent keeps its identity and its sources.`,
 		Example: `  agent run --root "" &
   agent root ~/project`,
 		Args: cli.Named("DIR"),
@@ -47,10 +47,10 @@ func (a *app) readyCommand() *cobra.Command {
 	var conn connection
 	cmd := &cobra.Command{
 		Use:   "ready",
-		Short: "Let the running agent make the first snapshot that --wait-for holds back",
-		Long: `An agent that was started with 'agent run --wait-for FILE' looks at nothing until that
-file is there, since a workspace that is still being cloned would be told half. Ready
-ends that at once. The exit code is 3 when no agent runs.`,
+		Short: "End the wait of --wait-for, and make the first snapshot now",
+		Long: `An agent that was started with 'agent run --wait-for FILE' waits until that file exists,
+because an incomplete clone of a workspace would give an incomplete snapshot. Ready ends
+this wait at once. The exit code is 3 if no agent runs.`,
 		Example: `  agent run --wait-for /tmp/cloned &
   git clone … && agent ready`,
 		Args: cobra.NoArgs,

@@ -22,32 +22,32 @@ func (a *app) runCommand() *cobra.Command {
 	var s agent.Options
 	cmd := &cobra.Command{
 		Use:   "run [DIR]",
-		Short: "Watch over a workspace and keep a hub informed",
-		Long: `Run finds what coding agents need to know in the root directory (DIR, by default
-the current one), in ~/.waymark, ~/.coder and the given sources, and pushes it
-to a hub whenever it changes, until it is interrupted.
+		Short: "Watch a workspace and push its context to a hub",
+		Long: `Run finds the context of coding agents in the root directory (DIR, by default the
+current one), in ~/.waymark, ~/.coder and the given sources. It pushes each change to a
+hub until interrupted.
 
-What agents read in your home directory, such as ~/.claude/CLAUDE.md, is found as well.
-It stays on this machine, unless the configuration has [conventions] user = "pushed".
-Repositories in directories of the root are looked into, too; what they have is for
-their own files ([conventions] children).
+Run also finds what coding agents read in your home directory, such as
+~/.claude/CLAUDE.md. This stays on this machine, unless the configuration has
+[conventions] user = "pushed". It looks into repositories in directories of the root,
+too; their context applies to their own files ([conventions] children).
 
-Several can run, one for each root; 'agent list' shows them. Without --url, and
-without a URL in the configuration, they share a hub of your own on this
-machine: one of them serves it, on 127.0.0.1:7878 or a free port, with a
-database in the state directory, and when that one ends another takes it over.
+You can run several agents, one for each root; 'agent list' shows them. Without --url,
+and without a URL in the configuration, they share your own hub on this machine. One of
+them serves it, on 127.0.0.1:7878 or a free port, with a database in the state
+directory. When that agent ends another takes over.
 
-A Coder server is pushed to only with --coder, since the workspace's own agent
+The agent pushes to a Coder server only with --coder, because the workspace's own agent
 owns the same rows there.
 
-The configuration is read again when one of its files changes, and on SIGHUP.
+The configuration is reread when one of its files changes, and on SIGHUP.
 
-What a workspace holds decides nothing about other places: where a link in the root
-leads out of it, or to what is secret, a source that goes through that link is not
-looked at. Name what the link leads to instead.
+The contents of a workspace can't select other places: if a link in the root leads out
+of it, or to secrets, a source through that link is ignored. Name the link's target
+instead.
 
-Environment, for use in Coder workspaces; lists are separated by commas, and
-relative paths are relative to the root:
+Environment, for use in Coder workspaces; lists are separated by commas, and relative
+paths are relative to the root:
   CODER_AGENT_EXP_INSTRUCTIONS_DIRS   directories with instruction files
   CODER_AGENT_EXP_INSTRUCTIONS_FILE   another name of an instruction file
   CODER_AGENT_EXP_SKILLS_DIRS         directories with skills
@@ -74,15 +74,15 @@ relative paths are relative to the root:
 	}
 	addSettings(cmd, &s.Settings)
 	f := cmd.Flags()
-	f.StringVar(&s.Root, "root", ".", "working `directory` to look into, as DIR; empty when it isn't known yet")
+	f.StringVar(&s.Root, "root", ".", "working `directory` to look into, as DIR; empty if it isn't known yet")
 	f.StringArrayVar(&s.Sources, "source", nil, "another `path` to look into, a directory or a file, which may not exist yet; may be repeated")
-	f.StringVar(&s.URL, "url", "", "`URL` of the hub to push to: https://HOST, unix:PATH or tcp:HOST:PORT; without one it is your agents' own")
+	f.StringVar(&s.URL, "url", "", "`URL` of the hub to push to: https://HOST, unix:PATH or tcp:HOST:PORT (default your agents' own hub)")
 	f.StringVar(&s.TokenFile, "token-file", "", "`file` with the agent's token for --url")
 	f.BoolVar(&s.Coder, "coder", false, "push to the Coder server that CODER_AGENT_URL and CODER_AGENT_TOKEN (or _TOKEN_FILE) name")
-	f.BoolVar(&s.Insecure, "insecure", false, "allow a URL with http that leads to another machine")
-	f.StringVar(&s.WaitFor, "wait-for", "", "hold the first snapshot back until this `file` exists, at most 10 minutes")
-	f.StringVar(&s.Listen, "listen", "", "`address` to serve the local API at: unix:PATH or tcp:HOST:PORT")
-	f.StringVar(&s.ListenTokenFile, "listen-token-file", "", "`file` with the token that --listen tcp:… asks for; it is made if it isn't there")
+	f.BoolVar(&s.Insecure, "insecure", false, "allow a URL with http to another machine")
+	f.StringVar(&s.WaitFor, "wait-for", "", "delay the first snapshot until this `file` exists, at most 10 minutes")
+	f.StringVar(&s.Listen, "listen", "", "`address` of the local API: unix:PATH or tcp:HOST:PORT")
+	f.StringVar(&s.ListenTokenFile, "listen-token-file", "", "`file` with the token for --listen tcp:…; created if it doesn't exist")
 	return cmd
 }
 

@@ -24,18 +24,18 @@ func (a *app) snapshotCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "snapshot",
 		Short: "Show what the running agent has found, and how it changes",
-		Long: `Snapshot prints the newest snapshot of the running agent. With --watch it goes on
-with every change as it comes, one a line, until it is interrupted; a restart of the
-agent is waited for. With --json, these lines are JSON objects.
+		Long: `Snapshot prints the newest snapshot of the running agent. With --watch it continues to
+print every change, one on each line, until interrupted, also over restarts of the
+agent. With --json these lines are JSON objects.
 
-Where MCP servers are still being asked for their tools, or modules loaded, the
-discovery is pending: more is still to come. --wait waits until it is complete, and no
-longer than that; the exit code is 3 when it is pending then.
+While the agent asks MCP servers for their tools or loads modules, the discovery is
+pending and the snapshot incomplete. --wait waits at most that long until it is
+complete; the exit code is 3 if it is still pending.
 
---payload prints the text of one resource, as a hub gets it, instead: of the one with
-that id, or that the file or directory at that path is.
+--payload prints instead the text of one resource, as a hub receives it, by its id or by
+the path of its file or directory.
 
-The exit code is 3 when no agent runs, and when there is no such payload.`,
+The exit code is 3 if no agent runs, or there is no such payload.`,
 		Example: `  agent snapshot
   agent snapshot --wait 30s
   agent snapshot --watch
@@ -67,7 +67,7 @@ The exit code is 3 when no agent runs, and when there is no such payload.`,
 	}
 	conn.addFlags(cmd)
 	cmd.Flags().BoolVar(&asJSON, "json", false, "print JSON")
-	cmd.Flags().BoolVar(&watch, "watch", false, "go on with what changes")
+	cmd.Flags().BoolVar(&watch, "watch", false, "continue to print changes")
 	cmd.Flags().DurationVar(&wait, "wait", 0, "`time` to wait until the discovery is complete, such as 30s")
 	cmd.Flags().StringVar(&payload, "payload", "", "print the text of the resource with this `path` or id instead")
 	return cmd

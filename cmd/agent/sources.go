@@ -32,14 +32,14 @@ func (a *app) sourcesCommand() *cobra.Command {
 	}
 	cmd := &cobra.Command{
 		Use:   "sources",
-		Short: "List, add and remove directories and files to look into besides the usual ones",
-		Long: `Sources are directories and files that the running agent looks into besides its
-working directory and those in the home directory, and before them. One that doesn't
-exist yet is waited for; of one in which nothing can be found, 'add' says why.
+		Short: "List, add and remove additional directories and files to look into",
+		Long: `Sources are directories and files that the running agent looks into in addition to its
+working directory and those in the home directory, and with precedence over them. A
+source need not exist yet. If nothing can be found in a source, 'add' says why.
 
-Through this command they may lie in the home and in the working directory. Others are
-named with --source when the agent is started. The exit code is 3 when no agent runs,
-and when there is no such source.`,
+This command accepts sources in the home directory and in the working directory. For
+other places use --source when you start the agent. The exit code is 3 if no agent runs,
+or there is no such source.`,
 		Example: `  agent sources
   agent sources add ~/notes/AGENTS.md --persist
   agent sources remove ~/notes/AGENTS.md`,
@@ -71,7 +71,7 @@ and when there is no such source.`,
 		},
 		add,
 		&cobra.Command{
-			Use: "remove PATH", Short: "Remove a source for good", Args: cli.Named("PATH"),
+			Use: "remove PATH", Short: "Remove a source permanently", Args: cli.Named("PATH"),
 			RunE: asking(conn.client, func(ctx context.Context, c client.Client, args []string) error {
 				return a.removeSource(ctx, c, args[0], asJSON)
 			}),

@@ -25,10 +25,10 @@ func (a *app) statusCommand() *cobra.Command {
 	var asJSON bool
 	cmd := &cobra.Command{
 		Use:   "status",
-		Short: "Ask the running agent how it is doing",
-		Long: `Status asks the running agent where it looks, how many resources it has found, how it
-notices changes, and how the push to its hub goes. 'agent doctor' says what to do where
-something isn't right. The exit code is 3 when no agent runs.`,
+		Short: "Show the state of the running agent",
+		Long: `Status shows where the running agent looks, how many resources it has found, how it
+notices changes, and the state of the push to its hub. 'agent doctor' says what to do
+about problems. The exit code is 3 if no agent runs.`,
 		Example: `  agent status
   agent status --json | jq -r .push.state`,
 		Args: cobra.NoArgs,

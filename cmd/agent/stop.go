@@ -21,14 +21,14 @@ func (a *app) stopCommand() *cobra.Command {
 	var conn connection
 	cmd := &cobra.Command{
 		Use:   "stop",
-		Short: "End the running agent, and every process that it holds",
-		Long: `Stop ends the agent of this directory, and with it all processes that were started
-through it, also those that have detached themselves. It returns when all is gone.
+		Short: "End the running agent and every process that it holds",
+		Long: `Stop ends the agent of this directory and all processes that were started through it,
+including detached ones. It returns when all have ended.
 
-A signal ends the agent alone: its processes go on, and the next agent of the workspace
-has them again. That is how to restart an agent.
+A signal ends only the agent: its processes continue, and the next agent of the
+workspace takes them over. To restart an agent, use a signal.
 
-The exit code is 3 when no agent runs.`,
+The exit code is 3 if no agent runs.`,
 		Example: `  agent stop`,
 		Args:    cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {

@@ -21,13 +21,13 @@ func (a *app) tokenCommand() *cobra.Command {
 	var conn connection
 	cmd := &cobra.Command{
 		Use:   "token",
-		Short: "Make, list and revoke tokens for who acts in the workspace",
-		Long: `Who can open the agent's socket may read. What acts needs a token: to start processes,
-write files, approve plugins. Commands show the control token by themselves, which is a
-file in the workspace's state directory. For a chat server, or for one chat, make a token
-that allows less: it has scopes, an end, and may have a fence.
+		Short: "Create, list and revoke tokens for clients that act in the workspace",
+		Long: `Anyone who can open the agent's socket may read. Actions need a token: to start
+processes, write files, approve plugins. Commands use the control token automatically,
+which is a file in the workspace's state directory. For a chat server, or for one chat,
+create a token that allows less: it has scopes and an expiry, and may have a fence.
 
-The agent keeps only hashes: a token is shown once, when it is made.`,
+The agent keeps only hashes, so a token is shown once, when it is created.`,
 		Example: `  agent token create
   agent token create --plan PLAN.md --expires 2h
   agent token list
@@ -53,22 +53,23 @@ func (a *app) tokenCreateCommand(conn *connection) *cobra.Command {
 	var f newTokenFlags
 	cmd := &cobra.Command{
 		Use:   "create",
-		Short: "Make a token and show it, this once",
-		Long: `Create makes a token and prints it. Without --scope it allows processes, files and mcp.
+		Short: "Create a token and show it once",
+		Long: `Create creates a token and prints it. Without --scope it allows processes, files and
+mcp.
 
-With --plan it has a fence: it can write that one file, which is in the workspace and
-needn't exist yet, and processes that are started with it can write nothing else either,
-where the kernel has Landlock. Where it hasn't, they aren't started.
+With --plan it has a fence: it can write only that file, which must be in the workspace
+and need not exist yet. Processes that are started with it can't write anything else
+either. On a kernel without Landlock no processes are started with it.
 
-Without --grant-secrets what is on the secret list can't be read or written with it, and
-processes that are started with it don't see those places. With --grant-secrets '*' they
-are as free as you are.
+Without --grant-secrets it can't read or write what is on the secret list, and processes
+that are started with it don't see those places in your home directory. With
+--grant-secrets '*' they are as free as you are.
 
-With --for-hub it is a capability: what a chat at the hub may have done here, where
-services.hub is true. It is good for nothing else, and over no socket. Without --scope it
-only reads; --tool narrows it to some tools. It stays in the workspace, has no secrets,
-and ends after at most 31 days. Give it to the chat server, not to the hub: that one
-passes it on with each call and keeps none.`,
+With --for-hub it is a capability: it defines what a chat at the hub may do here, if
+services.hub is true. It allows nothing else, and nothing over a socket. Without --scope
+it only reads; --tool restricts it to some tools. It is limited to the workspace, has no
+secrets, and expires after at most 31 days. Give it to the chat server, not to the hub:
+the hub forwards it with each call and doesn't store it.`,
 		Example: `  agent token create --json
   agent token create --scope files --expires 30m
   agent token create --plan docs/PLAN.md
@@ -80,12 +81,12 @@ passes it on with each call and keeps none.`,
 	}
 	flags := cmd.Flags()
 	flags.StringSliceVar(&f.token.Scopes, "scope", nil, "`scopes`, separated by commas: processes, files, mcp, approve, tokens, stop; may be repeated")
-	flags.StringVar(&f.token.Plan, "plan", "", "the one `file` that can be written with it")
+	flags.StringVar(&f.token.Plan, "plan", "", "the only `file` that can be written with it")
 	flags.StringArrayVar(&f.token.Secrets, "grant-secrets", nil, "`entry` of the secret list that it may see, as it is spelled there, or '*' for all; may be repeated")
-	flags.DurationVar(&f.expires, "expires", 0, "after what `time` it ends: 30m, 8h, at most 8760h (default 8h)")
-	flags.BoolVar(&f.forHub, "for-hub", false, "make a capability, which a chat shows through a hub")
-	flags.StringArrayVar(&f.hub.Tools, "tool", nil, "with --for-hub: `name` of a tool it is good for, or a pattern such as 'tracker__*'; may be repeated (default all that the scopes leave)")
-	flags.StringVar(&f.hub.Chat, "chat", "", "with --for-hub: `id` of the chat it is for, a UUID (default one of its own)")
+	flags.DurationVar(&f.expires, "expires", 0, "`time` until it expires: 30m, 8h, at most 8760h (default 8h)")
+	flags.BoolVar(&f.forHub, "for-hub", false, "create a capability, which a chat shows through a hub")
+	flags.StringArrayVar(&f.hub.Tools, "tool", nil, "with --for-hub: `name` of a tool that it allows, or a pattern such as 'tracker__*'; may be repeated (default all that the scopes allow)")
+	flags.StringVar(&f.hub.Chat, "chat", "", "with --for-hub: `id` of the chat that it is for, a UUID (default a new one)")
 	flags.BoolVar(&f.json, "json", false, "print JSON")
 	return cmd
 }
@@ -139,9 +140,9 @@ func (a *app) tokenListCommand(conn *connection) *cobra.Command {
 	var asJSON bool
 	cmd := &cobra.Command{
 		Use:   "list",
-		Short: "List the tokens that are valid",
-		Long: `List shows the tokens that were made and haven't ended, without the tokens themselves,
-and by which other token each was made, with which it ends.`,
+		Short: "List the valid tokens",
+		Long: `List shows the valid tokens, without their text, and for each the token that created it,
+with which it ends.`,
 		Example: `  agent token list
   agent token list --json | jq -r '.[].id'`,
 		Args: cobra.NoArgs,
@@ -182,9 +183,9 @@ func throughHub(c *agentapi.Capability) string {
 func (a *app) tokenRevokeCommand(conn *connection) *cobra.Command {
 	return &cobra.Command{
 		Use:   "revoke ID",
-		Short: "End a token, and those that were made with it",
-		Long: `Revoke ends a token at once, by its id, and all that were made with it. The exit code
-is 3 when there is none of that id, or no agent runs.`,
+		Short: "Revoke a token, and those created with it",
+		Long: `Revoke ends a token at once, by its id, and all tokens created with it. The exit code is
+3 if there is no token with that id, or no agent runs.`,
 		Example: `  agent token revoke k3v9x2m7qa`,
 		Args:    cli.Named("ID"),
 		RunE: func(cmd *cobra.Command, args []string) error {

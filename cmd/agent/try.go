@@ -23,16 +23,17 @@ func (a *app) tryCommand(asJSON *bool) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "try FILE|DIR [WORKSPACE]",
 		Short: "Run a module of your own on a workspace, beside the agent",
-		Long: `Try runs a module, or those in a directory, on a workspace (the current directory if
-none is given), and again when the module or something that it has looked at changes,
-until it is interrupted. It prints what the module finds, as a trial: it does so in this
-process, sandboxed as in an agent and with no grants. No agent runs the module, chats don't
-see its rows, nothing is pushed, and an installed module of the same name goes on as it is.
+		Long: `Try runs a module, or those in a directory, on a workspace (by default the current
+directory). It runs them again when the module or something that it has looked at
+changes, until interrupted, and prints what the module finds. This is a trial: the
+module runs in this process, sandboxed as in an agent and without grants. No agent runs
+the module, chats don't see its rows, nothing is pushed, and an installed module of the
+same name isn't affected.
 
-That is for modules that lie in a workspace, where no agent loads them: whoever works there
-could change them. It takes no approval; to install one move it to a plugin directory.
+Try is for modules in a workspace. No agent loads them there, because chats could change
+them. It needs no approval. To install a module, move it to a plugin directory.
 
-With --once it looks once, and the exit code is 1 when the module can't be used.`,
+With --once it runs once, and the exit code is 1 if the module can't be used.`,
 		Example: `  agent plugins try build/acme.wasm
   agent plugins try ./plugins ~/project
   agent plugins try acme.wasm --once --json | jq '.trial.resources[].id'`,
@@ -41,7 +42,7 @@ With --once it looks once, and the exit code is 1 when the module can't be used.
 			return a.try(cmd.Context(), append(args, ".")[:2], once, *asJSON)
 		},
 	}
-	cmd.Flags().BoolVar(&once, "once", false, "look once, and end")
+	cmd.Flags().BoolVar(&once, "once", false, "run once and end")
 	return cmd
 }
 

@@ -29,25 +29,24 @@ func (a *app) whyCommand() *cobra.Command {
 	var asJSON, all bool
 	cmd := &cobra.Command{
 		Use:   "why PATH…",
-		Short: "Say whether files are in the context, and if not, why",
-		Long: `A file is in the context when it is listed by 'agent snapshot' and is ok. Why gives the
-reason for each path, in a word (docs/operate.md lists all) and in a sentence that says
-what to do.
+		Short: "Show whether files are in the context, and if not, why",
+		Long: `A file is in the context if 'agent snapshot' lists it as ok. Why gives the reason for
+each path, in a word (docs/operate.md lists all) and in a sentence that says what to do.
 
-Why asks the running agent. When none runs, or with --root, --source, --plugins or
---config, it looks for itself, as 'agent run' with the same flags would.
+Why asks the running agent. If none runs, or with --root, --source, --plugins or
+--config, it looks itself, as 'agent run' with the same flags would.
 
-With --client it also says what one coding agent that is started in the workspace makes of
-each path: whether it begins with it ("yes", or "part" where it cuts some), reads it later
-or only where it is started elsewhere, or why not. The exit code stays that of Waymark's
+With --client it also says what one coding agent, started in the workspace, does with
+each path: whether it reads the path at its start ("yes", or "part" if it cuts some),
+later, only if started elsewhere, or why not. The exit code remains that of Waymark's
 own answer.
 
-With --all instead of paths it lists the files that lie where agents look for them and that
-aren't used: since all agents that read them are switched off, or since they are nothing
-for a chat to read. The exit code is 0 then.
+With --all instead of paths it lists files that lie where agents look but aren't used:
+all agents that read them are switched off, no active resolver lists them, or they
+aren't context for a chat. The exit code is then 0.
 
-The exit code is 0 when all paths are found, else 3. An argument that is no path, such
-as an empty one, makes it 2, and the others are answered all the same.`,
+The exit code is 0 if all paths are found, otherwise 3. An argument that isn't a path,
+such as an empty one, makes it 2; the others are answered all the same.`,
 		Example: `  agent why AGENTS.md .claude/skills/foo
   agent why --root ~/project ~/project/docs/agents.md
   agent why --client codex AGENTS.md CLAUDE.md
@@ -98,7 +97,7 @@ as an empty one, makes it 2, and the others are answered all the same.`,
 	cmd.Flags().StringVar(&s.Root, "root", ".", "working `directory` to look into")
 	cmd.Flags().StringArrayVar(&s.Sources, "source", nil, "another `path` to look into, a directory or a file; may be repeated")
 	cmd.Flags().BoolVar(&asJSON, "json", false, "print JSON")
-	cmd.Flags().BoolVar(&all, "all", false, "list the files of agents that aren't used, instead of paths")
+	cmd.Flags().BoolVar(&all, "all", false, "list files of agents that aren't used, instead of paths")
 	return cmd
 }
 

@@ -26,9 +26,9 @@ func newAgents() *cobra.Command {
 		Use:   "agents",
 		Short: "List the agents and what they pushed last",
 		Long: `Lists all agents of a hub: whether they are connected, on which host and in which
-version, their labels, and what they pushed last. VERSION is that of the snapshot.
-Where several agents have the same token, the newest of them is heard, and the
-others are counted: "connected, 1 more not heard". Give each a token of its own.`,
+version, their labels, and what they pushed last. VERSION is that of the snapshot. If
+several agents have the same token, the hub accepts the newest one and counts the
+others: "connected, 1 more not heard". Give each agent its own token.`,
 		Example: "  hub agents\n  hub agents --json\n  hub agents --url https://hub.example.com --token-file reader.token",
 		Args:    cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
@@ -49,11 +49,11 @@ others are counted: "connected, 1 more not heard". Give each a token of its own.
 func newAgentsRemove() *cobra.Command {
 	return onStore(&cobra.Command{
 		Use:   "remove ID",
-		Short: "Forget an agent, its tokens and its history",
-		Long: `Removes an agent from the database: its tokens, its snapshot and its history.
-A running hub ends its sessions. Pins of it stay as they are, and say that it is
-gone. A file given with --tokens that still names the agent brings it back,
-empty, at the hub's next start. Exits with 3 when there is no such agent.`,
+		Short: "Remove an agent, its tokens and its history",
+		Long: `Removes an agent from the database: its tokens, its snapshot and its history. A running
+hub ends its sessions. Its pins remain, and show that the agent is gone. If a file of
+--tokens still names the agent, the hub creates it again at its next start, empty. Exits
+with 3 if there is no such agent.`,
 		Example: "  hub agents remove dev-1\n  hub agents remove dev-1 --db postgres://hub@db/waymark",
 		Args:    cli.Named("the agent's ID"),
 	}, func(cmd *cobra.Command, args []string, st store.Store) error {

@@ -26,14 +26,13 @@ import (
 func newApprovals() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "approvals",
-		Short: "Sign approvals of MCP servers, and bring them to agents",
-		Long: `An agent starts an MCP server that its workspace configures when somebody has
-approved it. An operator can do that for many agents at once: by an approval that
-is signed with a private key, which no hub ever has. The hub keeps it and brings it
-to the agents that it is for; each verifies it with the public keys that the
-configuration of its machine names ([mcp] keys in /etc/waymark/plugin.toml). So a hub,
-or a token of one, approves nothing by itself. An approval ends after a year at most,
-and can be revoked before.
+		Short: "Sign approvals of MCP servers, and send them to agents",
+		Long: `An agent starts an MCP server of its workspace only with an approval. An operator can
+approve a server for many agents at once, with an approval that is signed with a private
+key, which no hub has. The hub stores the approval and sends it to its agents. Each
+agent verifies it with the public keys that its machine's configuration names ([mcp]
+keys in /etc/waymark/plugin.toml). So a hub, or a token of a hub, can't approve anything
+by itself. An approval expires after a year at most, and can be revoked earlier.
 
 keygen and sign need no hub; add, list and revoke need an operator's token.`,
 		Example: `  hub approvals keygen --out approvals.key
@@ -67,10 +66,10 @@ func newApprovalsKeygen() *cobra.Command {
 	var asJSON bool
 	cmd := &cobra.Command{
 		Use:   "keygen --out FILE",
-		Short: "Make the key with which approvals are signed",
-		Long: `Makes a pair of keys (Ed25519). The private one is written to a new file that only
-you can read: who has it can approve what your agents run, so keep it where no hub
-is. stdout has the public one, a line for [mcp] keys in the plugin.toml of machines.`,
+		Short: "Create the key that signs approvals",
+		Long: `Creates a key pair (Ed25519). The private key is written to a new file that only you can
+read. Its holder can approve what your agents run, so keep it on a machine without a
+hub. stdout has the public key, as a line for [mcp] keys in the plugin.toml of machines.`,
 		Example: "  hub approvals keygen --out approvals.key\n  hub approvals keygen --out approvals.key --json | jq -r .public_key",
 		Args:    cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
@@ -121,16 +120,14 @@ func newApprovalsSign() *cobra.Command {
 		Use:   "sign --key FILE --definition DIGEST",
 		Short: "Sign an approval",
 		Long: `Signs the approval of one definition of an MCP server, whose digest 'agent mcp show'
-prints; it is the same on all machines that have the same definition and the same
-files. Whatever is different, such as an argument or a script, has another one, and
-isn't approved.
+prints. It is the same on all machines with the same definition and the same files. Any
+difference, such as an argument or a script, changes the digest, and isn't approved.
 
-Without --agent it is for all agents of your hubs. Agents that are named have to know
-their id themselves ([push] agent in plugin.toml), so that nobody can pass on to one
-what another was given. The flags --read to --env widen what the server may do beyond
-the profile that holds it.
+Without --agent the approval is for all agents of your hubs. Named agents must know
+their own id ([push] agent in plugin.toml), so that nobody can forward an approval to
+another agent. The flags --read to --env allow the server more than its profile does.
 
-stdout has the document, which is no secret; with --out it is written to a file.`,
+stdout has the document, which isn't secret; with --out it is written to a file.`,
 		Example: `  hub approvals sign --key approvals.key --definition sha256:$DIGEST --name db
   hub approvals sign --key approvals.key --definition sha256:$DIGEST \
       --agent dev-1 --agent dev-2 --expires 2027-01-31 --out db.approval
@@ -140,16 +137,16 @@ stdout has the document, which is no secret; with --out it is written to a file.
 		RunE: func(cmd *cobra.Command, _ []string) error { return f.run(cmd) },
 	}
 	flags, a := cmd.Flags(), &f.approval
-	flags.StringVar(&f.key, "key", "", "`file` with the private key, as keygen wrote it")
+	flags.StringVar(&f.key, "key", "", "`file` with the private key from keygen")
 	flags.StringVar(&a.Definition, "definition", "", "`digest` of the definition: sha256: and 64 hexadecimal digits")
 	flags.StringVar(&a.Name, "name", "", "`name` of the server, for people")
-	flags.StringVar(&a.ID, "id", "", "`id` for revoking it (default a random one)")
+	flags.StringVar(&a.ID, "id", "", "`id` to revoke it by (default a random one)")
 	flags.StringArrayVar(&a.Agents, "agent", nil, "`id` of an agent that it is for; can be repeated (default all)")
-	flags.StringVar(&f.expires, "expires", "90d", "`when` it ceases to count: 24h, 30d, or a date; at most a year")
+	flags.StringVar(&f.expires, "expires", "90d", "`when` it expires: 24h, 30d, or a date; at most a year")
 	flags.StringArrayVar(&a.Widening.Read, "read", nil, "`path` that the server may read, absolute or in the workspace; can be repeated")
-	flags.StringArrayVar(&a.Widening.Write, "write", nil, "`path` that it may write, likewise")
-	flags.UintSliceVar(&f.ports, "port", nil, "`port` to which TCP is narrowed; can be repeated (default all)")
-	flags.BoolVar(&f.noTCP, "no-tcp", false, "close TCP altogether")
+	flags.StringArrayVar(&a.Widening.Write, "write", nil, "`path` that it may write, absolute or in the workspace; can be repeated")
+	flags.UintSliceVar(&f.ports, "port", nil, "`port` that TCP is restricted to; can be repeated (default all)")
+	flags.BoolVar(&f.noTCP, "no-tcp", false, "forbid TCP")
 	flags.BoolVar(&a.Widening.Unix, "unix", false, "allow Unix sockets by path")
 	flags.StringArrayVar(&a.Widening.Env, "env", nil, "`name` of a variable of the agent that the server gets; can be repeated")
 	flags.StringVar(&f.out, "out", "", "new `file` for the document")
@@ -228,11 +225,11 @@ func newApprovalsAdd() *cobra.Command {
 	r := reader{role: store.RoleOperator}
 	cmd := &cobra.Command{
 		Use:   "add FILE",
-		Short: "Bring a signed approval to the agents that it is for",
-		Long: `Adds a signed approval to the hub, which brings it to the agents that it is for: at
-once to those that are connected, and to the others when they come. The hub looks at
-its form and its end; whether its signature counts each agent finds out. FILE can be
-"-" for stdin. Without --json, stdout has the approval's id alone.`,
+		Short: "Send a signed approval to its agents",
+		Long: `Adds a signed approval to the hub, which sends it to its agents: at once to connected
+agents, and to the others when they connect. The hub checks its form and its expiry;
+each agent verifies the signature. FILE can be "-" for stdin. Without --json, stdout has
+only the approval's id.`,
 		Example: "  hub approvals add db.approval --token-file operator.token\n  hub approvals sign … | hub approvals add - --token-file operator.token",
 		Args:    cli.Named("FILE"),
 		RunE: func(cmd *cobra.Command, args []string) error {
@@ -283,9 +280,9 @@ func newApprovalsList() *cobra.Command {
 	r := reader{role: store.RoleOperator}
 	cmd := &cobra.Command{
 		Use:   "list",
-		Short: "List the approvals, revoked and expired ones too",
-		Long: `Lists the approvals that the hub keeps, until 30 days after their end. What they say
-of themselves is theirs: the hub verifies no signature. Times are in UTC.`,
+		Short: "List the approvals, also revoked and expired ones",
+		Long: `Lists the approvals that the hub keeps, until 30 days after they expire. The hub doesn't
+verify their contents or signatures. Times are in UTC.`,
 		Example: "  hub approvals list --token-file operator.token\n  hub approvals list --token-file operator.token --json | jq '.[].name'",
 		Args:    cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
@@ -323,10 +320,10 @@ func newApprovalsRevoke() *cobra.Command {
 	r := reader{role: store.RoleOperator}
 	cmd := &cobra.Command{
 		Use:   "revoke ID",
-		Short: "Take an approval back, for ever",
-		Long: `Revokes an approval, for ever. Agents that are connected stop the server at once,
-unless something else approves it; the others when they come back, or when the
-approval ends. Exits with 3 when there is no such approval.`,
+		Short: "Revoke an approval permanently",
+		Long: `Revokes an approval permanently. Connected agents stop the server at once, unless
+something else approves it; other agents when they reconnect, or when the approval
+expires. Exits with 3 if there is no such approval.`,
 		Example: "  hub approvals revoke db-2026 --token-file operator.token",
 		Args:    cli.Named("the approval's ID"),
 		RunE: func(cmd *cobra.Command, args []string) error {

@@ -20,12 +20,12 @@ func newBackup() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "backup FILE",
 		Short: "Write a copy of the database, also while the hub serves",
-		Long: `Writes the whole database, as it is at one moment, into a new file that only
-you can read: agents, hashed tokens, snapshots, history and pins. Nobody is
-held up by it. An existing file is not overwritten.
+		Long: `Writes the whole database, as it is at one moment, to a new file that only you can read:
+agents, hashed tokens, snapshots, history and pins. It delays nobody and doesn't
+overwrite an existing file.
 
-A copy of SQLite is a database file itself. For PostgreSQL it is the work of
-pg_dump, which must be installed here, of the server's version or newer.`,
+A copy of SQLite is a database file itself. For PostgreSQL it is the output of pg_dump,
+which must be installed here, in the server's version or newer.`,
 		Example: `  hub backup hub-$(date +%F).backup
   hub backup --db sqlite:/var/lib/waymark/hub.db /backup/hub.db
   hub backup --db postgres://waymark@db.example.com/waymark hub.backup`,
@@ -67,17 +67,16 @@ func newRestore() *cobra.Command {
 	var force, asJSON bool
 	cmd := &cobra.Command{
 		Use:   "restore FILE",
-		Short: "Make the database what a backup holds; the hub must be stopped",
-		Long: `Makes the database what hub backup has written into FILE. Stop all hubs that
-use it before. The file is checked first, and the database is replaced in one
-step, when the new one is whole; a backup of an older hub is brought up to date.
+		Short: "Replace the database by a backup; the hub must be stopped",
+		Long: `Replaces the database by a FILE from hub backup. First stop all hubs that use the
+database. The file is checked first, and the database is replaced in one step when the
+new one is complete. A backup of an older hub is updated.
 
-A database that holds anything is replaced with --force only.
+A database with contents is replaced only with --force.
 
-Readers that follow events are told to read everything anew, since what they
-saw last may never have been. Agents bring what they have when they connect.
-Tokens that were made after the backup are gone, and those that were revoked
-after it are valid again: look at hub token list.`,
+Readers that follow events read everything again, because their last state may not exist
+in the backup. Agents send their current state when they connect. Tokens created after
+the backup are gone, and those revoked after it are valid again: check hub token list.`,
 		Example: `  hub restore hub-2026-11-21.backup
   hub restore --force --db sqlite:/var/lib/waymark/hub.db /backup/hub.db
   hub restore --db postgres://waymark@db.example.com/waymark hub.backup`,
@@ -105,7 +104,7 @@ after it are valid again: look at hub token list.`,
 		},
 	}
 	addDB(cmd, &db)
-	cmd.Flags().BoolVar(&force, "force", false, "replace a database that holds something")
+	cmd.Flags().BoolVar(&force, "force", false, "replace a database that has contents")
 	cmd.Flags().BoolVar(&asJSON, "json", false, "print JSON")
 	return cmd
 }

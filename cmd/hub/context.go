@@ -31,18 +31,16 @@ func newContext() *cobra.Command {
 	var f contextFlags
 	cmd := &cobra.Command{
 		Use:   "context [AGENT]",
-		Short: "Show what an agent has pushed, or what a pin holds",
-		Long: `Shows an agent's snapshot: the newest, or with --revision an older one that the
-hub still keeps, or with --pin what a pin holds. Resources that something is
-wrong with come first, with the reason. Without AGENT it is the only one that
-the hub has.
+		Short: "Show what an agent has pushed, or a pin's contents",
+		Long: `Shows an agent's snapshot: the newest, or with --revision an older one that the hub
+still keeps, or with --pin the contents of a pin. Resources with problems come first,
+with the reason. AGENT may be omitted if the hub has only one.
 
-Where the agent's discovery is pending, more is still to come. --wait waits until
-it is complete, and no longer than that; the exit code is 3 when it is pending
-then.
+While the agent's discovery is pending, the snapshot is incomplete. --wait waits at most
+that long until it is complete; the exit code is 3 if it is still pending.
 
---format markdown prints text that is ready for a prompt: instructions in
-order, the catalog of skills, MCP servers, and what is wrong.`,
+--format markdown prints text for a prompt: instructions in order, the catalog of
+skills, MCP servers, and problems.`,
 		Example: `  hub context dev-1
   hub context dev-1 --wait 30s
   hub context dev-1 --revision 17 --json

@@ -29,11 +29,11 @@ func newDiff() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "diff AGENT|PIN",
 		Short: "Show what has changed since a pin, or between two revisions",
-		Long: `Shows what became different, resource by resource, with a unified diff of text:
-for a pin, from what it holds to what the agent has now; for an agent, from one
-revision to another. --from is by default the revision before the newest, --to
-the newest; 'hub events' and the page tell of revisions. With --exit-code it exits
-with 3 when there is a difference.`,
+		Long: `Shows the changes, resource by resource, with a unified diff of text: for a pin, from
+its contents to the agent's current snapshot; for an agent, from one revision to
+another. By default --from is the revision before the newest, and --to the newest; 'hub
+events' and the page show revisions. With --exit-code it exits with 3 if there is a
+difference.`,
 		Example: `  hub diff 0f8e4f5c-7a39-4b53-a5c5-9d1d3c6f2f10
   hub diff dev-1
   hub diff dev-1 --from 12 --to 17 --json`,
@@ -61,7 +61,7 @@ with 3 when there is a difference.`,
 		ValidArgsFunction: f.offer(agentIDs, pinIDs),
 	}
 	f.addJSON(cmd)
-	cmd.Flags().BoolVar(&f.exitCode, "exit-code", false, "exit with 3 when something is different")
+	cmd.Flags().BoolVar(&f.exitCode, "exit-code", false, "exit with 3 if there is a difference")
 	cmd.Flags().Int64Var(&f.from, "from", 0, "`revision` of an agent to compare from")
 	cmd.Flags().Int64Var(&f.to, "to", 0, "`revision` of an agent to compare to")
 	return cmd

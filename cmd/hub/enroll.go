@@ -17,14 +17,14 @@ import (
 func newEnroll() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "enroll",
-		Short: "Make codes and keys with which agents get tokens by themselves",
-		Long: `A code lets one agent in, once, within ten minutes: somebody types it on the agent's
-machine. A key is for a fleet: it lets in as many agents as it says, until it expires,
-and gives them its labels. Either makes agents that weren't there; none gets at an
-agent that exists.
+		Short: "Create codes and keys to enroll agents",
+		Long: `A code enrolls one agent, once, within ten minutes: someone types it on the agent's
+machine. A key is for a fleet: it enrolls a limited number of agents until it expires,
+and gives them its labels. Both create new agents, and give no access to an existing
+agent.
 
-On the other machine 'agent enroll URL --code CODE', or --key-file FILE, does the rest.
-All of this works on the hub's database, also while the hub runs.`,
+On the other machine run 'agent enroll URL' with --code CODE or --key-file FILE. These
+commands work on the hub's database, also while the hub runs.`,
 		Example: `  hub enroll code
   hub enroll key --uses 50 --expires 30d --label env=prod --out fleet.key
   hub enroll list
@@ -45,10 +45,10 @@ type enrollFlags struct {
 
 func (f *enrollFlags) add(cmd *cobra.Command, expires string) {
 	addDB(cmd, &f.db)
-	cmd.Flags().StringArrayVar(&f.labels, "label", nil, "`NAME=VALUE` that agents get; can be repeated")
+	cmd.Flags().StringArrayVar(&f.labels, "label", nil, "`NAME=VALUE` label of the agents; can be repeated")
 	cmd.Flags().StringVar(&f.made.Name, "name", "", "`name` for people")
-	cmd.Flags().StringVar(&f.expires, "expires", expires, "`when` it ceases to be valid: 10m, 30d, or a date")
-	cmd.Flags().StringVar(&f.out, "out", "", "new `file` to write it to, with mode 0600, in place of showing it")
+	cmd.Flags().StringVar(&f.expires, "expires", expires, "`when` it expires: 10m, 30d, or a date")
+	cmd.Flags().StringVar(&f.out, "out", "", "new `file` to write it to, with mode 0600, instead of showing it")
 	cmd.Flags().BoolVar(&f.json, "json", false, "print JSON")
 	_ = cmd.MarkFlagFilename("out")
 }
@@ -57,9 +57,9 @@ func newEnrollCode() *cobra.Command {
 	var f enrollFlags
 	cmd := &cobra.Command{
 		Use:   "code",
-		Short: "Make a code that lets one agent in, once",
-		Long: `Makes a code of 13 letters and digits and prints it. With --agent the agent that
-enrolls has that id, which mustn't be taken; otherwise the hub chooses one.`,
+		Short: "Create a code that enrolls one agent, once",
+		Long: `Creates a code of 13 letters and digits and prints it. With --agent the enrolled agent
+has that id, which must not be in use; otherwise the hub chooses one.`,
 		Example: "  hub enroll code\n  hub enroll code --agent dev-1 --label team=web",
 		Args:    cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
@@ -68,7 +68,7 @@ enrolls has that id, which mustn't be taken; otherwise the hub chooses one.`,
 		},
 	}
 	f.add(cmd, credential.EnrollmentCode.Life.String())
-	cmd.Flags().StringVar(&f.made.AgentID, "agent", "", "`id` that the agent will have (default one that the hub chooses)")
+	cmd.Flags().StringVar(&f.made.AgentID, "agent", "", "`id` of the agent (default one that the hub chooses)")
 	return cmd
 }
 
@@ -76,16 +76,16 @@ func newEnrollKey() *cobra.Command {
 	var f enrollFlags
 	cmd := &cobra.Command{
 		Use:   "key --uses N",
-		Short: "Make a key that lets several agents in",
-		Long: `Makes a key, for images and provisioning. Whoever has it can make agents, with its
-labels, until it expires or is used up: keep it as you would a token. 'hub enroll
-revoke --tokens' also revokes the tokens that were made with it.`,
+		Short: "Create a key that enrolls several agents",
+		Long: `Creates a key, for images and provisioning. Its holder can create agents, with its
+labels, until it expires or is used up, so protect it like a token. 'hub enroll revoke
+--tokens' also revokes the tokens that were created with it.`,
 		Example: "  hub enroll key --uses 50 --expires 30d --label env=prod --out fleet.key",
 		Args:    cobra.NoArgs,
 		RunE:    func(cmd *cobra.Command, _ []string) error { return f.run(cmd, credential.EnrollmentKey.New()) },
 	}
 	f.add(cmd, fmt.Sprintf("%dd", credential.EnrollmentKey.Life/(24*time.Hour)))
-	cmd.Flags().IntVar(&f.made.MaxUses, "uses", 0, "`number` of agents that it lets in")
+	cmd.Flags().IntVar(&f.made.MaxUses, "uses", 0, "`number` of agents that it enrolls")
 	return cmd
 }
 
@@ -157,7 +157,7 @@ func newEnrollList() *cobra.Command {
 	cmd := onStore(&cobra.Command{
 		Use:     "list",
 		Short:   "List codes and keys, and how often they were used",
-		Long:    "Lists codes and keys, those that can't be used any more too. Times are in UTC.",
+		Long:    "Lists codes and keys, including those that are no longer valid. Times are in UTC.",
 		Example: "  hub enroll list\n  hub enroll list --json",
 		Args:    cobra.NoArgs,
 	}, func(cmd *cobra.Command, _ []string, st store.Store) error {
@@ -185,10 +185,10 @@ func newEnrollRevoke() *cobra.Command {
 	var tokens bool
 	cmd := onStore(&cobra.Command{
 		Use:   "revoke ID",
-		Short: "Let nobody in any more with a code or a key",
+		Short: "Revoke a code or a key",
 		Long: `Revokes the code or key with this id (see 'hub enroll list'). Agents that have enrolled
-with it stay, and are cut off within a second with --tokens, which revokes the tokens
-that were made with it. Exits with 3 when there is none with this id.`,
+with it stay. With --tokens it also revokes their tokens, and they are disconnected
+within a second. Exits with 3 if there is none with this id.`,
 		Example: "  hub enroll revoke 0f8e4f5c-7a39-4b53-a5c5-9d1d3c6f2f10 --tokens",
 		Args:    cli.Named("the ID"),
 	}, func(cmd *cobra.Command, args []string, st store.Store) error {
@@ -198,7 +198,7 @@ that were made with it. Exits with 3 when there is none with this id.`,
 		}
 		return err
 	})
-	cmd.Flags().BoolVar(&tokens, "tokens", false, "revoke the tokens of the agents that enrolled with it, too")
+	cmd.Flags().BoolVar(&tokens, "tokens", false, "also revoke the tokens of the agents that enrolled with it")
 	return cmd
 }
 
@@ -239,10 +239,9 @@ func newAgentsLabel() *cobra.Command {
 	var db string
 	cmd := &cobra.Command{
 		Use:   "label ID NAME=VALUE… | NAME-…",
-		Short: "Give an agent labels, or take some away",
-		Long: `Sets labels of an agent, and removes those that are followed by a minus. Labels are the
-hub's: the agent has no say in them, so that the scope of a reader's token can be said
-in their terms ('hub token create --label').`,
+		Short: "Set or remove labels of an agent",
+		Long: `Sets labels of an agent, and removes those followed by a minus. Agents can't change
+their labels, so a reader's token can be limited by labels ('hub token create --label').`,
 		Example: "  hub agents label dev-1 env=prod team=web\n  hub agents label dev-1 team-",
 		Args:    cli.Named("the agent's ID", "NAME=VALUE…"),
 		RunE: func(cmd *cobra.Command, args []string) error {

@@ -32,16 +32,15 @@ func newEvents() *cobra.Command {
 	var f eventsFlags
 	cmd := &cobra.Command{
 		Use:   "events",
-		Short: "Show what happens: pushes, drift of pins, agents that come and go",
-		Long: `Shows what happens at a hub, one line each. With --follow it goes on until it is
-told to stop, also over restarts of the hub, without missing or repeating a
-revision; it begins with what happens from then on, or after --after. Without
---follow it shows what there is after --after (by default the newest of each
-agent and pin), up to the newest push, and ends.
+		Short: "Show events: pushes, drift of pins, agents that come and go",
+		Long: `Shows the events of a hub, one on each line. With --follow it continues until stopped,
+also over restarts of the hub, without missing or repeating a revision. It begins with
+the next event, or after --after. Without --follow it shows the events after --after (by
+default the newest of each agent and pin), up to the newest push, and ends.
 
-Of what happened while nobody looked, the newest of each agent is shown. --since shows
-every push since then that is kept, and what it has added, changed and removed. With
---json each line is an object: {"type","revision",…}.`,
+Of earlier events it shows the newest of each agent. --since shows every push since then
+that is kept, and what the push has added, changed and removed. With --json each line is
+an object: {"type","revision",…}.`,
 		Example: `  hub events --follow
   hub events --since 24h
   hub events --follow --after 17 --agent dev-1 --json
@@ -67,11 +66,11 @@ every push since then that is kept, and what it has added, changed and removed. 
 	}
 	f.addJSON(cmd)
 	flags := cmd.Flags()
-	flags.BoolVarP(&f.follow, "follow", "f", false, "go on until told to stop")
+	flags.BoolVarP(&f.follow, "follow", "f", false, "continue until stopped")
 	flags.Int64Var(&f.after, "after", 0, "`revision` after which to begin")
 	flags.StringVar(&f.since, "since", "", "`time` ago, such as 90m or 7d, or a date, since which to show all pushes")
-	flags.StringVar(&f.agent, "agent", "", "only what is about the agent with this `id`")
-	flags.StringVar(&f.pin, "pin", "", "only what is about the pin with this `id`")
+	flags.StringVar(&f.agent, "agent", "", "show only events of the agent with this `id`")
+	flags.StringVar(&f.pin, "pin", "", "show only events of the pin with this `id`")
 	for name, ids := range map[string]func(context.Context, client.Client) ([]string, error){"agent": agentIDs, "pin": pinIDs} {
 		_ = cmd.RegisterFlagCompletionFunc(name, func(cmd *cobra.Command, _ []string, text string) ([]cobra.Completion, cobra.ShellCompDirective) {
 			return f.offer(ids)(cmd, nil, text)

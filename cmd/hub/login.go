@@ -17,10 +17,10 @@ func newLogin() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "login",
 		Short: "Print a link that opens the hub's page in a browser, once",
-		Long: `Prints a link to the hub's page that works once, within ten minutes, and keeps
-the browser signed in for twelve hours. Whoever opens it can read what the token
-shows, so it is a secret until then. The browser's session belongs to the token
-with which the link was made: 'hub token revoke' ends both.`,
+		Long: `Prints a link to the hub's page that works once within ten minutes, and signs the
+browser in for twelve hours. Anyone who opens it can read what the token shows, so keep
+it secret until you have opened it. The browser's session belongs to the token that
+created the link: 'hub token revoke' ends both.`,
 		Example: "  hub login\n  xdg-open \"$(hub login)\"\n  hub login --url https://hub.example.com --token-file reader.token",
 		Args:    cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {

@@ -17,11 +17,11 @@ import (
 func newPins() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "pins",
-		Short: "Hold on to snapshots, and see what has changed since",
-		Long: `A pin holds on to an agent's snapshot as it is, whatever the agent pushes, and
-tells once when the agent has moved on: it drifts. Refreshing it takes what the
-agent has then. Only what is known of MCP servers follows live. Chats make pins
-for themselves; these commands show them, and make some by hand.`,
+		Short: "Pin snapshots, and show what has changed since",
+		Long: `A pin keeps an agent's snapshot as it is, whatever the agent pushes. When the agent's
+snapshot changes, the pin drifts, and the hub reports this once. Refreshing the pin
+takes the agent's current snapshot. Only the state of MCP servers is always current.
+Chats create pins themselves; these commands show them, and create some by hand.`,
 		Example: `  hub pins create dev-1 --name "review of the parser"
   hub pins list
   hub diff 0f8e4f5c-7a39-4b53-a5c5-9d1d3c6f2f10
@@ -36,7 +36,7 @@ func newPinsList() *cobra.Command {
 	var r reader
 	cmd := &cobra.Command{
 		Use:     "list [AGENT]",
-		Short:   "List the pins, of one agent or of all",
+		Short:   "List the pins of one agent or of all",
 		Example: "  hub pins list\n  hub pins list dev-1 --json",
 		Args:    cli.Named("[AGENT]"),
 		RunE: func(cmd *cobra.Command, args []string) error {
@@ -83,10 +83,9 @@ func newPinsCreate() *cobra.Command {
 	var name string
 	cmd := &cobra.Command{
 		Use:   "create AGENT",
-		Short: "Pin what an agent has now",
-		Long: `Pins what an agent has now. The pin of an agent that has not pushed yet is
-empty, and takes the first snapshot that comes. Without --json, stdout has the
-pin's id alone.`,
+		Short: "Pin an agent's current snapshot",
+		Long: `Pins an agent's current snapshot. The pin of an agent that has not pushed yet is empty,
+and takes the first snapshot. Without --json, stdout has only the pin's id.`,
 		Example: "  hub pins create dev-1 --name \"review of the parser\"\n  pin=$(hub pins create dev-1)",
 		Args:    cli.Named("AGENT"),
 		RunE: func(cmd *cobra.Command, args []string) error {
@@ -133,16 +132,16 @@ func newPinsOne(cmd *cobra.Command, do func(context.Context, client.Client, stri
 func newPinsShow() *cobra.Command {
 	return newPinsOne(&cobra.Command{
 		Use: "show ID", Short: "Show one pin",
-		Long: `Shows one pin. 'hub context --pin ID' shows what it holds, 'hub diff ID' what has
-changed since.`,
+		Long: `Shows one pin. 'hub context --pin ID' shows its contents, 'hub diff ID' what has changed
+since.`,
 		Example: "  hub pins show 0f8e4f5c-7a39-4b53-a5c5-9d1d3c6f2f10 --json",
 	}, func(ctx context.Context, c client.Client, id string) (*api.Pin, error) { return c.Pin(ctx, id) })
 }
 
 func newPinsRefresh() *cobra.Command {
 	return newPinsOne(&cobra.Command{
-		Use: "refresh ID", Short: "Pin anew what the agent has now",
-		Long:    "Pins anew what the agent has now, and clears the drift.",
+		Use: "refresh ID", Short: "Refresh a pin with the agent's current snapshot",
+		Long:    "Replaces a pin's contents by the agent's current snapshot, and clears the drift.",
 		Example: "  hub pins refresh 0f8e4f5c-7a39-4b53-a5c5-9d1d3c6f2f10",
 	}, func(ctx context.Context, c client.Client, id string) (*api.Pin, error) {
 		return c.RefreshPin(ctx, id)
@@ -152,8 +151,8 @@ func newPinsRefresh() *cobra.Command {
 func newPinsDelete() *cobra.Command {
 	var r reader
 	cmd := &cobra.Command{
-		Use: "delete ID", Short: "End a pin",
-		Long:    "Ends a pin, for ever. Exits with 3 when there is no such pin.",
+		Use: "delete ID", Short: "Delete a pin",
+		Long:    "Deletes a pin permanently. Exits with 3 if there is no such pin.",
 		Example: "  hub pins delete 0f8e4f5c-7a39-4b53-a5c5-9d1d3c6f2f10",
 		Args:    cli.Named("the pin's ID"),
 		RunE: func(cmd *cobra.Command, args []string) error {

@@ -184,13 +184,13 @@ func newProfile() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "profile",
 		Short: "Name hubs, so that commands need neither URL nor token",
-		Long: `A profile is a hub by a name: its URL, and the files that hold tokens for it. The
-one in use is what commands ask where neither --profile nor --url is given, nor
-HUB_URL set. The profile local is always there: the hub that your own agents run,
-and where none does the one at http://127.0.0.1:7878.
+		Long: `A profile names a hub: its URL, and the files that hold tokens for it. Commands ask the
+hub of the profile in use unless --profile, --url or HUB_URL names another. The profile
+local always exists: it is the hub that your own agents run, or if there is none the one
+at http://127.0.0.1:7878.
 
-A token is sent to no other hub than the one that it is a profile with. HUB_URL and
-HUB_TOKEN_FILE, set together, are a profile for one shell.`,
+A token is sent only to the hub of its profile. HUB_URL and HUB_TOKEN_FILE, set
+together, are a profile for one shell.`,
 		Example: `  hub profile add work https://hub.example.com --token-file ~/work.token
   hub profile use local
   hub profile list
@@ -207,9 +207,9 @@ func newProfileAdd() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "add NAME URL --token-file FILE",
 		Short: "Add a hub, and use it from now on",
-		Long: `Adds a profile. --token-file names a file with a reader's token, and can be repeated
-for one with an operator's; they are read whenever they are needed, and their text
-is kept nowhere else.`,
+		Long: `Adds a profile. --token-file names a file with a reader's token, and can be repeated for
+one with an operator's. The files are read each time they are needed, and their text is
+stored nowhere else.`,
 		Example: "  hub profile add work https://hub.example.com --token-file ~/work.token",
 		Args:    cli.Named("the profile's NAME", "the hub's URL"),
 		RunE: func(cmd *cobra.Command, args []string) error {
@@ -237,7 +237,7 @@ is kept nowhere else.`,
 		},
 	}
 	cmd.Flags().StringArrayVar(&files, "token-file", nil, "`file` with a token of that hub; can be repeated for another role")
-	cmd.Flags().BoolVar(&idle, "no-use", false, "go on with the profile that is in use")
+	cmd.Flags().BoolVar(&idle, "no-use", false, "keep the profile that is in use")
 	_ = cmd.MarkFlagFilename("token-file")
 	return cmd
 }
@@ -283,7 +283,7 @@ func newProfileUse() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:     "use NAME",
 		Short:   "Use a profile from now on",
-		Long:    "Has commands ask the hub of this profile. 'local' is the hub of your own agents.",
+		Long:    "Makes commands ask the hub of this profile. 'local' is the hub of your own agents.",
 		Example: "  hub profile use work\n  hub profile use local",
 		Args:    cli.Named("the profile's NAME"),
 		RunE: func(_ *cobra.Command, args []string) error {
@@ -306,7 +306,7 @@ func newProfileRemove() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:     "remove NAME",
 		Short:   "Remove a profile",
-		Long:    "Removes a profile. The files with its tokens stay, and the tokens are valid as before.",
+		Long:    "Removes a profile. The files with its tokens stay, and the tokens remain valid.",
 		Example: "  hub profile remove work",
 		Args:    cli.Named("the profile's NAME"),
 		RunE: func(cmd *cobra.Command, args []string) error {
@@ -335,7 +335,7 @@ func newProfileList() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:     "list",
 		Short:   "List the profiles, and which one is in use",
-		Long:    "Lists the profiles with the roles that there are tokens for; * is the one in use.",
+		Long:    "Lists the profiles with the roles of their tokens; * marks the one in use.",
 		Example: "  hub profile list\n  hub profile list --json",
 		Args:    cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {

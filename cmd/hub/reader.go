@@ -28,20 +28,20 @@ type reader struct {
 // theHub says which hub is asked.
 const theHub = `
 
-It asks the hub of the profile in use ('hub profile'), or of --profile, or the one at
---url or HUB_URL. Without any of that it is the one that your agents run themselves,
-and where none does the one at http://127.0.0.1:7878. `
+It asks the hub of the profile in use ('hub profile'), of --profile, or at --url or
+HUB_URL. By default it asks the hub that your agents run, or if there is none the one at
+http://127.0.0.1:7878. `
 
-const itsAuthority = ` Where its certificate is signed by an authority of your own,
-SSL_CERT_FILE names the authority's certificate.`
+const itsAuthority = ` If the hub's certificate is signed by your own authority, name
+the authority's certificate in SSL_CERT_FILE.`
 
-const readerHelp = theHub + `The token, a reader's or an
-operator's, is that of the profile, or in --token-file or HUB_TOKEN_FILE; 'hub token
-create --role reader' makes one there. A token goes to no other hub than its own.` + itsAuthority
+const readerHelp = theHub + `It needs a reader's or an operator's
+token, from the profile, --token-file or HUB_TOKEN_FILE. To create one, run 'hub token
+create --role reader' on the hub's machine. A token is sent only to its own hub.` + itsAuthority
 
-const operatorHelp = theHub + `The operator token is that of
-the profile, or in --token-file or HUB_TOKEN_FILE; 'hub token create --role operator'
-makes one, there. A token goes to no other hub than its own.` + itsAuthority
+const operatorHelp = theHub + `It needs an operator's token,
+from the profile, --token-file or HUB_TOKEN_FILE. To create one, run 'hub token create
+--role operator' on the hub's machine. A token is sent only to its own hub.` + itsAuthority
 
 // add adds the flags.
 func (r *reader) add(cmd *cobra.Command) {

@@ -25,13 +25,13 @@ func newReady() *cobra.Command {
 	var timeout, wait time.Duration
 	cmd := &cobra.Command{
 		Use:   "ready [URL]",
-		Short: "Ask a hub whether it can do its work now",
-		Long: `Asks the hub at URL and exits with 0 when its store answers and it isn't about
-to stop, with 3 otherwise, also when nobody answers. Without URL it is each hub that
-runs on this machine, of your agents and by 'hub serve', whatever its certificate says;
-and where none is known the one at 127.0.0.1:7878. The --monitor address of a
-hub will do as well. It needs no token: it is for probes where there is no curl, as in
-a container. --wait asks until the answer is yes.`,
+		Short: "Check whether a hub is ready",
+		Long: `Asks the hub at URL and exits with 0 if its store answers and it isn't stopping,
+otherwise with 3, also if nothing answers. Without URL it asks each hub that runs on
+this machine, your agents' and those of 'hub serve', with any certificate. If none is
+known, it asks the one at 127.0.0.1:7878. URL may be a hub's --monitor address. Ready
+needs no token. It is for probes on systems without curl, such as containers. --wait
+repeats until the hub is ready.`,
 		Example: "  hub ready\n  hub serve & hub ready --wait 30s\n  hub ready http://127.0.0.1:9090",
 		Args:    cli.Named("[URL]"),
 		RunE: func(cmd *cobra.Command, args []string) error {
@@ -49,7 +49,7 @@ a container. --wait asks until the answer is yes.`,
 		},
 	}
 	cmd.Flags().DurationVar(&timeout, "timeout", 5*time.Second, "`time` to wait for an answer, such as 5s")
-	cmd.Flags().DurationVar(&wait, "wait", 0, "ask again for this `time`, such as 30s, until the answer is yes")
+	cmd.Flags().DurationVar(&wait, "wait", 0, "repeat for this `time`, such as 30s, until the hub is ready")
 	return cmd
 }
 

@@ -44,18 +44,18 @@ func usage(cmd *cobra.Command, format string, args ...any) error {
 func newRoot(stdout, stderr io.Writer) *cobra.Command {
 	root := &cobra.Command{
 		Use:   "hub",
-		Short: "Keep and show the context snapshots of workspace agents",
-		Long: `Hub is the control plane of Waymark: agents push snapshots of what they found
-in their workspaces; the hub keeps them and shows them over HTTP.
+		Short: "Store and show the context snapshots of workspace agents",
+		Long: `Hub is the control plane of Waymark: agents push snapshots of the context in their
+workspaces; the hub stores them and serves them over HTTP.
 
-'hub serve' runs it. agents, context, pins, diff, events and login ask a running
-hub, with a reader's token, approvals with an operator's; token, enroll, webhook,
-agents label and remove, backup and restore work on its database, which --db or HUB_DB
-name.
-'agent run' has a hub of its own, so that nothing must be set up on one machine.`,
+'hub serve' runs it. agents, context, pins, diff, events, search and login ask a running
+hub with a reader's token, approvals with an operator's. token, enroll, webhook, agents
+label and remove, backup and restore work on its database, which --db or HUB_DB names.
+
+'agent run' has its own hub, so a single machine needs no setup.`,
 		Example: `  hub serve                        run a hub on this machine
-  hub token create --role agent    make the token that an agent pushes with
-  hub token create --role reader   make one that its data is read with
+  hub token create --role agent    create a token for an agent
+  hub token create --role reader   create a token for a reader
   hub agents                       list the agents
   hub context dev-1                show what one of them has pushed
   hub login                        print a link to the hub's page`,

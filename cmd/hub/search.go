@@ -16,9 +16,9 @@ func newSearch() *cobra.Command {
 	var limit int
 	cmd := &cobra.Command{
 		Use:   "search TEXT",
-		Short: "Tell which agents have a skill, a hash, a failing plugin",
-		Long: `Looks for a text in what agents have now: in the names and sources of resources, and in
-the names of plugins that fail. A SHA-256 finds what has that content. Exits with 3 when
+		Short: "Find the agents that have a skill, a hash, a failing plugin",
+		Long: `Searches the current context of agents: the names and sources of resources, and the
+names of failing plugins. A SHA-256 finds resources with that content. Exits with 3 if
 nothing is found.`,
 		Example: "  hub search deploy --json\n  hub search 9f86d081884c7d659a2feaa0c55ad015a3bf4f1b2b0b822cd15d6c15b0f00a08",
 		Args:    cli.Named("TEXT"),
@@ -53,6 +53,6 @@ nothing is found.`,
 		},
 	}
 	r.addJSON(cmd)
-	cmd.Flags().IntVar(&limit, "limit", 0, "`number` of finds that are shown, at most 1000 (default 100)")
+	cmd.Flags().IntVar(&limit, "limit", 0, "`number` of results to show, at most 1000 (default 100)")
 	return cmd
 }

@@ -42,45 +42,42 @@ func newServe() *cobra.Command {
 	var f serveFlags
 	cmd := &cobra.Command{
 		Use:   "serve",
-		Short: "Run the hub until it is told to stop (SIGINT or SIGTERM)",
-		Long: `Runs the hub. Agents connect over HTTP (--http), at the same place as to a
-Coder server: their --url is the hub's, such as https://hub.example.com. On
-this machine they can also use plain DRPC (--drpc, which can be given several
-times; by default a socket that only this user can open). People and programs
-read over HTTP, too, with a reader token.
+		Short: "Run the hub until it is stopped (SIGINT or SIGTERM)",
+		Long: `Runs the hub. Agents connect over HTTP (--http), at the same path as to a Coder server:
+their --url is the hub's, such as https://hub.example.com. On this machine they can also
+use plain DRPC (--drpc, which can be repeated; by default a socket that only this user
+can open). People and programs read over HTTP, too, with a reader's token.
 
-With --tls-cert and --tls-key it serves HTTPS. The files are read again when
-they change, and at once on SIGHUP; a pair that is no good leaves the old one
-in force. Without TLS an address that isn't loopback is refused, unless
---insecure says that the network can be trusted. Behind a reverse proxy, or
-under a name of its own, name the hosts under which the hub is called with
---allow-host; a proxy must pass WebSockets on.
+With --tls-cert and --tls-key it serves HTTPS. The files are reread when they change,
+and at once on SIGHUP. If a new pair is invalid, the old one stays in use. Without TLS
+an address that isn't loopback is refused, unless --insecure declares that the network
+is trusted. Behind a reverse proxy, or under a name of its own, list the hub's host
+names with --allow-host; a proxy must forward WebSockets.
 
---monitor opens a port for machines that watch over the hub: /metrics for
-Prometheus, /healthz and /readyz, without a token and without the name of any
-agent.
+--monitor opens a port for monitoring: /metrics for Prometheus, /healthz and /readyz,
+without a token and without the name of any agent.
 
-On SIGTERM or SIGINT it takes nothing new, answers what is under way, tells the
-agents to connect again and ends; --drain-timeout bounds that. What hangs even
-then is ended by force, with the default bound within 5 seconds of the signal.
-A second signal ends it at once.
+On SIGTERM or SIGINT it accepts nothing new, answers current calls, tells the agents to
+reconnect and ends; --drain-timeout limits this. What still hangs is ended by force,
+with the default limit within 5 seconds of the signal. A second signal ends the hub at
+once.
 
-The database is a file (sqlite:PATH) or PostgreSQL (postgres://…), which
-several hubs can share; HUB_DB names it in place of --db. Serve makes it, and nothing
-else does. Give each of them its own address with --advertise, so
-that what is asked of an agent at one of them gets to the one to which the
-agent is connected. Put a password for it into PGPASSWORD or a file that
-PGPASSFILE names, not into the command line. Where XDG_STATE_HOME is set, it takes the place of
-~/.local/state in what is said here of defaults.
+The database is a file (sqlite:PATH) or PostgreSQL (postgres://…), which several hubs
+can share; HUB_DB names it instead of --db. Only serve and restore create it. Give each
+hub its own address with --advertise, so that the others can forward requests to the hub
+that the agent is connected to. Put a password for the database into PGPASSWORD or a
+file that PGPASSFILE names, not into the command line. If XDG_STATE_HOME is set, it
+replaces ~/.local/state in the defaults here.
 
---tokens names a file with tokens that were made elsewhere, one on a line:
+--tokens names a file with tokens that were created elsewhere, one on each line:
 
-  # role  agent id, or a reader's name  token
-  agent   dev-1                         wma_<32 random bytes in base64url>
-  reader  dashboard                     wmr_<32 random bytes in base64url>
+  # role    agent id, or another's name  token
+  agent     dev-1                        wma_<32 random bytes in base64url>
+  reader    dashboard                    wmr_<32 random bytes in base64url>
+  operator  ops                          wmo_<32 random bytes in base64url>
 
-Only its owner may be able to read it (mode 0600). It is read at the start; a
-token that was in the file once and isn't any more is no longer valid.`,
+Only its owner may be able to read it (mode 0600). It is read at the start. A token that
+is no longer in the file is no longer valid.`,
 		Example: `  hub serve
   hub serve --http 127.0.0.1:0 --drpc tcp:127.0.0.1:7879
   hub serve --db sqlite:/var/lib/waymark/hub.db --tokens /etc/waymark/tokens
@@ -100,20 +97,20 @@ token that was in the file once and isn't any more is no longer valid.`,
 	}
 	addDB(cmd, &f.listen.DB)
 	flags := cmd.Flags()
-	flags.StringVar(&f.listen.HTTP, "http", hub.DefaultHTTP, "`address` of the HTTP API; port 0 takes a free one")
+	flags.StringVar(&f.listen.HTTP, "http", hub.DefaultHTTP, "`address` of the HTTP API; port 0 uses a free one")
 	flags.StringVar(&f.listen.TLSCert, "tls-cert", "", "`file` of the TLS certificate with its chain (PEM); with it the hub serves HTTPS")
 	flags.StringVar(&f.listen.TLSKey, "tls-key", "", "`file` of the certificate's key (PEM)")
 	flags.StringVar(&f.listen.Monitor, "monitor", "", "`address` of a port for /metrics, /healthz and /readyz; none by default")
-	flags.DurationVar(&f.listen.DrainTimeout, "drain-timeout", hub.DefaultDrain, "`time` that what is under way may take at the end, such as 10s")
-	flags.StringArrayVar(&f.listen.DRPC, "drpc", nil, "`address` where agents connect, unix:PATH or tcp:HOST:PORT; can be repeated (default unix:$XDG_RUNTIME_DIR/waymark/hub.sock)")
-	flags.StringArrayVar(&f.listen.AllowHosts, "allow-host", nil, "further host `name` under which the HTTP API may be called; can be repeated")
+	flags.DurationVar(&f.listen.DrainTimeout, "drain-timeout", hub.DefaultDrain, "`time` to finish current calls at the end, such as 10s")
+	flags.StringArrayVar(&f.listen.DRPC, "drpc", nil, "`address` for agents, unix:PATH or tcp:HOST:PORT; can be repeated (default unix:$XDG_RUNTIME_DIR/waymark/hub.sock)")
+	flags.StringArrayVar(&f.listen.AllowHosts, "allow-host", nil, "another host `name` of the HTTP API; can be repeated")
 	flags.StringVar(&f.listen.Advertise, "advertise", "", "`URL` where other hubs of this database reach this one, such as http://10.0.0.7:7878; none by default")
-	flags.StringVar(&f.tokensFile, "tokens", "", "`file` of tokens that were made elsewhere")
+	flags.StringVar(&f.tokensFile, "tokens", "", "`file` of tokens that were created elsewhere")
 	flags.BoolVar(&f.listen.Insecure, "insecure", false, "allow addresses that are not loopback, without TLS")
 	defaults := store.Retention{}.Effective()
-	flags.IntVar(&f.keep.Revisions, "keep-revisions", defaults.Revisions, "`number` of revisions of each agent that are kept, the newest included")
-	flags.DurationVar(&f.keep.Age, "keep-age", defaults.Age, "`time` that a revision is kept after it ceased to be the newest, such as 24h")
-	flags.Int64Var(&f.keep.Bytes, "keep-bytes", defaults.Bytes, "`bytes` of each agent's past that are kept")
+	flags.IntVar(&f.keep.Revisions, "keep-revisions", defaults.Revisions, "`number` of revisions to keep of each agent, including the newest")
+	flags.DurationVar(&f.keep.Age, "keep-age", defaults.Age, "`time` to keep a revision after it ceased to be the newest, such as 24h")
+	flags.Int64Var(&f.keep.Bytes, "keep-bytes", defaults.Bytes, "`bytes` to keep of each agent's history")
 	f.log.add(cmd)
 	return cmd
 }
@@ -262,7 +259,7 @@ type logFlags struct{ format, level string }
 
 func (f *logFlags) add(cmd *cobra.Command) {
 	cmd.Flags().StringVar(&f.format, "log-format", "text", "`format` of the log: text or json")
-	cmd.Flags().StringVar(&f.level, "log-level", "info", "least `level` that is logged: debug, info, warn or error")
+	cmd.Flags().StringVar(&f.level, "log-level", "info", "lowest `level` to log: debug, info, warn or error")
 	complete(cmd, "log-format", "text", "json")
 	complete(cmd, "log-level", "debug", "info", "warn", "error")
 }

@@ -20,12 +20,12 @@ import (
 func newToken() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "token",
-		Short: "Make, list and revoke the tokens of agents, readers and operators",
-		Long: `An agent's token lets it push, and says which agent it is. A reader's token
-opens the HTTP API, for all agents or for some. An operator's opens all of it, and
-what 'hub approvals' changes. The hub keeps only hashes: a token is shown once, when
-it is made. All of this works on the hub's database (--db or HUB_DB), also while the
-hub runs.`,
+		Short: "Create, list and revoke the tokens of agents, readers and operators",
+		Long: `An agent's token lets it push, and determines which agent it is. A reader's token reads
+the HTTP API, for all agents or for some. An operator's reads all of it, and adds and
+revokes approvals ('hub approvals'). The hub stores only hashes, so a token is shown
+once, when it is created. These commands work on the hub's database (--db or HUB_DB),
+also while the hub runs.`,
 		Example: `  hub token create --role agent --agent dev-1 --out agent.token
   hub token create --role reader --out reader.token
   hub token list
@@ -48,24 +48,23 @@ func newTokenCreate() *cobra.Command {
 	var f createFlags
 	cmd := &cobra.Command{
 		Use:   "create --role agent|reader|operator",
-		Short: "Make a token and show it, this once",
-		Long: `Makes a token. With --role agent it belongs to the agent that --agent names;
-without --agent, to a new one with a random id. An agent can have several
-tokens.
+		Short: "Create a token and show it once",
+		Long: `Creates a token. With --role agent it belongs to the agent that --agent names; without
+--agent, to a new one with a random id. An agent can have several tokens.
 
-With --role reader it shows everything, or only the agents that --agent names,
-which can be repeated: what is about others is not there for it, in lists,
-events, pins and all the rest. The agents needn't exist yet. With --label it shows
-only agents that have those labels now; with both, those that fit both.
+With --role reader it shows everything, or only the agents that --agent names, which can
+be repeated. It then hides all other agents, in lists, events, pins and everywhere else.
+The agents need not exist yet. With --label it shows only agents that currently have
+those labels; with both, those that match both.
 
 With --role operator it shows everything, and can add and revoke approvals, which
 concern all agents.
 
---expires makes it invalid by itself: after a while (90m, 24h, 30d), or at a
-date (2027-01-31, which is its first moment in UTC, or 2027-01-31T12:00:00Z).
+--expires sets its expiry: after a duration (90m, 24h, 30d), or at a date (2027-01-31,
+which is its first moment in UTC, or 2027-01-31T12:00:00Z).
 
---out writes it into a new file that only you can read, and shows it nowhere.
-Otherwise, without --json, stdout has the token alone.`,
+--out writes it to a new file that only you can read, and doesn't show it. Otherwise,
+without --json, stdout has only the token.`,
 		Example: `  hub token create --role reader --name laptop --out reader.token
   hub token create --role reader --agent dev-1 --agent dev-2 --expires 24h
   hub token create --role reader --label env=prod --out prod.token
@@ -76,12 +75,12 @@ Otherwise, without --json, stdout has the token alone.`,
 	}
 	addDB(cmd, &f.db)
 	flags := cmd.Flags()
-	flags.StringVar((*string)(&f.token.Role), "role", "", "the `role` of who has it: agent, which pushes, reader or operator")
+	flags.StringVar((*string)(&f.token.Role), "role", "", "`role` of the token's holder: agent, which pushes, reader or operator")
 	flags.StringArrayVar(&f.agents, "agent", nil, "`id` of the agent (default a new UUID), or of one that a reader sees (default all); can be repeated for a reader")
-	flags.StringArrayVar(&f.labels, "label", nil, "`NAME=VALUE` that an agent must have for a reader to see it; can be repeated: all of them")
+	flags.StringArrayVar(&f.labels, "label", nil, "`NAME=VALUE` that an agent must have for a reader to see it; can be repeated, all must match")
 	flags.StringVar(&f.token.Name, "name", "", "`name` for people, of the token and its agent")
-	flags.StringVar(&f.expires, "expires", "", "`when` the token ceases to be valid: 24h, 30d, or a date (default never)")
-	flags.StringVar(&f.out, "out", "", "new `file` to write the token to, with mode 0600, in place of showing it")
+	flags.StringVar(&f.expires, "expires", "", "`when` the token expires: 24h, 30d, or a date (default never)")
+	flags.StringVar(&f.out, "out", "", "new `file` to write the token to, with mode 0600, instead of showing it")
 	flags.BoolVar(&f.json, "json", false, "print JSON")
 	complete(cmd, "role", string(store.RoleAgent), string(store.RoleReader), string(store.RoleOperator))
 	complete(cmd, "expires", "24h", "7d", "30d", "365d")
@@ -218,9 +217,9 @@ func newTokenList() *cobra.Command {
 	var asJSON bool
 	cmd := onStore(&cobra.Command{
 		Use:   "list",
-		Short: "List all tokens, revoked and expired ones too",
-		Long: `Lists all tokens: what they open, when they were made and used last, to a
-minute, what a reader's token shows, until when it is valid. Times are in UTC.`,
+		Short: "List all tokens, also revoked and expired ones",
+		Long: `Lists all tokens: their role, when they were created and last used, to a minute, what a
+reader's token shows, and when they expire. Times are in UTC.`,
 		Example: "  hub token list\n  hub token list --json",
 		Args:    cobra.NoArgs,
 	}, func(cmd *cobra.Command, _ []string, st store.Store) error {
@@ -274,11 +273,11 @@ func newTokenRevoke() *cobra.Command {
 	var db string
 	cmd := &cobra.Command{
 		Use:   "revoke ID",
-		Short: "Make a token invalid, for ever and at once",
-		Long: `Revokes the token with this id (not its text: see 'hub token list'). A running
-hub refuses its next call, and ends what it has open within a second: the
-connections of an agent, the streams of a reader, the sessions of browsers that
-were signed in with it. Exits with 3 when there is no such token.`,
+		Short: "Revoke a token, permanently and at once",
+		Long: `Revokes the token with this id (not its text: see 'hub token list'). A running hub
+refuses its next call, and within a second ends the connections of an agent, the streams
+of a reader, and the sessions of browsers that were signed in with it. Exits with 3 if
+there is no such token.`,
 		Example: "  hub token revoke 0f8e4f5c-7a39-4b53-a5c5-9d1d3c6f2f10",
 		Args:    cli.Named("the token's ID"),
 		RunE: func(cmd *cobra.Command, args []string) error {

@@ -20,15 +20,15 @@ import (
 func newWebhook() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "webhook",
-		Short: "Have the hub tell others of agents away, failing plugins and drifted pins",
-		Long: `A webhook is a URL to which the hub posts JSON when an agent is away for 10 minutes, when
-plugins of an agent begin to fail, and when a pin has drifted. What is sent is signed as
-Standard Webhooks describe it (webhook-id, webhook-timestamp, webhook-signature), so that
-the receiver can tell that it comes from this hub.
+		Short: "Report agents away, failing plugins and drifted pins to a URL",
+		Long: `A webhook is a URL to which the hub posts JSON when an agent is away for 10 minutes,
+when plugins of an agent begin to fail, and when a pin has drifted. Messages are signed
+according to Standard Webhooks (webhook-id, webhook-timestamp, webhook-signature), so
+the receiver can verify that they come from this hub.
 
-Of several hubs over one database one sends. A webhook that fails is tried again, for a
-day; what flaps is told once an hour. Redirects and proxies are not used.
-All of this works on the hub's database, also while the hub runs.`,
+Of several hubs over one database one sends. A failed message is repeated for a day; a
+problem that returns again and again is reported once an hour. Redirects and proxies are
+not used. These commands work on the hub's database, also while the hub runs.`,
 		Example: `  hub webhook add https://example.com/hook --out hook.secret
   hub webhook test ID
   hub webhook list
@@ -46,10 +46,10 @@ func newWebhookAdd() *cobra.Command {
 	made := store.NewWebhook{Secret: credential.WebhookSecret.New()}
 	cmd := &cobra.Command{
 		Use:   "add URL",
-		Short: "Add a webhook, and show the secret that signs what it gets",
-		Long: `Adds a webhook and prints its secret, which is shown only now: the receiver needs it. It
-is told what begins from then on, the first one also what holds already. --private allows
-addresses of this machine and of private networks, --insecure allows http.`,
+		Short: "Add a webhook, and show its signing secret",
+		Long: `Adds a webhook and prints its secret, which is shown only now: the receiver needs it.
+The webhook receives new problems; the first one also existing problems. --private
+allows addresses of this machine and of private networks, --insecure allows http.`,
 		Example: `  hub webhook add https://example.com/hook
   hub webhook add https://example.com/hook --type pins.drifted --out hook.secret
   hub webhook add http://10.0.0.7:8080/hook --insecure --private`,
@@ -73,10 +73,10 @@ addresses of this machine and of private networks, --insecure allows http.`,
 	}
 	addDB(cmd, &db)
 	cmd.Flags().StringVar(&made.Name, "name", "", "`name` for people")
-	cmd.Flags().StringArrayVar(&types, "type", nil, "`type` of what it is told: agents.away, plugins.failing or pins.drifted; can be repeated (default all)")
+	cmd.Flags().StringArrayVar(&types, "type", nil, "`type` of message that it receives: agents.away, plugins.failing or pins.drifted; can be repeated (default all)")
 	cmd.Flags().BoolVar(&made.Insecure, "insecure", false, "allow http://")
 	cmd.Flags().BoolVar(&made.Private, "private", false, "allow addresses of this machine and of private networks")
-	cmd.Flags().StringVar(&out, "out", "", "new `file` to write the secret to, with mode 0600, in place of showing it")
+	cmd.Flags().StringVar(&out, "out", "", "new `file` to write the secret to, with mode 0600, instead of showing it")
 	cmd.Flags().BoolVar(&asJSON, "json", false, "print JSON")
 	_ = cmd.MarkFlagFilename("out")
 	complete(cmd, "type", string(store.WebhookAway), string(store.WebhookFailing), string(store.WebhookDrifted))
@@ -111,8 +111,8 @@ func newWebhookList() *cobra.Command {
 	var asJSON bool
 	cmd := onStore(&cobra.Command{
 		Use:     "list",
-		Short:   "List webhooks, and how they do",
-		Long:    "Lists webhooks: what they took, what waits, and what went wrong last. Times are in UTC.",
+		Short:   "List webhooks and their state",
+		Long:    "Lists webhooks: the messages sent and waiting, and the last error. Times are in UTC.",
 		Example: "  hub webhook list\n  hub webhook list --json",
 		Args:    cobra.NoArgs,
 	}, func(cmd *cobra.Command, _ []string, st store.Store) error {
@@ -147,8 +147,8 @@ func typesText(types []store.WebhookType) string {
 func newWebhookRemove() *cobra.Command {
 	return onStore(&cobra.Command{
 		Use:     "remove ID",
-		Short:   "Remove a webhook, and what waits for it",
-		Long:    "Removes the webhook with this id (see 'hub webhook list'). Exits with 3 when there is none.",
+		Short:   "Remove a webhook and its waiting messages",
+		Long:    "Removes the webhook with this id (see 'hub webhook list'). Exits with 3 if there is none.",
 		Example: "  hub webhook remove 0f8e4f5c-7a39-4b53-a5c5-9d1d3c6f2f10",
 		Args:    cli.Named("the ID"),
 	}, func(cmd *cobra.Command, args []string, st store.Store) error {
@@ -160,9 +160,9 @@ func newWebhookTest() *cobra.Command {
 	return onStore(&cobra.Command{
 		Use:   "test ID",
 		Short: "Send a message of the type webhook.test, at once and from here",
-		Long: `Sends the webhook with this id a message of the type webhook.test, once, from this machine
-and by the same rules as the hub. Exits with 3 when there is none with this id, and with 1
-when it doesn't take the message.`,
+		Long: `Sends the webhook with this id a message of the type webhook.test, once, from this
+machine and by the same rules as the hub. Exits with 3 if there is none with this id,
+and with 1 if the receiver doesn't accept the message.`,
 		Example: "  hub webhook test 0f8e4f5c-7a39-4b53-a5c5-9d1d3c6f2f10",
 		Args:    cli.Named("the ID"),
 	}, func(cmd *cobra.Command, args []string, st store.Store) error {

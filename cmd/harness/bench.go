@@ -30,14 +30,13 @@ func (a *app) benchCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "bench FILE.wasm [DIR]",
 		Short: "Measure a module, in fuel first",
-		Long: `Bench runs each resolver of a module on a directory (the current one if none is
-given) again and again, remembering nothing, and prints lines that benchstat
-understands.
+		Long: `Bench runs each resolver of a module on a directory (by default the current one)
+repeatedly, without reusing results, and prints lines that benchstat understands.
 
-Fuel counts the guest's own work. It is the same on every machine and at every
-run, so one line is enough to compare two versions; time, which comes next,
-needs several (--count 10). Then follow bytes read, files opened, names looked
-at, memory and finds.`,
+Fuel counts the guest's own work. It is the same on every machine and for every run, so
+one line is enough to compare two versions. Time comes next, and needs several lines
+(--count 10). Then follow bytes read, files opened, names looked at, memory and
+resources found.`,
 		Example: `  harness bench acme.wasm ~/project
   harness bench acme.wasm --count 10 > new.txt && benchstat old.txt new.txt
   harness bench acme.wasm ~/project --resolver cursor-rules --benchtime 100x`,

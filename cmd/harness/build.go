@@ -24,12 +24,12 @@ func (a *app) buildCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "build [DIR]",
 		Short: "Build the module of a resolver",
-		Long: `Build finds out which language the source in a directory (the current one if
-none is given) is in, and calls that language's toolchain: go for Go, clang for
-C, and the compiler in node_modules for AssemblyScript. When a part of it is
-missing it says which, and how to get it.
+		Long: `Build detects the language of the source in a directory (by default the current one),
+and calls that language's toolchain: go for Go, clang for C, and the compiler in
+node_modules for AssemblyScript. If a part of it is missing, build says which, and how
+to get it.
 
-The module appears whole or not at all; equal source makes equal bytes.`,
+Build writes the module completely or not at all; equal source makes equal bytes.`,
 		Example: `  harness build
   harness build acme --output ~/.config/waymark/plugins/acme.wasm
   harness build --offline --json`,
@@ -60,7 +60,7 @@ The module appears whole or not at all; equal source makes equal bytes.`,
 		},
 	}
 	cmd.Flags().StringVarP(&opts.Output, "output", "o", "", "write `FILE` (default: DIR/NAME.wasm, NAME being that of DIR)")
-	cmd.Flags().BoolVar(&opts.Offline, "offline", false, "let the toolchain download nothing")
+	cmd.Flags().BoolVar(&opts.Offline, "offline", false, "don't let the toolchain download anything")
 	cmd.Flags().BoolVar(&asJSON, "json", false, "print JSON")
 	return cmd
 }

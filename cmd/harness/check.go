@@ -23,20 +23,19 @@ func (a *app) checkCommand() *cobra.Command {
 	var asJSON, all bool
 	cmd := &cobra.Command{
 		Use:   "check FILE.wasm",
-		Short: "Check that a module keeps to the ABI and behaves well in any workspace",
-		Long: `Check puts a module to the test, with the agent's own engine. It makes
-workspaces from what the resolvers declare in reads, and then makes them worse:
-links that lead out or in circles, pipes and huge files where text should be,
-bytes that aren't text, front matter that never ends, thousands of files. It
-compares runs that must be equal, asks what later hosts may ask, and looks at
-what each run has used of its limits. In the end, when nothing has failed, it
-runs the module as it is in the stock Extism SDK, in a process of its own, and
-compares the answers: it is to run on any Extism host.
+		Short: "Check that a module follows the ABI and behaves well in any workspace",
+		Long: `Check tests a module with the agent's own engine. It creates workspaces from what the
+resolvers declare in reads, and then makes them worse: links that lead out or in
+circles, pipes and huge files instead of text, bytes that aren't text, front matter that
+never ends, thousands of files. It compares runs that must be equal, sends requests that
+later hosts may send, and checks how much of its limits each run used. At the end, if
+nothing has failed, it runs the module in the stock Extism SDK, in a separate process,
+and compares the answers: a module must run on any Extism host.
 
-What fails must be mended: an agent would refuse the module, drop what it finds,
-or show stale results. What is warned of works, but not well.
+Fix all failures: an agent would refuse the module, drop its results, or show stale
+results. A warning means that it works, but not well.
 
-The exit code is 1 when something fails.`,
+The exit code is 1 if something fails.`,
 		Example: `  harness check acme.wasm
   harness check acme.wasm --resolver cursor-rules --config plugin.toml
   harness check acme.wasm --keep /tmp/ws
@@ -60,8 +59,8 @@ The exit code is 1 when something fails.`,
 		},
 	}
 	s.addFlags(cmd)
-	cmd.Flags().StringVar(&keep, "keep", "", "make the workspaces in `DIR`, a new one, and leave them there")
-	cmd.Flags().BoolVar(&all, "all", false, "name every workspace that a finding was seen in")
+	cmd.Flags().StringVar(&keep, "keep", "", "create the workspaces in `DIR`, a new one, and keep them")
+	cmd.Flags().BoolVar(&all, "all", false, "name every workspace in which a finding occurred")
 	cmd.Flags().BoolVar(&asJSON, "json", false, "print JSON")
 	return cmd
 }

@@ -23,8 +23,8 @@ type settings struct {
 }
 
 func (s *settings) addFlags(cmd *cobra.Command) {
-	cmd.Flags().StringVar(&s.configFile, "config", "", "run under the limits, tables and narrowed reads of `FILE`, a plugin.toml (default: as on a machine without one)")
-	cmd.Flags().StringVar(&s.resolver, "resolver", "", "run `RESOLVER` of the module alone")
+	cmd.Flags().StringVar(&s.configFile, "config", "", "use the limits, tables and narrowed reads of `FILE`, a plugin.toml (default: as on a machine without one)")
+	cmd.Flags().StringVar(&s.resolver, "resolver", "", "run only `RESOLVER` of the module")
 }
 
 // load reads the configuration that was named. Others aren't looked for: what

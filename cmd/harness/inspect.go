@@ -63,15 +63,14 @@ func (a *app) inspectCommand() *cobra.Command {
 	var asJSON bool
 	cmd := &cobra.Command{
 		Use:   "inspect FILE.wasm",
-		Short: "Say what a module is, and whether an agent would take it",
-		Long: `Inspect takes a module apart and asks it to describe itself, as an agent does
-when the file is dropped into a plugin directory. It shows the resolvers with
-their kinds and what they may read, imports and exports, sizes and the limits of
-a run, and whether runs begin with an image of the module or initialize it anew,
-which takes longer.
+		Short: "Show what a module is, and whether an agent would accept it",
+		Long: `Inspect analyzes a module and asks it to describe itself, as an agent does when the file
+appears in a plugin directory. It shows the resolvers with their kinds and what they may
+read, imports and exports, sizes and the limits of a run. It also shows whether runs
+begin with an image of the module or initialize it again, which takes longer.
 
-The exit code is 3 when an agent would not use the module; the reason and what
-to do about it are shown.`,
+The exit code is 3 if an agent would not use the module; inspect shows the reason and
+what to do about it.`,
 		Example: `  harness inspect acme.wasm
   harness inspect acme.wasm --config plugin.toml
   harness inspect acme.wasm --json | jq .digest`,

@@ -34,15 +34,14 @@ func (a *app) newCommand() *cobra.Command {
 	var s newSettings
 	cmd := &cobra.Command{
 		Use:   "new [NAME]",
-		Short: "Make the start of a new resolver",
-		Long: `New makes a directory with a resolver that builds and passes its test at once:
-source, a fixture, the kit of the language and a README with the next steps.
-Nothing is downloaded; the kits come with this program.
+		Short: "Create a new resolver",
+		Long: `New creates a directory with a resolver that builds and passes its test at once: source,
+a fixture, the kit of the language and a README with the next steps. It downloads
+nothing; the kits come with this program.
 
-NAME is what the module and its resolver are called: lower-case words joined by
-hyphens. With --from it is left out: what is made is then a copy of an example,
-which is a whole resolver (or a workspace template) to read and change, and
-keeps its name.`,
+NAME is the name of the module and its resolver: lower-case words joined by hyphens.
+Omit it with --from, which copies an example: a complete resolver (or a workspace
+template) to read and change, which keeps its name.`,
 		Example: `  harness new acme-rules
   harness new acme-rules --lang c
   harness new acme-rules --lang assemblyscript --dir resolvers/acme
@@ -68,7 +67,7 @@ keeps its name.`,
 	}
 	cmd.Flags().StringVar(&s.lang, "lang", string(toolchain.Go), "write it in `LANGUAGE`: go, c or assemblyscript")
 	cmd.Flags().StringVar(&s.from, "from", "", "copy `EXAMPLE`: "+strings.Join(exampleNames(), ", "))
-	cmd.Flags().StringVar(&s.dir, "dir", "", "make it in `DIR` (default: the name)")
+	cmd.Flags().StringVar(&s.dir, "dir", "", "create it in `DIR` (default: the name)")
 	cmd.Flags().BoolVar(&s.json, "json", false, "print JSON")
 	return cmd
 }

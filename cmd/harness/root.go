@@ -50,18 +50,18 @@ func (a *app) rootCommand() *cobra.Command {
 	root := &cobra.Command{
 		Use:   "harness",
 		Short: "Write, test and measure resolvers",
-		Long: `A resolver is a WebAssembly module that finds one kind of context in a
-workspace. Harness is for those who write one. It has the agent's own engine:
-what passes here behaves the same in a workspace.`,
-		Example: `  harness new acme-rules             make a resolver that passes its test
-  harness new --from cursor-rules    copy a whole one, to read and change
+		Long: `A resolver is a WebAssembly module that finds one kind of context in a workspace.
+Harness is for authors of resolvers. It has the agent's own engine: a module behaves the
+same in a workspace as it does here.`,
+		Example: `  harness new acme-rules             create a resolver that passes its test
+  harness new --from cursor-rules    copy a complete one, to read and change
   harness build acme-rules           build acme-rules/acme-rules.wasm
   harness test acme.wasm             run the fixtures in testdata
-  harness check acme.wasm            see how it behaves, whatever the workspace
-  harness inspect acme.wasm          say what it is, and if an agent takes it
+  harness check acme.wasm            check how it behaves in any workspace
+  harness inspect acme.wasm          show what it is, and if an agent accepts it
   harness run acme.wasm ~/project    show what it finds, reads, prints and costs
   harness bench acme.wasm ~/project  measure it, in fuel first
-  harness watch . ~/project          build, test and run it whenever you save`,
+  harness watch . ~/project          build, test and run it at every save`,
 	}
 	a.log.Add(root, "log what the engine does")
 	root.AddCommand(

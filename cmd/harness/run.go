@@ -29,12 +29,12 @@ func (a *app) runCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "run FILE.wasm [DIR]",
 		Short: "Show what a module finds, what it reads and what it costs",
-		Long: `Run lets the resolvers of a module look at a directory (the current one if none
-is given), or at one file, once and as the agent would, and shows what they
-found, read, asked for in vain, logged and used.
+		Long: `Run runs the resolvers of a module on a directory (by default the current one), or on
+one file, once and as the agent would. It shows what they found, read, requested without
+success, logged and used.
 
-The exit code is 1 when the module isn't admitted or a resolver fails; what the
-others found is printed all the same.`,
+The exit code is 1 if the module isn't admitted or a resolver fails; run prints the
+results of the others all the same.`,
 		Example: `  harness run acme.wasm
   harness run acme.wasm ~/project --explain
   harness run acme.wasm ~/project --resolver cursor-rules --config plugin.toml
@@ -53,9 +53,9 @@ others found is printed all the same.`,
 		},
 	}
 	s.addFlags(cmd)
-	cmd.Flags().StringVar(&role, "role", "", "why the directory is looked at: `ROLE` is instructions, skills or mcp (default: no reason of its own)")
+	cmd.Flags().StringVar(&role, "role", "", "purpose of the directory: `ROLE` is instructions, skills or mcp (default: no special purpose)")
 	cmd.Flags().BoolVar(&asJSON, "json", false, "print JSON")
-	cmd.Flags().BoolVar(&explain, "explain", false, "show what each resolver was asked, and all that it looked at")
+	cmd.Flags().BoolVar(&explain, "explain", false, "show each resolver's request, and everything that it looked at")
 	return cmd
 }
 

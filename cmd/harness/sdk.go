@@ -13,7 +13,7 @@ import (
 func (a *app) sdkCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "sdk",
-		Short: "Look after the kit that a resolver is built with",
+		Short: "Update the kit that a resolver is built with",
 	}
 	cli.Group(cmd)
 	cmd.AddCommand(a.sdkUpdateCommand())
@@ -24,10 +24,10 @@ func (a *app) sdkUpdateCommand() *cobra.Command {
 	var force, asJSON bool
 	cmd := &cobra.Command{
 		Use:   "update [DIR]",
-		Short: "Replace a resolver's kit by the one of this program",
-		Long: `Update replaces the directory sdk of a resolver (in the current directory if
-none is given) by the kit that this program carries, and says from which version
-to which. Whoever has changed the kit by hand is asked to use --force.`,
+		Short: "Replace a resolver's kit by the one in this program",
+		Long: `Update replaces the directory sdk of a resolver (by default in the current directory) by
+the kit in this program, and shows the old and the new version. If the kit was changed
+by hand, it requires --force.`,
 		Example: `  harness sdk update
   harness sdk update acme-rules --json`,
 		Args: cli.Named("[DIR]"),
@@ -51,7 +51,7 @@ to which. Whoever has changed the kit by hand is asked to use --force.`,
 			return err
 		},
 	}
-	cmd.Flags().BoolVar(&force, "force", false, "lose what was changed in the kit by hand")
+	cmd.Flags().BoolVar(&force, "force", false, "discard manual changes of the kit")
 	cmd.Flags().BoolVar(&asJSON, "json", false, "print JSON")
 	return cmd
 }

@@ -29,10 +29,10 @@ func (a *app) testCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "test FILE.wasm [FIXTURE…]",
 		Short: "Run a module on fixtures and compare what it finds",
-		Long: `A fixture is a small workspace and what a module should find in it, in one text
-file (txtar). Test makes each workspace in a temporary directory, runs the
-module on it and shows what is different. Without FIXTURE, it takes all
-testdata/*.txtar beside the module; a directory stands for all *.txtar in it.
+		Long: `A fixture is a small workspace and what a module should find in it, in one text file
+(txtar). Test creates each workspace in a temporary directory, runs the module on it and
+shows the differences. Without FIXTURE, it uses all testdata/*.txtar beside the module;
+a directory means all *.txtar in it.
 
   # Two rules, one of them for Go alone.
   -- .cursor/rules/go.mdc --
@@ -51,17 +51,16 @@ testdata/*.txtar beside the module; a directory stands for all *.txtar in it.
         "attributes": { "mode": "glob", "globs": ["**/*.go"] } } ],
     "exact": false, "fuel_max": 20000000 }
 
-Behind a path may stand mode=0600, size=100000000 (a sparse file), base64, crlf,
-bom, no-eol, fifo, socket, -> target; "dir/" is an empty directory. A row of
-want.json names the fields that matter: id, kind, source, key, name,
-description, status, error (a part of it), attributes, size_bytes, text. Further
-keys are exact (true unless said), warnings, denied, error (of the resolver) and
-fuel_max. request.toml may hold resolver, role, file, name, exclude, reads,
-grant_secrets and [config.RESOLVER].
+A path may be followed by mode=0600, size=100000000 (a sparse file), base64, crlf, bom,
+no-eol, fifo, socket or -> target; "dir/" is an empty directory. A row of want.json has
+the fields to compare: id, kind, source, key, name, description, status, error (a part
+of it), attributes, size_bytes, text. Other keys are exact (default true), warnings,
+denied, error (of the resolver) and fuel_max. request.toml may have resolver, role,
+file, name, exclude, reads, grant_secrets and [config.RESOLVER].
 
---update writes what came into want.json, and leaves description, order, exact
-and fuel_max as they are. It is refused where CI is set. The exit code is 1 when
-a fixture fails, or when there is none.`,
+--update writes the actual results into want.json, and keeps description, order, exact
+and fuel_max. It is refused if CI is set. The exit code is 1 if a fixture fails, or if
+there is none.`,
 		Example: `  harness test acme.wasm
   harness test acme.wasm testdata/scoped.txtar --update
   harness test acme.wasm --run '^scoped' --json
@@ -71,9 +70,9 @@ a fixture fails, or when there is none.`,
 			return a.test(cmd.Context(), &s, args[0], args[1:])
 		},
 	}
-	cmd.Flags().StringVar(&s.run, "run", "", "only fixtures whose name matches `REGEXP`")
-	cmd.Flags().BoolVar(&s.update, "update", false, "write what came into the fixtures")
-	cmd.Flags().StringVar(&s.junit, "junit", "", "write a JUnit report into `FILE`")
+	cmd.Flags().StringVar(&s.run, "run", "", "run only fixtures whose name matches `REGEXP`")
+	cmd.Flags().BoolVar(&s.update, "update", false, "write the actual results into the fixtures")
+	cmd.Flags().StringVar(&s.junit, "junit", "", "write a JUnit report to `FILE`")
 	cmd.Flags().BoolVar(&s.json, "json", false, "print JSON")
 	return cmd
 }

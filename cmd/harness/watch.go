@@ -31,17 +31,16 @@ func (a *app) watchCommand() *cobra.Command {
 	var s watchSettings
 	cmd := &cobra.Command{
 		Use:   "watch FILE.wasm|DIR TREE",
-		Short: "Build and run a module again whenever something is saved",
-		Long: `Watch runs a module on a tree, and again when a file changes that it has looked
-at: as an agent does, with what it remembers. A new version of the module is
-taken over when it has been written, and the one before stays in use when the
-new one can't be.
+		Short: "Build and run a module again at every save",
+		Long: `Watch runs a module on a tree, and again when a file changes that it has looked at,
+reusing results as an agent does. It uses a new version of the module when the file is
+complete. If the new version can't be used, the previous one remains in use.
 
-The fixtures in testdata beside the module are run as well, when there is
-another version of the module and when one of them is saved.
+Watch also runs the fixtures in testdata beside the module, when the module changes or
+when you save one of them.
 
-With a source directory in place of the module, that is built first, and again
-whenever its source is saved. Watch ends when it is interrupted.`,
+With a source directory instead of the module, watch builds the module first, and again
+whenever you save its source. Watch ends when interrupted.`,
 		Example: `  harness watch . ~/project
   harness watch acme.wasm ~/project --resolver cursor-rules
   harness watch . ~/project --json | jq 'select(.event == "run") | .fuel'`,
@@ -51,9 +50,9 @@ whenever its source is saved. Watch ends when it is interrupted.`,
 		},
 	}
 	s.addFlags(cmd)
-	cmd.Flags().StringVar(&s.role, "role", "", "why the tree is looked at: `ROLE` is instructions, skills or mcp (default: no reason of its own)")
-	cmd.Flags().BoolVar(&s.offline, "offline", false, "let the toolchain download nothing")
-	cmd.Flags().BoolVar(&s.json, "json", false, "print JSON, an object per line")
+	cmd.Flags().StringVar(&s.role, "role", "", "purpose of the tree: `ROLE` is instructions, skills or mcp (default: no special purpose)")
+	cmd.Flags().BoolVar(&s.offline, "offline", false, "don't let the toolchain download anything")
+	cmd.Flags().BoolVar(&s.json, "json", false, "print JSON, one object on each line")
 	return cmd
 }
 

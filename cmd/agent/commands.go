@@ -33,12 +33,12 @@ plugin directory.
 other commands ask the running agent of the current directory or of the nearest
 directory above it. If there is none, commands that change nothing ask the only running
 agent. --listen selects another agent.`,
-		Example: `  agent run                     watch over this directory, with your own hub
+		Example: `  agent run                     watch this directory, with your own hub
   agent resolve                 show what is found here, once
-  agent status                  ask the running agent how it is doing
-  agent doctor                  look for what keeps it from working well here
-  agent why CLAUDE.md           say whether a file is in the context, and why
-  agent for src/main.go         say which instructions and rules apply to a file`,
+  agent status                  show the state of the running agent
+  agent doctor                  find problems of the agent on this machine
+  agent why CLAUDE.md           show whether a file is in the context, and why
+  agent for src/main.go         show the instructions and rules for a file`,
 	}
 	a.log.Add(root, "log more")
 	a.Progress, a.Version = a.progress, cli.CurrentVersion().Version

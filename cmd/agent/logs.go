@@ -60,7 +60,7 @@ The exit code is 3 if there is no such process, or no agent runs.`,
 	}
 	conn.addFlags(cmd)
 	cmd.Flags().BoolVarP(&follow, "follow", "f", false, "continue until the process ends")
-	cmd.Flags().Int64Var(&tail, "tail", -1, "print only the last `lines` (default all)")
+	cmd.Flags().Int64Var(&tail, "tail", -1, "print only the last `lines`; without it all")
 	cmd.Flags().BoolVar(&asJSON, "json", false, "print JSON: the process and its output as text")
 	cmd.MarkFlagsMutuallyExclusive("follow", "json")
 	chat.add(cmd.Flags(), "only processes of this chat")

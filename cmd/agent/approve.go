@@ -23,10 +23,10 @@ func (a *app) approveCommand(conn *connection, asJSON *bool) *cobra.Command {
 		Short: "Approve a changed module that waits",
 		Long: `Approve lists the modules that wait for an approval, or approves the module NAME.
 
-A new module runs at once. A changed module waits for an approval if it reads more than
-the previous file, if secrets are granted to its name, or if the configuration pins
-another file. Until then the previous version runs, if there was one when the file
-changed.
+A new module runs at once. A module waits for an approval if a changed file reads more
+than the previous one, if secrets are granted to its name and the file has changed, or if
+the configuration pins another file. Until then the previous version runs, if there was
+one when the file changed.
 
 An approval is for one file, by the SHA-256 of its content, and is kept. The exit code
 is 3 if no module of that name waits, or no agent runs.`,

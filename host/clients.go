@@ -132,7 +132,7 @@ func walkOf(of *codingagents.Input, opts *Options, below []string, wide string) 
 		w.rows, w.disabled = slices.Clone(in.Client.Own), foreign(in.Client)
 	}
 	rows := in.Client.Rows()
-	for _, dir := range codingagents.Directories(in.Client, in.Start, in.Project) {
+	for _, dir := range codingagents.Directories(in.Client, in.Start, in.Project, in.Home) {
 		switch rel, ok := applicability.Below(top, dir); {
 		case wide == "" && (!ok || rel == "."):
 			w.roots, w.looked[dir] = append(w.roots, dir), dir
@@ -306,7 +306,7 @@ func (w *clientWalk) leadsTo(dir string) string {
 func foreign(client *codingagents.Client) (ids []string) {
 	wanted := client.Conventions()
 	if user := client.User; user != nil { // some rows are read in the home directory only
-		wanted = slices.Concat(append(slices.Clone(user.Skills), wanted, user.Instructions, user.Rules)...)
+		wanted = slices.Concat(append(slices.Clone(user.Skills), wanted, user.Instructions, user.Rules, user.Lists)...)
 	}
 	for i := range conventions.All {
 		if id := conventions.All[i].ID; !slices.Contains(wanted, id) {

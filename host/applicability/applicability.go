@@ -334,6 +334,27 @@ func Match(globs snapshot.Attribute, dir, file string) (glob string, ok bool) {
 	return match(listOf(globs), rel)
 }
 
+// MatchIgnored is Match for globs that are patterns of gitignore's, whatever the case: one
+// without a slash but at its end matches at any depth, and a directory's all that is in it.
+func MatchIgnored(globs snapshot.Attribute, dir, file string) (glob string, ok bool) {
+	rel, below := Below(dir, file)
+	if !below {
+		return "", false
+	}
+	for _, g := range listOf(globs) {
+		p := strings.TrimSuffix(strings.ToLower(g), "/")
+		if rest := strings.TrimPrefix(p, "/"); rest != p || strings.Contains(p, "/") {
+			p = rest
+		} else {
+			p = "**/" + p
+		}
+		if len(vfs.Matching([]string{p, p + "/**"}, []string{strings.ToLower(rel)})) > 0 {
+			return text.Cut(g, maxReason/2), true
+		}
+	}
+	return "", false
+}
+
 func match(list []string, rel string) (glob string, ok bool) {
 	patterns := make([]string, len(list))
 	for i, g := range list {

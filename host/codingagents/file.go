@@ -31,21 +31,20 @@ type nested struct {
 	Instructions When
 	// Take is FirstOfDirectory or Every.
 	Take Take
-	// Skills is for skills, subagents and commands.
-	Skills  When
-	Sources []Source
+	// Skills is for skills, subagents and commands. With SkillsAlone it reads no subagents and
+	// commands there.
+	Skills      When
+	SkillsAlone bool
+	Sources     []Source
 }
 
 // nestedRules are those of Clients, by id. Those of Codex started in such a directory are
 // compared with the program; the others follow what the makers say.
 var nestedRules = map[string]nested{
-	"claude": {OnFile, Every, OnFile, []Source{
-		{"https://code.claude.com/docs/en/memory", noted},
-		{"https://code.claude.com/docs/en/skills", noted},
-	}},
-	"codex":    {StartedThere, FirstOfDirectory, StartedThere, []Source{{"@openai/codex 0.169.0, codex debug prompt-input", judged}}},
-	"copilot":  {OnFile, Every, StartedThere, []Source{{"https://docs.github.com/en/copilot/how-tos/copilot-cli/customize-copilot/add-custom-instructions", "2026-11-25"}}},
-	"opencode": {OnFile, FirstOfDirectory, StartedThere, []Source{{"https://github.com/anomalyco/opencode: packages/opencode/src/session/instruction.ts", "2026-11-25"}}},
+	"claude":   {OnFile, Every, OnFile, true, []Source{{"Claude Code 2.1.332, what it sends to its model when it reads a file", "2026-11-28"}}},
+	"codex":    {StartedThere, FirstOfDirectory, StartedThere, false, []Source{{"@openai/codex 0.169.0, codex debug prompt-input", judged}}},
+	"copilot":  {OnFile, Every, StartedThere, false, []Source{{"https://docs.github.com/en/copilot/how-tos/copilot-cli/customize-copilot/add-custom-instructions", "2026-11-25"}}},
+	"opencode": {OnFile, FirstOfDirectory, StartedThere, false, []Source{{"https://github.com/anomalyco/opencode: packages/opencode/src/session/instruction.ts", "2026-11-25"}}},
 }
 
 // NestedRows returns the conventions of Rows that a client reads in directories below the one
@@ -97,7 +96,7 @@ func For(in Input, file string) *FileView {
 	v.below = true
 	v.nested()
 	v.once()
-	view := &FileView{View: v.view, home: in.Home, walk: append(Directories(in.Client, in.Start, in.Project), in.Below...), Items: make([]FileItem, len(v.view.Items))}
+	view := &FileView{View: v.view, home: in.Home, walk: append(Directories(in.Client, in.Start, in.Project, in.Home), in.Below...), Items: make([]FileItem, len(v.view.Items))}
 	for i := range v.view.Items {
 		it := FileItem{Item: v.view.Items[i], Mode: "always"}
 		if mode := it.find.Attributes["mode"].Text; mode != "" {
@@ -151,7 +150,11 @@ func (v *viewer) judge(it *FileItem, when When, file string) {
 	}
 	if it.Reason == NotAlways && it.Mode == "glob" {
 		base := it.find.Directory
-		glob, ok := applicability.Match(it.find.Attributes["globs"], base, file)
+		matches := applicability.Match
+		if v.in.Client.IgnoreGlobs {
+			matches = applicability.MatchIgnored
+		}
+		glob, ok := matches(it.find.Attributes["globs"], base, file)
 		if !ok {
 			it.Why = "no glob of it matches"
 			return
@@ -181,16 +184,16 @@ func (v *viewer) judge(it *FileItem, when When, file string) {
 // nested adds what lies in the directories below the start.
 func (v *viewer) nested() {
 	rules, c := nestedRules[v.in.Client.ID], v.in.Client
-	var others []*Find
-	for _, dir := range slices.Backward(v.in.Below) { // in the order of a start there, by which its budget is counted
+	nothing := c.Instructions != nil && !v.any(v.walk(c.Instructions.Top, false)) // it is decided at the start
+	for _, dir := range slices.Backward(v.in.Below) {                             // in the order of a start there, by which its budget is counted
 		taken := false
 		if c.Instructions != nil {
 			for _, place := range c.Instructions.Places {
 				for _, f := range v.finds[dir][place.Convention] {
 					switch {
 					case place.TopOnly: // it is read only at the top
-					case place.Otherwise:
-						others = append(others, f)
+					case place.Otherwise && !nothing:
+						v.leave(f, Overridden, "it is read where there is nothing else")
 					case rules.Take == FirstOfDirectory && taken:
 						v.leave(f, Overridden, "another file in the same directory is read in its place")
 					default:
@@ -201,7 +204,6 @@ func (v *viewer) nested() {
 		}
 		v.nestedSkills(dir)
 	}
-	v.instead(others)
 }
 
 // nestedSkills adds the listable finds of a directory. None is cut, because it isn't known
@@ -224,6 +226,10 @@ func (v *viewer) nestedSkills(dir string) {
 		for _, f := range v.finds[dir][convention] {
 			if f.Status == snapshot.StatusInvalid || f.Status == snapshot.StatusUnreadable {
 				v.leave(f, Invalid, f.Error)
+				continue
+			}
+			if nestedRules[v.in.Client.ID].SkillsAlone {
+				v.leave(f, Elsewhere, "it is looked for from the start's directory up")
 				continue
 			}
 			v.add(f, Item{Name: f.Name, Included: true, Bytes: int64(len(f.Name) + len(f.Description)), Description: f.Description})

@@ -30,37 +30,26 @@ func (v *viewer) instructions() {
 	budget := &v.view.Budget
 	budget.InstructionBytes = rules.MaxBytes
 	first := -1 // the place that FirstOfAll has found
-	var others []*Find
+	nothing := !v.any(dirs)
 	for _, dir := range dirs {
 		taken := false
 		for i, place := range rules.Places {
 			for _, f := range v.finds[dir][place.Convention] {
 				switch {
-				case place.Otherwise:
-					others = append(others, f)
+				case place.Otherwise && !nothing:
+					v.leave(f, Overridden, "it is read where there is nothing else")
 				case rules.Take == FirstOfDirectory && taken:
 					v.leave(f, Overridden, "another file in the same directory is read in its place")
 				case rules.Take == FirstOfAll && !v.isFirst(dirs, i, &first):
 					v.leave(f, Overridden, fmt.Sprintf("%s reads %s here, and no other name", v.in.Client.Name, v.nameOf(dirs, rules.Places[first].Convention)))
+				case place.LinksBelow && f.Source != "" && f.Source != f.Path && !isBelow(v.in.Start, f.Source):
+					v.leave(f, Elsewhere, "it is a link, and those count that lead below the directory of the start")
 				case place.TopOnly && dir != v.top:
 					v.leave(f, Elsewhere, "it is read in the top directory of a project")
 				default:
 					taken = v.instruction(f, 0) || taken
 				}
 			}
-		}
-	}
-	v.instead(others)
-}
-
-// instead adds what is read if there is nothing else.
-func (v *viewer) instead(others []*Find) {
-	nothing := !v.any()
-	for _, f := range others {
-		if nothing {
-			v.instruction(f, 0)
-		} else {
-			v.leave(f, Overridden, "it is read where there is nothing else")
 		}
 	}
 }
@@ -93,6 +82,8 @@ func (v *viewer) userInstructions(user *User) {
 			case mode != "" && mode != "always":
 				v.leave(f, NotAlways, "its mode is "+mode)
 				v.imports(f, 0)
+			case v.isBlank(f):
+				v.leave(f, Blank, "there is nothing in it")
 			case slices.ContainsFunc(v.view.Items, func(it Item) bool { return it.Path == f.Path }):
 			default:
 				v.include(f, Item{}, 0)
@@ -141,13 +132,28 @@ func (in *Input) userPath(rel string) string {
 	return filepath.Join(in.Home, rel)
 }
 
-// any reports whether there are instructions so far that others would only replace.
-func (v *viewer) any() bool {
-	return slices.ContainsFunc(v.view.Items, func(it Item) bool {
-		return it.Included && !it.User && slices.ContainsFunc(v.in.Client.Instructions.Places, func(p Place) bool {
-			return p.Convention == it.Convention && !p.Otherwise && !p.Beside
-		})
-	})
+// any reports whether there are instructions that keep those that are Otherwise from being
+// read.
+func (v *viewer) any(dirs []string) bool {
+	rules := v.in.Client.Instructions
+	for _, place := range rules.Places {
+		if place.Otherwise || place.Beside {
+			continue
+		}
+		for _, dir := range dirs {
+			if user := v.in.Client.User; user != nil && v.in.User && dir == v.in.Home && slices.Contains(user.Instructions, place.Convention) {
+				continue // it is the user's own
+			}
+			if slices.ContainsFunc(v.finds[dir][place.Convention], func(f *Find) bool {
+				mode := f.Attributes["mode"].Text
+				return f.Status != snapshot.StatusUnreadable && f.Status != snapshot.StatusInvalid && (mode == "" || mode == "always") &&
+					(rules.MaxFile == 0 || f.SizeBytes <= rules.MaxFile) && !v.isBlank(f) && (!place.TopOnly || dir == v.top)
+			}) {
+				return true
+			}
+		}
+	}
+	return false
 }
 
 // isFirst reports whether a place is the first one that has something in any directory.

@@ -26,10 +26,18 @@ type Client struct {
 	// Imports is how many levels of imports with @ it follows; 0 means none. Only imports of
 	// the user's own files may lie outside the directory of the start.
 	Imports int
+	// IgnoreGlobs says that the globs of its rules are patterns as in .gitignore, and ignore
+	// case.
+	IgnoreGlobs bool
 	// Dependencies says that it looks for skills in node_modules, too.
 	Dependencies bool
-	// Lists are the conventions of what else it lists by name: subagents, commands.
-	Lists []string
+	// Lists are the conventions of what else it lists by name: subagents, commands. It looks
+	// for them from the start up to ListsTop, which is Project by default. ListsByName sorts
+	// them. SubagentsDescribed leaves out subagents without a name or a description.
+	Lists              []string
+	ListsTop           Top
+	ListsByName        bool
+	SubagentsDescribed bool
 	// Own are conventions besides those of the table: places that only this client reads.
 	Own []conventions.Convention
 	// Sources are where the rules come from.
@@ -48,6 +56,9 @@ const (
 	Project Top = "project"
 	// ProjectElseAll: the nearest directory with .git; without one, the file system's root.
 	ProjectElseAll Top = "project_else_all"
+	// ProjectElseHome: the nearest directory with .git; without one, the topmost directory
+	// below the user's home directory, or the file system's root if the start isn't in it.
+	ProjectElseHome Top = "project_else_home"
 	// All: the file system's root.
 	All Top = "all"
 )
@@ -88,6 +99,8 @@ type Place struct {
 	// Otherwise: only if the earlier places have nothing in any directory, not counting those
 	// that are Beside.
 	Otherwise, Beside bool
+	// LinksBelow: a link counts only if its target lies below the directory of the start.
+	LinksBelow bool
 }
 
 // User says what a client reads below the user's home directory, by conventions whose places
@@ -103,6 +116,9 @@ type User struct {
 	Last   bool
 	// Rules are texts besides Instructions. All of them that always apply are read.
 	Rules []string
+	// Lists are those of the client's Lists that it reads here, too. If names are equal, the
+	// project's subagent and the user's command count.
+	Lists []string
 	// Moved are directories in the home directory that an environment variable can replace.
 	Moved []Moved
 	// Plugins is what it takes of plugins that the user has installed and enabled for it; nil
@@ -171,6 +187,8 @@ type Skills struct {
 	NeedsUTF8 bool
 	// OneLine replaces white space in a description, including line ends, by single spaces.
 	OneLine bool
+	// ByDirectory names a skill by its directory, whatever name it has in its front matter.
+	ByDirectory bool
 	// Same says which skills are duplicates.
 	Same Same
 	// Names is the order of names.
@@ -208,6 +226,8 @@ const (
 	ByByte Names = "byte"
 	// ByLetter compares letters ignoring case, after digits and signs.
 	ByLetter Names = "letter"
+	// ByPlace keeps the order in which places are searched, and sorts each place by letter.
+	ByPlace Names = "place"
 )
 
 // Line is the form of a skill in a list.
@@ -297,30 +317,32 @@ func ofPlugins(c conventions.Convention, place string) conventions.Convention {
 // Clients are all clients whose rules are known, in order of their ids.
 var Clients = []Client{
 	{
-		ID: "claude", Reader: "claude-code", Name: "Claude Code", Version: "2.1.277", Imports: 4,
+		ID: "claude", Reader: "claude-code", Name: "Claude Code", Version: "2.1.332", Judged: true, Imports: 4, Heads: conventions.HeadsClaude, IgnoreGlobs: true,
 		Instructions: &Instructions{
 			Top: All, Take: Every, MaxFile: 4 << 20, SkipBlank: true,
 			Places: []Place{
-				{Convention: "claude-md"}, {Convention: "claude-dir-md"}, {Convention: "claude-rules", Beside: true}, {Convention: "claude-local-md"},
+				{Convention: "claude-md"}, {Convention: "claude-dir-md"}, {Convention: "claude-rules", Beside: true, LinksBelow: true}, {Convention: "claude-local-md"},
 				{Convention: "agents-md", Otherwise: true}, {Convention: "claude-dir-agents-md", Otherwise: true},
 			},
 		},
 		Skills: &Skills{
-			Top: Project, Up: true, Places: [][]string{{"claude-skills"}}, MaxDepth: 1,
-			MaxDescription: 1536, Same: SameNameFirst, Names: ByByte, Line: LineName,
+			Top: ProjectElseHome, Up: true, Places: [][]string{{"claude-skill-files"}}, MaxDepth: 1,
+			MaxDescription: 1536, ByDirectory: true, Same: SameNameFirst, Names: ByPlace, Line: LineName,
 		},
 		User: &User{
-			Instructions: []string{"claude-dir-md"}, Rules: []string{"claude-rules"}, Skills: [][]string{{"claude-skills"}},
+			Instructions: []string{"claude-dir-md"}, Rules: []string{"claude-rules"}, Skills: [][]string{{"claude-skill-files"}},
+			Lists:   []string{"claude-agents", "claude-commands"},
 			Moved:   []Moved{{"CLAUDE_CONFIG_DIR", ".claude"}},
 			Plugins: &Plugins{Dir: ".claude", Settings: true, Skills: []string{"plugin-skills", "plugin-skill"}, Lists: []string{"plugin-agents", "plugin-commands"}, Prefix: true},
 		},
-		Lists: []string{"claude-agents", "claude-commands"},
+		Lists: []string{"claude-agents", "claude-commands"}, ListsTop: ProjectElseHome, ListsByName: true, SubagentsDescribed: true,
+		Own: []conventions.Convention{skillFiles("claude-skill-files", "claude-code", ".claude/skills/*/SKILL.md")},
 		Sources: []Source{
 			{"https://code.claude.com/docs/en/memory", noted},
 			{"https://code.claude.com/docs/en/skills", noted},
 			{"https://code.claude.com/docs/en/plugins-reference", latest},
 			{"https://raw.githubusercontent.com/anthropics/claude-code/v2.1.277/mods/agents-md/README.md", noted},
-			{"Claude Code 2.1.332, what it sends to its model, for imports and what hides AGENTS.md", "2026-11-27"},
+			{"Claude Code 2.1.332, what it sends to its model", "2026-11-28"},
 		},
 	},
 	{
@@ -477,7 +499,7 @@ func (c *Client) UserRows(beside bool) []conventions.Convention {
 	if c.User == nil {
 		return nil
 	}
-	ids := slices.Concat(append(slices.Clone(c.User.Skills), c.User.Instructions, c.User.Rules)...)
+	ids := slices.Concat(append(slices.Clone(c.User.Skills), c.User.Instructions, c.User.Rules, c.User.Lists)...)
 	if c.Skills != nil {
 		ids = append(append(ids, c.Skills.Namespaces...), c.Skills.Policy)
 	}

@@ -30,9 +30,18 @@ func (v *viewer) skills() {
 		return
 	}
 	list := v.unique(v.candidates())
+	places := map[string]int{} // in the order in which they are looked through
+	for _, s := range list {
+		if _, known := places[s.Place]; !known {
+			places[s.Place] = len(places)
+		}
+	}
 	slices.SortStableFunc(list, func(a, b *skill) int {
 		if user := v.in.Client.User; user != nil && user.Last && a.user != b.user {
 			return compareTrue(b.user, a.user)
+		}
+		if rules.Names == ByPlace {
+			return cmp.Or(places[a.Place]-places[b.Place], ByLetter.compare(a.name, b.name))
 		}
 		return cmp.Or(rules.Names.compare(a.name, b.name), strings.Compare(a.Path, b.Path))
 	})
@@ -159,6 +168,8 @@ func (v *viewer) refuse(f *Find) (reason Reason, detail string) {
 		return NameTooLong, fmt.Sprintf("its name has more than %d characters", rules.MaxName)
 	case mode == "manual":
 		return NotAlways, "its mode is manual"
+	case mode == "glob":
+		return NotAlways, "it comes with a file of its paths"
 	}
 	if detail := v.withdrawn(f); detail != "" {
 		return Policy, detail
@@ -185,6 +196,9 @@ func (v *viewer) withdrawn(f *Find) string {
 func (v *viewer) skill(f *Find) *skill {
 	rules := v.in.Client.Skills
 	s := &skill{Find: f, name: f.Name, description: f.Description}
+	if rules.ByDirectory {
+		s.name = filepath.Base(f.Path)
+	}
 	if rules.OneLine {
 		s.name, s.description = strings.Join(strings.Fields(s.name), " "), strings.Join(strings.Fields(s.description), " ")
 	}

@@ -175,12 +175,12 @@ const bytesPerToken = 4
 
 func tokens(bytes int64) int64 { return (bytes + bytesPerToken - 1) / bytesPerToken }
 
-// Directories returns where a client looks, from the top down to start. project is as in
-// Input.
-func Directories(c *Client, start, project string) []string {
+// Directories returns where a client looks, from the top down to start. project and home
+// are as in Input.
+func Directories(c *Client, start, project, home string) []string {
 	top := start
-	for _, t := range []Top{c.instructionsTop(), c.skillsTop()} {
-		if dir := topOf(t, start, project); len(dir) < len(top) {
+	for _, t := range []Top{c.instructionsTop(), c.skillsTop(), cmp.Or(c.ListsTop, Project)} {
+		if dir := topOf(t, start, project, home); len(dir) < len(top) {
 			top = dir
 		}
 	}
@@ -201,9 +201,12 @@ func (c *Client) skillsTop() Top {
 	return c.Skills.Top
 }
 
-func topOf(t Top, start, project string) string {
+func topOf(t Top, start, project, home string) string {
 	switch {
-	case t == All || t == ProjectElseAll && project == "":
+	case t == ProjectElseHome && project == "" && start != home && home != "" && isBelow(home, start):
+		first, _, _ := strings.Cut(strings.TrimPrefix(start, strings.TrimSuffix(home, "/")+"/"), "/")
+		return filepath.Join(home, first)
+	case t == All || (t == ProjectElseAll || t == ProjectElseHome) && project == "":
 		return "/"
 	case project == "":
 		return start
@@ -257,7 +260,7 @@ func look(in *Input) *viewer {
 			slices.SortFunc(list, func(a, b *Find) int { return cmp.Or(strings.Compare(a.Path, b.Path), strings.Compare(a.Key, b.Key)) })
 		}
 	}
-	for _, dir := range Directories(c, in.Start, in.Project) {
+	for _, dir := range Directories(c, in.Start, in.Project, in.Home) {
 		if !slices.Contains(in.Looked, dir) {
 			v.view.NotLookedAt = append(v.view.NotLookedAt, dir)
 		}
@@ -307,7 +310,7 @@ type viewer struct {
 
 // walk lists the directories of a walk in its order.
 func (v *viewer) walk(t Top, up bool) []string {
-	dirs := between(topOf(t, v.in.Start, v.in.Project), v.in.Start)
+	dirs := between(topOf(t, v.in.Start, v.in.Project, v.in.Home), v.in.Start)
 	if up {
 		slices.Reverse(dirs)
 	}
@@ -338,22 +341,57 @@ func (v *viewer) leave(f *Find, reason Reason, detail string) {
 
 // lists adds what is listed by name.
 func (v *viewer) lists() {
-	dirs := v.walk(Project, true)
-	for _, convention := range v.in.Client.Lists {
+	c := v.in.Client
+	begin := len(v.view.Items)
+	for _, convention := range c.Lists {
 		seen := map[string]bool{}
-		for _, dir := range dirs {
-			for _, f := range v.finds[dir][convention] {
-				switch {
-				case f.Status == snapshot.StatusInvalid || f.Status == snapshot.StatusUnreadable:
-					v.leave(f, Invalid, f.Error)
-				case seen[f.Name]:
-					v.leave(f, Duplicate, "another one of this name lies nearer")
-				default:
-					seen[f.Name] = true
-					v.add(f, Item{Name: f.Name, Included: true, Bytes: int64(len(f.Name) + len(f.Description)), Description: f.Description})
-				}
+		for _, f := range v.listed(convention) {
+			switch name := f.Name; {
+			case f.Status == snapshot.StatusInvalid || f.Status == snapshot.StatusUnreadable:
+				v.leave(f, Invalid, f.Error)
+			case c.SubagentsDescribed && f.Kind == abi.KindSubagent && has(f, abi.FindingNameMissing):
+				v.leave(f, NoName, "it says no name")
+			case c.SubagentsDescribed && f.Kind == abi.KindSubagent && strings.Contains(name, ":"):
+				v.leave(f, Invalid, "its name has a colon")
+			case c.SubagentsDescribed && f.Kind == abi.KindSubagent && f.Description == "":
+				v.leave(f, NoDescription, "it has no description")
+			case f.Attributes["mode"].Text == "manual":
+				v.leave(f, NotAlways, "its mode is manual")
+			case seen[name]:
+				v.leave(f, Duplicate, "another one of this name lies nearer")
+			case c.ListsByName && f.Kind == abi.KindCommand && v.listsSkill(name):
+				v.leave(f, Duplicate, "a skill has its name")
+			default:
+				seen[name] = true
+				v.add(f, Item{Name: name, Included: true, Bytes: int64(len(name) + len(f.Description)), Description: f.Description})
 			}
 		}
 	}
+	if c.ListsByName {
+		slices.SortStableFunc(v.view.Items[begin:], func(a, b Item) int {
+			return cmp.Or(slices.Index(c.Lists, a.Convention)-slices.Index(c.Lists, b.Convention), ByLetter.compare(a.Name, b.Name))
+		})
+	}
 	v.pluginLists()
+}
+
+// listed are the finds of a convention in the order of precedence.
+func (v *viewer) listed(convention string) (list []*Find) {
+	for _, dir := range v.walk(cmp.Or(v.in.Client.ListsTop, Project), true) {
+		list = append(list, v.finds[dir][convention]...)
+	}
+	user := v.in.Client.User
+	if user == nil || !slices.Contains(user.Lists, convention) {
+		return list
+	}
+	own := v.users(convention)
+	if slices.ContainsFunc(own, func(f *Find) bool { return f.Kind == abi.KindCommand }) {
+		return append(own, list...)
+	}
+	return append(list, own...)
+}
+
+// listsSkill reports whether a skill of a name is listed.
+func (v *viewer) listsSkill(name string) bool {
+	return slices.ContainsFunc(v.view.Items, func(it Item) bool { return it.Included && it.Kind == abi.KindSkill && it.Name == name })
 }

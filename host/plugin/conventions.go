@@ -39,6 +39,7 @@ type convention struct {
 	Description conventions.Derivation `json:"description"`
 	Mode        string                 `json:"mode"`
 	GlobsKey    string                 `json:"globs_key"`
+	GlobsOfAll  bool                   `json:"globs_of_all,omitempty"`
 	Imports     bool                   `json:"imports,omitempty"`
 }
 
@@ -71,7 +72,7 @@ func (c *Conventions) configure(config []byte, kinds []abi.Kind) ([]byte, error)
 		for i := range own {
 			o := &own[i]
 			list[i] = convention{
-				o.ID, o.Readers, o.Places, o.Scope, o.Kind, o.Format, o.Name, o.Description, o.Applies.Mode, o.Applies.GlobsKey, o.Imports,
+				o.ID, o.Readers, o.Places, o.Scope, o.Kind, o.Format, o.Name, o.Description, o.Applies.Mode, o.Applies.GlobsKey, o.Applies.GlobsOfAll, o.Imports,
 			}
 		}
 		add["conventions"] = list

@@ -20,8 +20,11 @@ import (
 func (f *finder) readHead(file string, text []byte) (h head, block, rest []byte, err error) {
 	limit := places.ReadLimit(f.req)
 	read := readSerde
-	if f.heads == conventions.HeadsMatter {
+	switch f.heads {
+	case conventions.HeadsMatter:
 		read = readMatter
+	case conventions.HeadsClaude:
+		read = readClaude
 	}
 	if len(text) == fieldsSize && limit > len(text) {
 		if text, err = guest.ReadHead(f.root, file, limit+1); err != nil {
@@ -59,6 +62,7 @@ type headReader struct {
 var (
 	readSerde  = headReader{findSerde, serdeFields, quoteValues}
 	readMatter = headReader{findMatter, matterFields, blockValues}
+	readClaude = headReader{findClaude, claudeFields, quoteSigns}
 )
 
 var errNotUTF8 = errors.New("front matter is not UTF-8")

@@ -270,7 +270,7 @@ func apply(r *guest.Resource, c *conventions.Convention, fields frontmatter.Valu
 		mode = word
 	case a.AlwaysKey != "" && fields.Get(a.AlwaysKey).True():
 		mode = modeAlways
-	case len(globs) > 0 && matchesAll(globs):
+	case len(globs) > 0 && (a.GlobsOfAll && allMatchAll(globs) || !a.GlobsOfAll && matchesAll(globs)):
 		mode = modeAlways
 	case len(globs) > 0:
 		mode = modeGlob
@@ -293,6 +293,16 @@ func modeOf(a *conventions.Applies, text string) string {
 		}
 	}
 	return ""
+}
+
+// allMatchAll is for Applies.GlobsOfAll.
+func allMatchAll(globs []string) bool {
+	for _, g := range globs {
+		if g = strings.TrimSuffix(g, "/**"); g != "" && g != "**" {
+			return false
+		}
+	}
+	return true
 }
 
 func matchesAll(globs []string) bool {

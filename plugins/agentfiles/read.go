@@ -148,6 +148,10 @@ func (f *finder) describeFile(r *guest.Resource, c *conventions.Convention, n *n
 func (f *finder) describeFields(r *guest.Resource, c *conventions.Convention, text []byte, n *needs) error {
 	h, block, rest, err := f.readFields(r.Path, text, c.Kind)
 	n.yaml = h.cost
+	claude := f.heads == conventions.HeadsClaude && c.Kind != abi.KindInstructionFile
+	if claude && err != nil && !errors.Is(err, errYAMLBudget) {
+		h.fields, err = frontmatter.Value{Kind: frontmatter.Map}, nil
+	}
 	if err != nil {
 		f.withholdUnread(r, block)
 		f.unparsed(r, err)
@@ -160,6 +164,10 @@ func (f *finder) describeFields(r *guest.Resource, c *conventions.Convention, te
 		f.imports(r)
 	}
 	f.fields(r, c, &h)
+	if claude {
+		asClaude(r, c, &h, rest)
+		return nil
+	}
 	if r.Description == "" && c.Description != conventions.FromNothing && c.Kind != abi.KindSubagent {
 		r.Description = firstLine(rest)
 	}

@@ -103,6 +103,9 @@ type Applies struct {
 	// GlobsKey is the field with the globs, a list or a text with commas. With globs the mode
 	// is glob, or always if they match every file.
 	GlobsKey string
+	// GlobsOfAll says that they match every file only if each of them is "**" without a "/**"
+	// at its end. For Claude Code "**/*" is a pattern like any other.
+	GlobsOfAll bool
 	// AlwaysKey is a field that makes the mode always if it is true.
 	AlwaysKey string
 	// ModeKey is a field whose words stand for modes.

@@ -18,4 +18,10 @@ const (
 	// a text counts as missing. If the text isn't YAML, it is read once more with values that
 	// contain a colon turned into blocks.
 	HeadsMatter Heads = "gray-matter"
+	// HeadsClaude is Claude Code's: what isn't YAML is read once more with values in quotes
+	// that have a sign of YAML's in them, and is no front matter where that doesn't help. A
+	// text without a description is described by its first line. The mode of a skill or
+	// command is manual where disable-model-invocation is true, and that of a skill with
+	// paths is glob.
+	HeadsClaude Heads = "claude"
 )

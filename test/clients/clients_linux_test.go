@@ -75,7 +75,7 @@ func TestVersions(t *testing.T) {
 	if err := json.Unmarshal(lock, &pinned); err != nil {
 		t.Fatal(err)
 	}
-	for id, name := range map[string]string{"codex": "@openai/codex", "opencode": "opencode-linux-x64"} {
+	for id, name := range map[string]string{"claude": "@anthropic-ai/claude-code-linux-x64", "codex": "@openai/codex", "opencode": "opencode-linux-x64"} {
 		if c := codingagents.Lookup(id); c == nil || !c.Judged || c.Version != pinned.Dependencies[name] {
 			t.Errorf("the rules of %s are not those of %s, which is pinned", id, pinned.Dependencies[name])
 		}

@@ -51,8 +51,7 @@ func TestImports(t *testing.T) {
 			defer func() { <-turns }()
 			start, home := tr.make(t), tr.makeHome(t)
 			_, want := p.said(t, home, "claude", start)
-			home.env = append(home.env, "ANTHROPIC_API_KEY=sk-ant-none", "DISABLE_AUTOUPDATER=1", "DISABLE_TELEMETRY=1", "DISABLE_ERROR_REPORTING=1", "CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC=1")
-			told := string(run(t, home, "model", start, p.claude, "-p", "hello"))
+			told := p.askClaude(t, home, start)
 			var has, said []string
 			for _, m := range contents.FindAllStringSubmatch(told, -1) {
 				has = append(has, m[1])

@@ -146,7 +146,7 @@ func (m *model) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	m.mu.Unlock()
 	w.Header().Set("Content-Type", "text/event-stream")
 	if strings.HasSuffix(r.URL.Path, "/messages") {
-		m.messages(w, asked.Messages)
+		m.messages(w, asked.Messages, len(asked.Tools) > 0)
 		return
 	}
 	for _, choice := range []string{`{"index":0,"delta":{"role":"assistant","content":"ok"},"finish_reason":null}`, `{"index":0,"delta":{},"finish_reason":"stop"}`} {
@@ -155,14 +155,14 @@ func (m *model) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	_, _ = io.WriteString(w, "data: [DONE]\n\n")
 }
 
-// messages answers Claude Code, and keeps what comes before its user's words.
-func (m *model) messages(w io.Writer, asked []message) {
+// messages answers Claude Code, and keeps the texts of a request with tools.
+func (m *model) messages(w io.Writer, asked []message, tools bool) {
 	m.mu.Lock()
 	for _, message := range asked {
 		parts, _ := message.Content.([]any)
 		for _, part := range parts {
-			if text, ok := part.(map[string]any)["text"].(string); ok && strings.Contains(text, "\nContents of ") {
-				m.system = text
+			if text, ok := part.(map[string]any)["text"].(string); ok && tools {
+				m.system += text + "\n"
 			}
 		}
 	}

@@ -15,6 +15,8 @@ type tree struct {
 	files       map[string]string // with "-> target" for a link
 	noGit       bool
 	home        map[string]string // what lies in the user's home directory
+	// inHome: the workspace lies in it.
+	inHome bool
 	// variables name directories, relative to the home directory, in the place of others.
 	variables map[string]string
 	// run: opencode is asked by `run`, too.
@@ -221,6 +223,12 @@ func (tr *tree) make(t *testing.T) string {
 	if err != nil {
 		t.Fatal(err)
 	}
+	return tr.makeIn(t, dir)
+}
+
+// makeIn makes it in a directory.
+func (tr *tree) makeIn(t *testing.T, dir string) string {
+	t.Helper()
 	dir = filepath.Join(dir, "w")
 	put := func(name, text string) { put(t, filepath.Join(dir, name), text) }
 	if !tr.noGit { // what git init makes, as far as clients look

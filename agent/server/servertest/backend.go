@@ -207,7 +207,7 @@ func (f *Backend) clientInput(ctx context.Context, client *codingagents.Client, 
 	if err := applicability.CheckPath(in.Start); err != nil {
 		return in, err
 	}
-	in.Looked = codingagents.Directories(client, in.Start, "")
+	in.Looked = codingagents.Directories(client, in.Start, "", "")
 	resources := f.Current().Resources
 	for i := range resources {
 		if r := resources[i]; filepath.Base(r.Source) == "AGENTS.md" {

@@ -245,6 +245,8 @@ func configured(row jsonlite.Value) (c conventions.Convention, err error) {
 			c.Applies.Mode = text(v)
 		case "globs_key":
 			c.Applies.GlobsKey = text(v)
+		case "globs_of_all":
+			c.Applies.GlobsOfAll, _ = v.Bool()
 		case "imports":
 			c.Imports, _ = v.Bool()
 		case "places":

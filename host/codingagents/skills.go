@@ -160,7 +160,7 @@ func (v *viewer) refuse(f *Find) (reason Reason, detail string) {
 		return Hidden, "it lies in a directory whose name begins with a dot"
 	case rules.MaxDepth > 0 && len(below) > rules.MaxDepth:
 		return TooDeep, fmt.Sprintf("it lies more than %d directories deep", rules.MaxDepth)
-	case rules.NeedsName && has(f, abi.FindingNameMissing):
+	case rules.NeedsName && nameless(f):
 		return NoName, "it says no name"
 	case rules.NeedsDescription && strings.TrimSpace(f.Description) == "":
 		return NoDescription, "it has no description"
@@ -177,9 +177,9 @@ func (v *viewer) refuse(f *Find) (reason Reason, detail string) {
 	return "", ""
 }
 
-// has reports whether there is a finding with a code.
-func has(f *Find, code string) bool {
-	return slices.ContainsFunc(f.Findings, func(x snapshot.Finding) bool { return x.Code == code })
+// nameless reports whether a find says no name of its own.
+func nameless(f *Find) bool {
+	return slices.ContainsFunc(f.Findings, func(x snapshot.Finding) bool { return x.Code == abi.FindingNameMissing })
 }
 
 // withdrawn says how a file beside a skill removes it from the list; empty if none does.
@@ -228,7 +228,7 @@ func (v *viewer) namespace(f *Find) string {
 					if m.Status == snapshot.StatusInvalid || m.Status == snapshot.StatusUnreadable {
 						return "" // the client doesn't look for another
 					}
-					if has(m, abi.FindingNameMissing) {
+					if nameless(m) {
 						return filepath.Base(dir)
 					}
 					return m.Name

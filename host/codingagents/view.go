@@ -280,7 +280,7 @@ func (f *Find) asSkill(c *Client) *Find {
 		return &s
 	}
 	s.Kind, s.Path, s.Source = abi.KindSkill, filepath.Dir(s.Path), filepath.Dir(f.Source)
-	if has(f, abi.FindingNameMissing) {
+	if nameless(f) {
 		s.Name = filepath.Base(s.Path)
 	}
 	return &s
@@ -349,7 +349,7 @@ func (v *viewer) lists() {
 			switch name := f.Name; {
 			case f.Status == snapshot.StatusInvalid || f.Status == snapshot.StatusUnreadable:
 				v.leave(f, Invalid, f.Error)
-			case c.SubagentsDescribed && f.Kind == abi.KindSubagent && has(f, abi.FindingNameMissing):
+			case c.SubagentsDescribed && f.Kind == abi.KindSubagent && nameless(f):
 				v.leave(f, NoName, "it says no name")
 			case c.SubagentsDescribed && f.Kind == abi.KindSubagent && strings.Contains(name, ":"):
 				v.leave(f, Invalid, "its name has a colon")

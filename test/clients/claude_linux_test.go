@@ -64,7 +64,7 @@ func (v claudeView) without(own claudeView) claudeView {
 func (p programs) judgeClaude(t *testing.T, tr *tree, own claudeView) {
 	t.Helper()
 	home := tr.makeHome(t)
-	start := ""
+	var start string
 	if tr.inHome {
 		start = tr.makeIn(t, home.dir)
 	} else {
@@ -79,7 +79,7 @@ func (p programs) judgeClaude(t *testing.T, tr *tree, own claudeView) {
 		case !it.Included:
 		case it.Kind == abi.KindInstructionFile:
 			said.instructions = append(said.instructions, it.Path)
-			rules[real(it.Path)] = it.Convention == "claude-rules"
+			rules[resolved(it.Path)] = it.Convention == "claude-rules"
 		case it.Kind == abi.KindSubagent:
 			said.agents = append(said.agents, it.Name)
 		default:
@@ -92,7 +92,7 @@ func (p programs) judgeClaude(t *testing.T, tr *tree, own claudeView) {
 	order := func(list []string) (ordered []string) {
 		from := 0
 		for _, path := range list {
-			if ordered = append(ordered, real(path)); !rules[real(path)] {
+			if ordered = append(ordered, resolved(path)); !rules[resolved(path)] {
 				slices.Sort(ordered[from : len(ordered)-1])
 				from = len(ordered)
 			}
@@ -109,13 +109,13 @@ func (p programs) judgeClaude(t *testing.T, tr *tree, own claudeView) {
 	}
 }
 
-// real is a path without links.
-func real(path string) string {
-	resolved, err := filepath.EvalSymlinks(path)
+// resolved is a path without links.
+func resolved(path string) string {
+	to, err := filepath.EvalSymlinks(path)
 	if err != nil {
 		return path
 	}
-	return resolved
+	return to
 }
 
 // ownOfClaude is what Claude Code has where there is nothing.

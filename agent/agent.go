@@ -21,70 +21,70 @@ import (
 	"waymark/internal/httpapi"
 )
 
-// Options are how an agent runs.
+// Options configure an [Agent].
 type Options struct {
 	Settings
 	*Program
 
 	// Root is the working directory; empty while it isn't known.
 	Root string
-	// Sources are other paths to look into.
+	// Sources are additional paths to search for context.
 	Sources []string
-	// URL is of the hub to push to, and TokenFile holds the agent's token for it; "" for
-	// what the configuration says, or else the hub that the user's agents share.
+	// URL is the hub to push to, and TokenFile holds the agent's token for it. If both are
+	// empty, the configuration decides; without one there, the agent uses the hub that the
+	// user's agents share.
 	URL, TokenFile string
-	// Coder pushes to the Coder server that CODER_AGENT_URL names instead.
+	// Coder pushes to the Coder server named by CODER_AGENT_URL instead.
 	Coder bool
-	// Insecure allows a URL with http that leads to another machine.
+	// Insecure allows plain http to another machine.
 	Insecure bool
-	// Listen is where the local API is served, as unix:PATH or tcp:HOST:PORT; "" for the
-	// workspace's socket. ListenTokenFile is needed over TCP, and made where it isn't there.
+	// Listen is the address of the local API, unix:PATH or tcp:HOST:PORT; "" means the
+	// workspace's socket. TCP requires ListenTokenFile, which is created if it is missing.
 	Listen, ListenTokenFile string
-	// WaitFor holds the first snapshot back until this file exists; "" for none.
+	// WaitFor delays the first snapshot until this file exists; "" means no delay.
 	WaitFor string
-	// Confirm asks whether a configuration file where chats work, which has changed since
-	// it was approved, counts as it is now; nil when there is nobody to ask.
+	// Confirm asks the user whether to accept a configuration file that chats can write and
+	// that has changed since it was approved. It is nil when there is no user to ask.
 	Confirm func(changed error) (bool, error)
-	// Log gets what the agent logs.
+	// Log receives the agent's log.
 	Log *slog.Logger
 }
 
-// Agent is the agent of a workspace. Make one with [New].
+// Agent serves one workspace. Make one with [New].
 type Agent struct {
 	opts      Options
 	log       *slog.Logger
 	workspace *workspace
 	host      *host.Host
 	claim     *Claim // on the workspace; nil while there is none
-	hub       *Hub   // nil when there is one elsewhere
-	peer      *peer  // the one elsewhere; only follow changes it
+	hub       *Hub   // nil when the agent pushes to a hub elsewhere
+	peer      *peer  // the hub elsewhere; only follow changes it
 	metrics   *metrics.Metrics
 	started   time.Time
 	stamp     string // of the configuration in force; only follow changes it
 
-	refreshing sync.WaitGroup // after reloads; follow's
+	refreshing sync.WaitGroup // counts refreshes after a reload; owned by follow
 
 	mu          sync.Mutex // guards configError
 	configError string
 
-	// signed takes the signed approvals of a hub; nil while nothing does, and then none
-	// are taken. It is set before makeHost.
+	// signed receives the signed approvals of a hub. While it is nil, none are accepted. It
+	// is set before makeHost.
 	signed      func(list [][]byte)
 	approvalsMu sync.Mutex // guards approvals
-	approvals   [][]byte   // the last ones; nil: none have come
+	approvals   [][]byte   // the last ones received; nil before the first
 	ids         agentIDs
 
 	services      *services
-	silent        atomic.Bool // no hub is told what coding agents see
+	silent        atomic.Bool // hubs aren't told what coding agents see
 	listener      io.Closer
 	serve         func(ctx context.Context) error
-	end           context.CancelFunc // ends run, which sets it before anything is served
+	end           context.CancelFunc // cancels Run, which sets it before anything is served
 	stopRecording func()             // nil while nothing is recorded
-	usualGC       func()             // ends what rareGC has begun; nil when there is nothing to end
+	usualGC       func()             // undoes rareGC; nil when there is nothing to undo
 }
 
-// Run serves until ctx ends, or something that the agent can't be without does. It is called
-// once.
+// Run serves until ctx ends or one of the agent's essential parts fails. Call it once.
 func (d *Agent) Run(ctx context.Context) error {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
@@ -92,7 +92,7 @@ func (d *Agent) Run(ctx context.Context) error {
 	var g errgroup.Group
 	start := func(what string, f func(context.Context) error) {
 		g.Go(func() error {
-			defer cancel() // one that ends ends all
+			defer cancel() // if one part ends, all end
 			if err := f(ctx); err != nil && ctx.Err() == nil {
 				return fmt.Errorf("%s: %w", what, err)
 			}
@@ -117,7 +117,7 @@ func (d *Agent) Run(ctx context.Context) error {
 	return g.Wait()
 }
 
-// Close releases what New took, in the reverse order, when Run has returned.
+// Close releases what New acquired, in reverse order. Call it after Run has returned.
 func (d *Agent) Close() error {
 	var errs []error
 	if d.host != nil {
@@ -141,8 +141,7 @@ func (d *Agent) Close() error {
 	return errors.Join(errs...)
 }
 
-// New makes everything that a daemon is made of, and finds what is wrong with
-// flags, files and ports before anything is started.
+// New makes an agent. It reports wrong flags, files and ports before anything is started.
 func New(ctx context.Context, opts Options) (_ *Agent, err error) {
 	d, err := prepare(ctx, opts)
 	if d != nil && err != nil {
@@ -151,20 +150,21 @@ func New(ctx context.Context, opts Options) (_ *Agent, err error) {
 	return d, err
 }
 
-// prepare does that. The daemon it returns with an error is to be closed.
+// prepare does New's work. If it returns both an agent and an error, the caller closes the
+// agent.
 func prepare(ctx context.Context, opts Options) (_ *Agent, err error) {
 	s, log := &opts, opts.Log
 	paths, err := config.FindPaths(s.Environment)
 	if err != nil {
 		return nil, err
 	}
-	if places, err := paths.Workspace(s.Root); err == nil { // else newWorkspace says why
+	if places, err := paths.Workspace(s.Root); err == nil { // otherwise newWorkspace reports why
 		paths.ConfigFiles = append(paths.ConfigFiles, places.ConfigFile())
 		if err := paths.Own.Work(places.Root); err != nil {
 			return nil, err
 		}
 		if path := s.Environment.Get("CODER_AGENT_TOKEN_FILE"); path != "" {
-			if _, err := paths.Token(path); err != nil { // --coder refuses it
+			if _, err := paths.Token(path); err != nil { // --coder refuses such a file
 				log.Warn("what runs for chats can read the token of the workspace's own agent", slog.Any("error", err))
 			}
 		}
@@ -172,7 +172,7 @@ func prepare(ctx context.Context, opts Options) (_ *Agent, err error) {
 			return nil, err
 		}
 	}
-	stamp := s.stamp(paths) // first, so that what changes from here on is reloaded
+	stamp := s.stamp(paths) // before loading, so that later changes trigger a reload
 	c, err := s.Load(paths)
 	if err != nil {
 		return nil, err
@@ -216,14 +216,13 @@ func prepare(ctx context.Context, opts Options) (_ *Agent, err error) {
 	return d, d.makeHost(ctx, c)
 }
 
-// startGC is how far the heap may grow between collections while the agent starts,
-// in percent. With Go's 100, two or three collections of a heap of 3 to 6 MB take the
-// processors from what somebody waits for; with this there is one at most, and the
-// heap's peak is that of the last of those.
+// startGC is GOGC while the agent starts. With Go's default of 100, two or three
+// collections of a heap of 3 to 6 MB take processor time while somebody waits. With this
+// value there is at most one, and the peak of the heap stays the same.
 const startGC = 200
 
-// rareGC has the collector run rarely until the agent has settled, unless
-// the user has chosen how often it runs.
+// rareGC makes the collector run rarely until the agent has settled, unless the user has
+// set GOGC.
 func (d *Agent) rareGC() {
 	if os.Getenv("GOGC") == "" {
 		usual := debug.SetGCPercent(startGC)
@@ -231,7 +230,7 @@ func (d *Agent) rareGC() {
 	}
 }
 
-// settled is called when the first push is over, before memory is given back.
+// settled is called after the first push, before memory is returned to the system.
 func (d *Agent) settled() {
 	if d.usualGC != nil {
 		d.usualGC()
@@ -241,14 +240,14 @@ func (d *Agent) settled() {
 	}
 }
 
-// choosePeer finds out where to push to.
+// choosePeer determines where to push to.
 func (d *Agent) choosePeer(c *config.Config) (err error) {
 	d.peer, err = remotePeer(&d.opts, c, d.workspace.paths, d.log)
 	return err
 }
 
-// claimWorkspace makes this the one agent of the workspace. Where that can't be
-// written down, as in a home that is read-only, it goes on.
+// claimWorkspace makes this the only agent of the workspace. If the claim can't be written,
+// for example because the home is read-only, the agent runs without one.
 func (d *Agent) claimWorkspace(ctx context.Context) (err error) {
 	d.claim, err = ClaimWorkspace(ctx, d.workspace.places)
 	if err == nil || errors.Is(err, server.ErrRunning) || ctx.Err() != nil {
@@ -258,7 +257,7 @@ func (d *Agent) claimWorkspace(ctx context.Context) (err error) {
 	return nil
 }
 
-// listen takes the local API's address.
+// listen opens the local API's address.
 func (d *Agent) listen(ctx context.Context) error {
 	l, opts, err := d.opts.open(ctx, d.workspace.paths, d.workspace.places)
 	if err != nil {
@@ -277,7 +276,8 @@ func (d *Agent) listen(ctx context.Context) error {
 	return nil
 }
 
-// makeHost makes the engine, and joins the hub if there is none elsewhere.
+// makeHost makes the engine, and opens or joins the shared hub unless the agent pushes
+// elsewhere.
 func (d *Agent) makeHost(ctx context.Context, c *config.Config) (err error) {
 	opts := d.hostOptions(c)
 	opts.Roots = d.workspace.specs()
@@ -300,15 +300,15 @@ func (d *Agent) makeHost(ctx context.Context, c *config.Config) (err error) {
 	return err
 }
 
-// hostOptions are those of the engine under a configuration, without roots and push.
+// hostOptions returns the engine's options for a configuration, without roots and push.
 func (d *Agent) hostOptions(c *config.Config) host.Options {
 	opts := d.opts.HostOptions(&d.opts.Settings, c, d.workspace.paths, d.log)
 	d.workspace.env.configure(&opts)
 	return opts
 }
 
-// Instance says where the agent listens, and how its control token is to be had; nil where
-// that couldn't be written down.
+// Instance returns where the agent listens and where its control token is. It is nil if the
+// claim couldn't be written.
 func (d *Agent) Instance() *Instance {
 	if d.claim == nil {
 		return nil
@@ -320,14 +320,14 @@ func (d *Agent) Instance() *Instance {
 	return &now
 }
 
-// Base is the directory that tables shorten paths by.
+// Base returns the directory to which tables shorten paths.
 func (d *Agent) Base() string { return d.workspace.base() }
 
-// Accepted waits until the control plane has stored a version of the snapshot, or a newer
-// one, or one of equal content.
+// Accepted waits until the control plane has stored this version of the snapshot, a newer
+// one, or one with equal content.
 func (d *Agent) Accepted(ctx context.Context, version uint64) error {
 	return d.host.Accepted(ctx, version)
 }
 
-// Hub is the hub that the user's agents share; nil when this one pushes elsewhere.
+// Hub returns the hub that the user's agents share; nil when this agent pushes elsewhere.
 func (d *Agent) Hub() *Hub { return d.hub }

@@ -23,10 +23,9 @@ import (
 	"waymark/snapshot"
 )
 
-// The methods in this file are what the local API shows of a daemon; they
-// implement server.Backend.
+// The methods in this file implement server.Backend.
 
-// Status returns how the agent is doing.
+// Status returns the agent's status.
 func (d *Agent) Status() status.Status {
 	h := d.host.Status()
 	current := d.host.Current()
@@ -54,13 +53,13 @@ func (d *Agent) Status() status.Status {
 // Current returns the newest snapshot.
 func (d *Agent) Current() *snapshot.Snapshot { return d.host.Current() }
 
-// Wait blocks until there is a snapshot newer than after.
+// Wait blocks until there is a snapshot newer than after, and returns it.
 func (d *Agent) Wait(ctx context.Context, after uint64) (*snapshot.Snapshot, error) {
 	s, err := d.host.Wait(ctx, after)
 	return s, d.ending(err)
 }
 
-// Resync is a barrier: the snapshot contains every change made before.
+// Resync returns a snapshot that contains every change made before the call.
 func (d *Agent) Resync(ctx context.Context) (*snapshot.Snapshot, error) {
 	report, err := d.host.Refresh(ctx)
 	if err != nil {
@@ -82,13 +81,13 @@ func (d *Agent) SkillFiles(ctx context.Context, id string) (*status.SkillFiles, 
 	return list, nil
 }
 
-// SkillFile reads one of them.
+// SkillFile reads a file of a skill.
 func (d *Agent) SkillFile(ctx context.Context, id, file string) ([]byte, error) {
 	body, err := d.host.SkillFile(ctx, id, file)
 	return body, d.ending(noSkill(err))
 }
 
-// noSkill gives the answer for a skill, or a file of one, that isn't there its code.
+// noSkill turns host.ErrNoSkill into a 404.
 func noSkill(err error) error {
 	if errors.Is(err, host.ErrNoSkill) {
 		return &server.Error{Code: http.StatusNotFound, Message: "no such file of a skill", Detail: errtext.Of(err), See: "GET /api/v0/context/snapshot"}
@@ -102,37 +101,37 @@ func (d *Agent) Body(ctx context.Context, id string) ([]byte, error) {
 	return body, d.ending(err)
 }
 
-// Why explains what became of a file.
+// Why explains how a file was treated.
 func (d *Agent) Why(ctx context.Context, path string) (why.Answer, error) {
 	answer, err := d.host.Why(ctx, path)
 	return answer, d.ending(err)
 }
 
-// For tells what applies to a file.
+// For returns the context that applies to a file.
 func (d *Agent) For(ctx context.Context, path string) (*applicability.Answer, error) {
 	answer, err := d.host.For(ctx, path)
 	return answer, d.ending(err)
 }
 
-// ClientContext tells what a client sees when it is started.
+// ClientContext returns what a client sees when it is started in dir.
 func (d *Agent) ClientContext(ctx context.Context, client *codingagents.Client, dir string) (*codingagents.View, error) {
 	view, err := d.host.ClientContext(ctx, client, dir)
 	return view, d.ending(err)
 }
 
-// ForClient tells what a client has for a file.
+// ForClient returns what a client reads for a file.
 func (d *Agent) ForClient(ctx context.Context, client *codingagents.Client, path string) (*applicability.Answer, error) {
 	answer, err := d.host.ForClient(ctx, client, path)
 	return answer, d.ending(err)
 }
 
-// WhyClient tells what a client makes of files.
+// WhyClient explains how a client treats files.
 func (d *Agent) WhyClient(ctx context.Context, client *codingagents.Client, paths ...string) ([]codingagents.Verdict, error) {
 	verdicts, err := d.host.WhyClient(ctx, client, paths...)
 	return verdicts, d.ending(err)
 }
 
-// Coverage lists the files that lie where agents look and aren't used.
+// Coverage lists the files in places that agents read which aren't used.
 func (d *Agent) Coverage(ctx context.Context) (*coverage.Report, error) {
 	report, err := d.host.Coverage(ctx)
 	return report, d.ending(err)
@@ -141,7 +140,7 @@ func (d *Agent) Coverage(ctx context.Context) (*coverage.Report, error) {
 // Sources lists the user's sources.
 func (d *Agent) Sources() []sources.Source { return d.workspace.sources.All() }
 
-// AddSource adds a source and looks at it before it returns.
+// AddSource adds a source, and scans it before it returns.
 func (d *Agent) AddSource(ctx context.Context, path string, persist bool) (sources.Source, bool, error) {
 	s, added, err := d.workspace.sources.Add(path, sources.AddOptions{Persist: persist})
 	if err != nil {
@@ -150,7 +149,7 @@ func (d *Agent) AddSource(ctx context.Context, path string, persist bool) (sourc
 	return s, added, d.applyRoots(ctx)
 }
 
-// RemoveSource takes a source away, and what was found there.
+// RemoveSource removes a source and what was found there.
 func (d *Agent) RemoveSource(ctx context.Context, path string) error {
 	if err := d.workspace.sources.Remove(path); err != nil {
 		return err
@@ -169,7 +168,7 @@ func (d *Agent) SetRoot(ctx context.Context, path string) error {
 		return &server.Error{Code: http.StatusBadRequest, Message: "the root can't be used", Detail: err.Error()}
 	}
 	if err := d.host.SetRoots(ctx, d.workspace.specs()); err != nil {
-		_, _ = d.workspace.setRoot(before) // it was possible before
+		_, _ = d.workspace.setRoot(before) // it was accepted before
 		if errors.Is(err, host.ErrRoot) {
 			return &server.Error{Code: http.StatusBadRequest, Message: "the root can't be used", Detail: err.Error()}
 		}
@@ -181,14 +180,14 @@ func (d *Agent) SetRoot(ctx context.Context, path string) error {
 	return d.fresh(ctx)
 }
 
-// Ready lets the first snapshot be made.
+// Ready releases the first snapshot.
 func (d *Agent) Ready(context.Context) error {
 	d.host.Ready()
 	return nil
 }
 
-// RetryPlugins ends all quarantines. Where the first snapshot is held back, it
-// will have what comes of that.
+// RetryPlugins ends all quarantines. If the first snapshot is still held back, it will
+// include the result.
 func (d *Agent) RetryPlugins(ctx context.Context) error {
 	_, err := d.host.RetryPlugins(ctx)
 	if errors.Is(err, host.ErrHeld) {
@@ -197,10 +196,10 @@ func (d *Agent) RetryPlugins(ctx context.Context) error {
 	return d.ending(err)
 }
 
-// WaitingPlugins lists the modules that wait for an approval.
+// WaitingPlugins lists the modules that wait for approval.
 func (d *Agent) WaitingPlugins() []approvals.Pending { return d.host.WaitingPlugins() }
 
-// ApprovePlugin lets one of them run.
+// ApprovePlugin lets a waiting module run.
 func (d *Agent) ApprovePlugin(ctx context.Context, name, digest string) (*approvals.Pending, error) {
 	approved, err := d.host.Approve(ctx, name, digest)
 	if errors.Is(err, plugin.ErrNotWaiting) {
@@ -209,7 +208,7 @@ func (d *Agent) ApprovePlugin(ctx context.Context, name, digest string) (*approv
 	return approved, d.ending(err)
 }
 
-// applyRoots puts the list of roots in force as it is now.
+// applyRoots applies the current list of roots.
 func (d *Agent) applyRoots(ctx context.Context) error {
 	if err := d.host.SetRoots(ctx, d.workspace.specs()); err != nil {
 		return d.ending(err)
@@ -217,8 +216,8 @@ func (d *Agent) applyRoots(ctx context.Context) error {
 	return d.fresh(ctx)
 }
 
-// fresh resolves anew, unless the first snapshot is held back: then it will
-// have everything.
+// fresh refreshes the snapshot. If the first one is still held back, it does nothing,
+// because that one will include everything.
 func (d *Agent) fresh(ctx context.Context) error {
 	_, err := d.host.Refresh(ctx)
 	if errors.Is(err, host.ErrHeld) {
@@ -227,8 +226,8 @@ func (d *Agent) fresh(ctx context.Context) error {
 	return d.ending(err)
 }
 
-// ending gives an error that only says that the agent stops, or waits to begin,
-// its own name.
+// ending translates the engine's errors for stopping and for a held snapshot into the
+// server's.
 func (d *Agent) ending(err error) error {
 	switch {
 	case errors.Is(err, host.ErrClosed):
@@ -239,7 +238,7 @@ func (d *Agent) ending(err error) error {
 	return err
 }
 
-// configErrorNow says why the configuration on disk isn't in force.
+// configErrorNow returns why the configuration on disk isn't in force.
 func (d *Agent) configErrorNow() string {
 	d.mu.Lock()
 	defer d.mu.Unlock()

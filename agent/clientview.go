@@ -19,9 +19,9 @@ import (
 	"waymark/workspace/access"
 )
 
-// looking is the handler of a kind with which a hub asks about the files here: refused
-// where the operator has that switched off, and with a line in the audit log. answer also
-// returns what was asked about, for that line.
+// looking returns a handler for requests in which a hub asks about files of this machine.
+// It refuses them if the operator has switched them off, and records answered ones in the
+// audit log. answer also returns what the request was about, for that record.
 func (d *Agent) looking(kind string, answer func(ctx context.Context, body []byte) (encoded []byte, on []string, err error)) reverse.Handler {
 	return func(ctx context.Context, body []byte) ([]byte, error) {
 		begin := time.Now()
@@ -33,19 +33,19 @@ func (d *Agent) looking(kind string, answer func(ctx context.Context, body []byt
 		case errors.Is(err, server.ErrHeld), errors.Is(err, server.ErrStopping), errors.Is(err, applicability.ErrOutside):
 			return nil, &reverse.Error{Code: reverse.CodeUnavailable, Text: text.Line(err.Error(), 300)}
 		case err != nil:
-			return nil, err // and observeReverse has a line of it
+			return nil, err // observeReverse records it
 		}
 		d.services.audit.Record(access.Record{Time: begin, Token: hubCaller, Action: kind, On: on, Code: http.StatusOK, Looks: true})
 		return encoded, nil
 	}
 }
 
-// errUnreadable refuses a request that isn't one.
+// errUnreadable refuses a malformed request.
 var errUnreadable = &reverse.Error{Code: reverse.CodeInvalid, Text: "the request can't be read"}
 
-// clientContext answers a hub that asks what a coding agent would see that is started
-// where the agent works. Hold is the push's: what the hub isn't pushed it isn't told of
-// here either, but for how much that is.
+// clientContext answers a hub that asks what a coding agent would see if it were started in
+// the working directory. hold is the push's filter: resources that aren't pushed to the hub
+// are not shown here either, only counted.
 func (d *Agent) clientContext(hold func(*snapshot.Resource) push.Reason) reverse.Handler {
 	return d.looking(reverse.KindClientContext, func(ctx context.Context, body []byte) ([]byte, []string, error) {
 		request, err := clientview.DecodeRequest(body)
@@ -65,7 +65,7 @@ func (d *Agent) clientContext(hold func(*snapshot.Resource) push.Reason) reverse
 	})
 }
 
-// contextCoverage answers a hub that asks which files lie where agents look and aren't
+// contextCoverage answers a hub that asks which files in places that agents read aren't
 // used.
 func (d *Agent) contextCoverage() reverse.Handler {
 	return d.looking(reverse.KindContextCoverage, func(ctx context.Context, _ []byte) ([]byte, []string, error) {
@@ -78,9 +78,9 @@ func (d *Agent) contextCoverage() reverse.Handler {
 	})
 }
 
-// coverageForHub is what a hub is told of a report. One that is the user's own, on this
-// machine, is told all; another one how many files there are for each reason: what isn't
-// used isn't pushed, and what the files are called may be the operator's own words.
+// coverageForHub reduces a report to what a hub may know. The user's own hub on this
+// machine gets all of it. Another hub gets only the number of files for each reason: unused
+// files aren't pushed, and their names may come from the operator's configuration.
 func coverageForHub(report *coverage.Report, own bool) clientview.Coverage {
 	c := clientview.Coverage{Groups: make([]clientview.CoverageGroup, 0, len(report.Groups)), Partial: report.Partial}
 	for _, g := range report.Groups {
@@ -97,8 +97,8 @@ func coverageForHub(report *coverage.Report, own bool) clientview.Coverage {
 	return c
 }
 
-// forHub is what a hub is told of a view. One that is the user's own, on this machine,
-// is told all; another one what the snapshot that is pushed to it has, too.
+// forHub reduces a view to what a hub may know. The user's own hub on this machine gets all
+// of it. Another hub gets only resources that are also pushed to it.
 func forHub(v *codingagents.View, pushed *snapshot.Snapshot, own bool, hold func(*snapshot.Resource) push.Reason) clientview.Answer {
 	a := clientview.Answer{
 		Client: v.Client, Name: v.Name, Version: v.Version, Judged: v.Judged, Root: v.Root, Project: v.Project,
@@ -118,7 +118,7 @@ func forHub(v *codingagents.View, pushed *snapshot.Snapshot, own bool, hold func
 		}
 	}
 	if !own {
-		a.Project = v.Root // what lies above isn't pushed
+		a.Project = v.Root // directories above the root aren't pushed
 	}
 	for i := range v.Items {
 		it := &v.Items[i]

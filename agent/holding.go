@@ -16,17 +16,17 @@ import (
 	"waymark/workspace/supervisor"
 )
 
-// unit is the template of the systemd unit that packaging/ has for supervisors.
+// unit is the systemd unit template for supervisors, which packaging/ provides.
 const unit = "waymark-supervisor@.service"
 
-// holding is the supervisor of a daemon's workspace, which is connected to, and
-// where none runs started, by the first call that needs it: most agents hold
-// nothing.
+// holding is the client of a workspace's supervisor. The first call that needs it connects,
+// and starts a supervisor if none runs. Most agents never hold a process, so most start
+// none.
 type holding struct {
 	options supervisor.Options
-	// turn is held by who connects.
+	// turn serializes connecting.
 	turn *semaphore.Weighted
-	// helper is what holds processes; zero where that is this program itself.
+	// helper is the program that holds processes; zero when that is this program itself.
 	helper launch.Helper
 
 	mu     sync.Mutex // guards client and options.Limits
@@ -55,21 +55,21 @@ func newHolding(d *Agent, limits supervisor.Limits) *holding {
 	return h
 }
 
-// opened returns the connection; nil while there is none.
+// opened returns the connection, or nil if there is none yet.
 func (h *holding) opened() supervisor.Client {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	return h.client
 }
 
-// bound sets the limits of a supervisor that has to be started.
+// bound sets the limits for the next supervisor to be started.
 func (h *holding) bound(limits supervisor.Limits) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	h.options.Limits = limits
 }
 
-// open connects. Every call may try again.
+// open connects. A failed attempt doesn't prevent later calls from trying again.
 func (h *holding) open(ctx context.Context) (supervisor.Client, error) {
 	if c := h.opened(); c != nil {
 		return c, nil
@@ -87,7 +87,7 @@ func (h *holding) open(ctx context.Context) (supervisor.Client, error) {
 	h.mu.Lock()
 	options := h.options
 	h.mu.Unlock()
-	if h.helper.Replaced() { // systemd would start what is there now
+	if h.helper.Replaced() { // systemd would start the replaced program
 		options.Unit = ""
 	}
 	c, err := supervisor.Open(ctx, options)
@@ -100,13 +100,13 @@ func (h *holding) open(ctx context.Context) (supervisor.Client, error) {
 	return c, nil
 }
 
-// inUse reports whether there is something to ask a supervisor: this agent has one,
-// or an earlier one has left something.
+// inUse reports whether there is a supervisor to ask: this agent has connected to one, or
+// an earlier agent has left one.
 func (h *holding) inUse() bool {
 	return h.opened() != nil || supervisor.Left(h.options.Dir)
 }
 
-// Instance implements supervisor.Client, as all that follow.
+// Instance implements supervisor.Client, like the methods that follow.
 func (h *holding) Instance(ctx context.Context) (string, error) {
 	c, err := h.open(ctx)
 	if err != nil {
@@ -124,7 +124,7 @@ func (h *holding) Start(ctx context.Context, spec *supervisor.Spec) (supervisor.
 	return c.Start(ctx, spec)
 }
 
-// List starts no supervisor.
+// List lists the processes. It never starts a supervisor.
 func (h *holding) List(ctx context.Context) ([]supervisor.Info, error) {
 	if !h.inUse() {
 		return nil, nil
@@ -136,7 +136,7 @@ func (h *holding) List(ctx context.Context) ([]supervisor.Info, error) {
 	return c.List(ctx)
 }
 
-// Detached starts none either.
+// Detached never starts a supervisor.
 func (h *holding) Detached(ctx context.Context) ([]int, error) {
 	if !h.inUse() {
 		return nil, nil
@@ -148,7 +148,7 @@ func (h *holding) Detached(ctx context.Context) ([]int, error) {
 	return c.Detached(ctx)
 }
 
-// Get starts none either.
+// Get never starts a supervisor.
 func (h *holding) Get(ctx context.Context, id string) (supervisor.Info, error) {
 	if !h.inUse() {
 		return supervisor.Info{}, supervisor.ErrNotFound
@@ -224,7 +224,7 @@ func (h *holding) StartOwned(ctx context.Context, spec *supervisor.Spec) (superv
 	return c.StartOwned(ctx, spec)
 }
 
-// Stop ends what is held, if anything is.
+// Stop ends everything that is held. It never starts a supervisor.
 func (h *holding) Stop(ctx context.Context) error {
 	if !h.inUse() {
 		return nil
@@ -236,7 +236,7 @@ func (h *holding) Stop(ctx context.Context) error {
 	return c.Stop(ctx)
 }
 
-// Close lets go.
+// Close closes the connection; the processes keep running.
 func (h *holding) Close() error {
 	c := h.opened()
 	if c == nil {

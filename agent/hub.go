@@ -18,9 +18,9 @@ import (
 	"waymark/internal/text"
 )
 
-// Hub is the hub that the agents of a user share when they aren't given
-// another, so that the whole path works on a machine where nothing is set up.
-// This agent may be the one that holds it; it pushes in the same way either way.
+// Hub is the hub that a user's agents share unless they are given another one, so that
+// everything works on a machine without any setup. One of the agents holds it. That one
+// pushes to it like the others do.
 type Hub struct {
 	*shared.Hub
 	state   places.Place
@@ -29,14 +29,14 @@ type Hub struct {
 }
 
 const (
-	// embeddedDrain is less than a hub's own: the agent ends after it.
+	// embeddedDrain is shorter than a standalone hub's, because the agent ends after it.
 	embeddedDrain = 2 * time.Second
-	// When the hub's holder has gone, another agent is the hub within half a
-	// second, and trying to reach it costs a system call.
+	// When the agent that holds the hub ends, another takes over within half a second. An
+	// attempt to connect costs one system call.
 	embeddedBackoff, embeddedBackoffLongest = 100 * time.Millisecond, time.Second
 )
 
-// openHub takes the hub, or joins it where another agent holds it.
+// openHub opens the hub, or joins it if another agent holds it.
 func openHub(ctx context.Context, paths *config.Paths, w *config.Workspace, log *slog.Logger) (*Hub, error) {
 	if err := config.MakePrivate(paths.State.Path()); err != nil {
 		return nil, err
@@ -61,10 +61,10 @@ func openHub(ctx context.Context, paths *config.Paths, w *config.Workspace, log 
 	return h, nil
 }
 
-// MaxAgentName is what a hub takes, in bytes.
+// MaxAgentName is the longest name that a hub accepts, in bytes.
 const MaxAgentName = 128
 
-// agentName is how people know an agent: by its machine, and its directory.
+// agentName returns the name that people see: the machine and the directory.
 func agentName(w *config.Workspace) string {
 	host, _ := os.Hostname()
 	name := cmp.Or(host, "local")
@@ -74,7 +74,7 @@ func agentName(w *config.Workspace) string {
 	return text.Line(name, MaxAgentName)
 }
 
-// peer is how the agent pushes there.
+// peer returns the options for pushing to this hub.
 func (h *Hub) peer(log *slog.Logger) *push.Options {
 	dial := func(ctx context.Context) (drpc.Conn, error) {
 		conn, err := h.Dial(ctx)
@@ -89,5 +89,5 @@ func (h *Hub) peer(log *slog.Logger) *push.Options {
 	}
 }
 
-// ReaderFile holds the token with which the user reads there.
+// ReaderFile returns the file with the token that lets the user read from the hub.
 func (h *Hub) ReaderFile() string { return shared.ReaderFile(h.state.Path()) }

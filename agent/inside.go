@@ -12,9 +12,9 @@ import (
 	"waymark/internal/httpapi"
 )
 
-// inside is how parts of this program use its local API: as clients of it, so that
-// nothing is allowed to them that their token doesn't allow, and without a socket, which
-// there isn't where the agent listens on TCP.
+// inside connects parts of this program to its own local API. They are ordinary clients, so
+// that they can't do more than their token allows. It needs no socket, because an agent
+// that listens on TCP has none.
 type inside struct {
 	conns  chan net.Conn
 	closed chan struct{}
@@ -39,11 +39,11 @@ func (i *inside) Close() error {
 	return nil
 }
 
-// Addr implements net.Listener. What comes here counts as having come over the socket,
-// which is what says that it comes from this machine's user.
+// Addr implements net.Listener. Connections count as made over the Unix socket, which marks
+// them as the user's.
 func (*inside) Addr() net.Addr { return &net.UnixAddr{Name: "inside", Net: "unix"} }
 
-// insideConn is one end of a connection.
+// insideConn is the server's end of a connection.
 type insideConn struct {
 	net.Conn
 
@@ -66,15 +66,15 @@ func (i *inside) dial(ctx context.Context) (net.Conn, error) {
 	}
 }
 
-// insideTimeout is for calls whose context has no deadline: those for a hub have one.
+// insideTimeout limits calls whose context has no deadline. Calls for a hub have one.
 const insideTimeout = 10 * time.Minute
 
-// client returns a client of this agent that shows a token.
+// client returns a client of this agent that authenticates with a token.
 func (i *inside) client(token string) client.Client {
 	return client.New("unix:inside", client.Options{Token: token, Dial: i.dial, Timeout: insideTimeout})
 }
 
-// serveInside serves the API to this program itself beside who else it is served to.
+// serveInside serves the API to this program itself, in addition to others.
 func (d *Agent) serveInside(handler http.Handler, others func(context.Context) error) func(context.Context) error {
 	server := &httpapi.Server{Handler: handler, Logger: d.log}
 	return func(ctx context.Context) error {
@@ -90,7 +90,7 @@ func (d *Agent) serveInside(handler http.Handler, others func(context.Context) e
 	}
 }
 
-// newRemote makes what has tools called for chats at the hub.
+// newRemote makes the service that lets chats at the hub call tools.
 func (s *services) newRemote() *remotetools.Service {
 	return remotetools.New(remotetools.Options{
 		Enabled: func() bool { return s.config.Load().Hub }, Tokens: s.tokens, Audit: s.audit, Logger: s.d.log,

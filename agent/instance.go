@@ -27,25 +27,24 @@ import (
 	"waymark/internal/text"
 )
 
-// Instance is a running agent as its workspace's state directory tells of it to
-// commands. One that was killed is still told of.
+// Instance describes an agent, as recorded in its workspace's state directory for commands.
+// The record of an agent that was killed remains.
 type Instance struct {
 	ID string `json:"id"` // of the workspace
-	// Root is what the agent looks into now, without links; empty while it has
-	// none.
+	// Root is the agent's current root, without links; empty while it has none.
 	Root   string `json:"root"`
 	PID    int    `json:"pid"`
 	Listen string `json:"listen"` // unix:PATH or tcp:HOST:PORT
 
-	State places.Place `json:"-"` // the directory in which this is told
+	State places.Place `json:"-"` // the directory that holds the record
 }
 
-// Name is the instance for people.
+// Name describes the instance to people.
 func (i *Instance) Name() string {
 	return fmt.Sprintf("%s (pid %d, %s)", text.Printable(cmp.Or(i.Root, "no root yet")), i.PID, text.Printable(i.Listen))
 }
 
-// Socket is the path of its socket; empty where it listens elsewhere.
+// Socket returns the path of its socket; empty if it listens on TCP.
 func (i *Instance) Socket() string {
 	path, ok := strings.CutPrefix(i.Listen, "unix:")
 	if !ok {
@@ -54,8 +53,8 @@ func (i *Instance) Socket() string {
 	return path
 }
 
-// Dial connects to the agent's socket, and to no other process: somebody may have put
-// another one in its place, to be shown the token.
+// Dial connects to the agent's socket. It refuses any other process that listens there, so
+// that the token isn't shown to one that has replaced the socket.
 func (i *Instance) Dial(ctx context.Context) (net.Conn, error) {
 	conn, err := new(net.Dialer).DialContext(ctx, "unix", i.Socket())
 	if err != nil {
@@ -68,7 +67,7 @@ func (i *Instance) Dial(ctx context.Context) (net.Conn, error) {
 		err = raw.Control(func(fd uintptr) { pid, failed = peerPID(int(fd)) })
 		err = errors.Join(err, failed)
 	}
-	now, rerr := ReadInstance(i.State) // which may be the next one by now
+	now, rerr := ReadInstance(i.State) // may be that of the next agent by now
 	if err = errors.Join(err, rerr); err == nil && pid != now.PID {
 		err = fmt.Errorf("process %d listens at %s, and not the agent (pid %d): it isn't shown the token; see who that is", pid, i.Socket(), now.PID)
 	}
@@ -79,31 +78,31 @@ func (i *Instance) Dial(ctx context.Context) (net.Conn, error) {
 	return conn, nil
 }
 
-// served reports whether somebody listens there.
+// served reports whether a process listens at the address.
 func (i *Instance) served(ctx context.Context) bool {
 	network, address, _ := strings.Cut(i.Listen, ":")
 	return apiclient.Served(ctx, network, address) == nil
 }
 
-// Contains reports whether a directory is what the agent looks into, or below.
+// Contains reports whether a directory is the agent's root or below it.
 func (i *Instance) Contains(dir string) bool {
 	return i.Root != "" && dir != "" && (dir == i.Root || strings.HasPrefix(dir, strings.TrimSuffix(i.Root, "/")+"/"))
 }
 
 func instanceFile(state places.Place) string { return state.In("agent.json").Path() }
 
-// maxInstance bounds the file, in bytes: a path and some words.
+// maxInstance limits the size of the file, in bytes. It holds a path and a few words.
 const maxInstance = 16 << 10
 
-// ReadInstance reads what the agent of a workspace has told of itself, in the workspace's state.
-// That it runs isn't said by it. The error matches fs.ErrNotExist where there is none.
+// ReadInstance reads the record in a workspace's state. It doesn't mean that the agent
+// still runs. The error matches fs.ErrNotExist if there is no record.
 func ReadInstance(state places.Place) (*Instance, error) {
 	i := &Instance{State: state}
 	return i, credential.ReadJSON("agent", instanceFile(state), maxInstance, i)
 }
 
-// Listening returns the agent that was told to listen at an address, whether it
-// runs or not; nil when there is none.
+// Listening returns the agent recorded for an address, whether it runs or not; nil if there
+// is none.
 func Listening(paths *config.Paths, address string) *Instance {
 	states, err := paths.WorkspaceStates()
 	if err != nil {
@@ -117,9 +116,9 @@ func Listening(paths *config.Paths, address string) *Instance {
 	return nil
 }
 
-// Control returns the control token of an agent on a socket, with which commands
-// act; empty where there is none to be had. Nobody else is shown it: an agent's
-// socket may be a file that somebody else has put there since.
+// Control returns the control token of an agent, which commands need to act. It is empty if
+// the agent has no socket, or no token is available. It is also empty if another user owns
+// the socket, which may have been replaced.
 func (i *Instance) Control() (string, error) {
 	if i == nil || i.Socket() == "" {
 		return "", nil
@@ -139,7 +138,7 @@ func ownedByUser(info fs.FileInfo) bool {
 	return ok && int(stat.Uid) == os.Geteuid()
 }
 
-// Instances returns the user's running agents, in the order of their roots.
+// Instances returns the user's running agents, ordered by root.
 func Instances(ctx context.Context, paths *config.Paths) ([]*Instance, error) {
 	states, err := paths.WorkspaceStates()
 	if err != nil {
@@ -147,7 +146,7 @@ func Instances(ctx context.Context, paths *config.Paths) ([]*Instance, error) {
 	}
 	var list []*Instance
 	for _, state := range states {
-		// What can't be read is nobody's who runs.
+		// A record that can't be read belongs to no running agent.
 		if i, err := ReadInstance(state); err == nil && i.served(ctx) {
 			list = append(list, i)
 		}
@@ -156,11 +155,11 @@ func Instances(ctx context.Context, paths *config.Paths) ([]*Instance, error) {
 	return list, nil
 }
 
-// StartedFor reports whether what the agent looks into is the root that it was
-// started for.
+// StartedFor reports whether the agent still has the root that it was started for.
 func (i *Instance) StartedFor() bool { return i.ID == config.WorkspaceID(i.Root) }
 
-// Claim is an agent's hold on its workspace. A nil one tells nobody anything.
+// Claim is an agent's exclusive hold on its workspace. The methods of a nil Claim do
+// nothing.
 type Claim struct {
 	state places.Place
 	lock  *flock.Flock
@@ -170,16 +169,16 @@ type Claim struct {
 }
 
 const (
-	// claimWithin is how long an agent that is about to end is waited for.
+	// claimWithin is how long to wait for another agent that is ending.
 	claimWithin = 2 * time.Second
 	claimEvery  = 20 * time.Millisecond
 )
 
-// ClaimWorkspace makes this process the one agent of a workspace, until release.
+// ClaimWorkspace makes this process the only agent of a workspace, until Release.
 //
 // # Errors
 //
-// server.ErrRunning is matched when there is one already.
+// The error matches server.ErrRunning if there is another agent.
 func ClaimWorkspace(ctx context.Context, w *config.Workspace) (*Claim, error) {
 	if err := config.MakePrivate(w.State.Path()); err != nil {
 		return nil, err
@@ -213,10 +212,10 @@ func ClaimWorkspace(ctx context.Context, w *config.Workspace) (*Claim, error) {
 	}
 }
 
-// Announce tells commands where the agent listens.
+// Announce records where the agent listens.
 func (c *Claim) Announce(l net.Listener) error {
 	address := l.Addr().String()
-	if l.Addr().Network() == "unix" { // commands have another working directory
+	if l.Addr().Network() == "unix" { // made absolute: commands have another working directory
 		var err error
 		if address, err = filepath.Abs(address); err != nil {
 			return err
@@ -225,7 +224,7 @@ func (c *Claim) Announce(l net.Listener) error {
 	return c.Change(func(i *Instance) { i.Listen = l.Addr().Network() + ":" + address })
 }
 
-// setRoot tells them what it looks into. The workspace stays the same.
+// setRoot records the new root. The workspace stays the same.
 func (c *Claim) setRoot(root string) error {
 	resolved, err := config.Resolved(root)
 	if err != nil {
@@ -234,7 +233,7 @@ func (c *Claim) setRoot(root string) error {
 	return c.Change(func(i *Instance) { i.Root = resolved })
 }
 
-// Change changes what the file says.
+// Change updates the record.
 func (c *Claim) Change(f func(*Instance)) error {
 	if c == nil {
 		return nil
@@ -247,11 +246,11 @@ func (c *Claim) Change(f func(*Instance)) error {
 	if err != nil {
 		return err
 	}
-	// Who reads it looks whether somebody listens there: after a power failure nobody does.
+	// No fsync: after a power failure nothing listens there, which readers check.
 	return atomicfile.Replace(instanceFile(c.state), append(data, '\n'), 0o600)
 }
 
-// Release ends the claim.
+// Release removes the record and ends the claim.
 func (c *Claim) Release() error {
 	if c == nil {
 		return nil

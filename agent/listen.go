@@ -16,7 +16,7 @@ import (
 	"waymark/internal/credential"
 )
 
-// open takes the address, and says how what is served there is guarded.
+// open opens the address, and returns how to guard what is served there.
 func (s *Options) open(ctx context.Context, paths *config.Paths, w *config.Workspace) (net.Listener, server.Options, error) {
 	network, address, err := ParseListen(cmp.Or(s.Listen, "unix:"+w.Socket))
 	switch {
@@ -31,7 +31,7 @@ func (s *Options) open(ctx context.Context, paths *config.Paths, w *config.Works
 	return l, server.Options{}, err
 }
 
-// ParseListen reads an address as agents and their clients have it in --listen.
+// ParseListen parses an address as written in --listen.
 func ParseListen(text string) (network, address string, err error) {
 	network, address, _ = strings.Cut(text, ":")
 	address = strings.TrimPrefix(address, "//")
@@ -60,7 +60,7 @@ func (s *Options) openTCP(ctx context.Context, address string, paths *config.Pat
 	return l, server.Options{Token: token}, err
 }
 
-// EnsureToken makes a token file where there is none.
+// EnsureToken creates a token file if it is missing.
 func EnsureToken(file places.Place) error {
 	if err := os.MkdirAll(filepath.Dir(file.Path()), 0o700); err != nil {
 		return err
@@ -72,7 +72,7 @@ func EnsureToken(file places.Place) error {
 	return err
 }
 
-// NamedToken reads a token from a file that a command is given.
+// NamedToken reads a token from a file that was given to a command.
 func NamedToken(path string) (string, error) {
 	paths, err := config.FindPaths(config.Environment{})
 	if err != nil {
@@ -81,7 +81,7 @@ func NamedToken(path string) (string, error) {
 	return TokenIn(paths, path)
 }
 
-// TokenIn reads a token from a file that is kept from chats then.
+// TokenIn reads a token from a file, which is hidden from chats from then on.
 func TokenIn(paths *config.Paths, path string) (string, error) {
 	file, err := paths.Token(path)
 	if err != nil {
@@ -90,7 +90,7 @@ func TokenIn(paths *config.Paths, path string) (string, error) {
 	return ReadToken(file)
 }
 
-// MakeToken reads a token, and makes the file where there is none.
+// MakeToken reads a token, and creates the file if it is missing.
 func MakeToken(file places.Place) (string, error) {
 	if err := EnsureToken(file); err != nil {
 		return "", err
@@ -98,8 +98,8 @@ func MakeToken(file places.Place) (string, error) {
 	return ReadToken(file)
 }
 
-// ReadToken reads a token from a file that nobody else can read. Its errors
-// never repeat what the file holds.
+// ReadToken reads a token from a file that only the user can read. Its errors never contain
+// the file's content.
 func ReadToken(file places.Place) (string, error) { return credential.ReadToken(file.Path()) }
 
 func ignoreClosed(err error) error {

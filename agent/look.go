@@ -9,8 +9,8 @@ import (
 	"waymark/host/config"
 )
 
-// Look calls see with an engine that looks once at what an agent with these options would
-// look at. It pushes nothing.
+// Look scans once what an agent with these options would watch, and calls see with the
+// engine. It pushes nothing.
 func Look(ctx context.Context, s *Options, paths *config.Paths, see func(*host.Host) error) (err error) {
 	defer s.RecordRuns(ctx, paths, s.Log)()
 	opts, err := s.once(paths)
@@ -28,7 +28,7 @@ func Look(ctx context.Context, s *Options, paths *config.Paths, see func(*host.H
 	return see(h)
 }
 
-// once are the engine's options for that.
+// once returns the engine's options for a single scan.
 func (s *Options) once(paths *config.Paths) (host.Options, error) {
 	c, err := s.Load(paths)
 	if err != nil {

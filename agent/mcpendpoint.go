@@ -15,19 +15,19 @@ import (
 )
 
 const (
-	// mcpBody is how long a message may take to arrive.
+	// mcpBody limits how long a message may take to arrive.
 	mcpBody = time.Minute
-	// mcpWrite is how long a client may take to read a part of an answer.
+	// mcpWrite limits how long a client may take to read a part of an answer.
 	mcpWrite = 30 * time.Second
 )
 
-// newEndpoint makes what serves MCP on the agent's own address. It is a client of this
-// agent's API, with the token that its own client shows.
+// newEndpoint makes the MCP endpoint on the agent's own address. It calls this agent's API
+// with the token of its client.
 func (s *services) newEndpoint() *mcpserver.Endpoint {
 	return mcpserver.NewEndpoint(mcpserver.EndpointOptions{Client: s.inside.client, Version: s.d.opts.Version, Logger: s.d.log})
 }
 
-// serveMCP is MCP over streamable HTTP, beside the rest of the API.
+// serveMCP serves MCP over streamable HTTP, next to the rest of the API.
 func (s *services) serveMCP() httpapi.Service {
 	route := func(method string, o *httpapi.Operation) httpapi.Route {
 		return httpapi.Route{
@@ -69,16 +69,16 @@ func (s *services) serveMCP() httpapi.Service {
 	}
 }
 
-// mcpParams are the headers of MCP's transport.
+// mcpParams are the headers of MCP's HTTP transport.
 type mcpParams struct {
-	// The revision that is spoken. From 2026-07-28 on there are no sessions.
+	// The protocol revision. From 2026-07-28 on there are no sessions.
 	Revision string `header:"Mcp-Protocol-Version"`
-	// The session, up to 2025-11-25; who begins one gets it.
+	// The session id, up to 2025-11-25. The answer to initialize has it.
 	Session string `header:"Mcp-Session-Id"`
 }
 
-// mcp answers it. A message is looked at by who serves it, and what it asks for is done,
-// or not, by the routes of this API, each of which looks at the token.
+// mcp serves a message. The endpoint only checks its form; each thing it asks for goes
+// through the routes of this API, which check the token.
 func (s *services) mcp(c *httpapi.Call) error {
 	if c.Method == http.MethodHead {
 		return &problem.Error{Code: http.StatusMethodNotAllowed, Message: c.Failed(), Detail: "use POST, GET or DELETE"}
@@ -91,7 +91,8 @@ func (s *services) mcp(c *httpapi.Call) error {
 	return err
 }
 
-// offerOf are the tools that a grant is good for; without one those that read.
+// offerOf returns the tools that a grant allows. Without a grant these are the ones that
+// read.
 func offerOf(g *access.Grant) (o tools.Offer) {
 	if g == nil {
 		return o
@@ -103,12 +104,12 @@ func offerOf(g *access.Grant) (o tools.Offer) {
 	return o
 }
 
-// partWriter gives a client time for each part of an answer that goes on: who doesn't read
-// doesn't keep what writes.
+// partWriter sets a deadline for each part of a streamed answer, so that a client that
+// doesn't read can't block the writer forever.
 type partWriter struct{ http.ResponseWriter }
 
-// deadline is until when the client may read; zero: for ever. There is none where there is
-// no connection, as in tests.
+// deadline sets the write deadline; zero means none. It does nothing without a connection,
+// as in tests.
 func (w *partWriter) deadline(t time.Time) {
 	_ = http.NewResponseController(w.ResponseWriter).SetWriteDeadline(t)
 }
@@ -119,12 +120,12 @@ func (w *partWriter) Write(p []byte) (int, error) {
 	return w.ResponseWriter.Write(p)
 }
 
-// FlushError is for http.ResponseController. Between two parts there is no deadline.
+// FlushError is for http.ResponseController. It removes the deadline until the next part.
 func (w *partWriter) FlushError() error {
 	w.deadline(time.Now().Add(mcpWrite))
 	defer w.deadline(time.Time{})
 	return http.NewResponseController(w.ResponseWriter).Flush()
 }
 
-// Unwrap is for it, too.
+// Unwrap is for http.ResponseController.
 func (w *partWriter) Unwrap() http.ResponseWriter { return w.ResponseWriter }

@@ -17,26 +17,26 @@ import (
 	"waymark/workspace/mcp/entry"
 )
 
-// configMemory keeps which MCP configuration files a workspace had, for its next agent:
-// that knows its servers before it has looked at the workspace. It says nothing where
-// anything is different that decides which files count: the configuration, the
-// environment, the roots, a file at a place that had none.
+// configMemory remembers a workspace's MCP configuration files, so that the next agent
+// knows its servers before it has scanned the workspace. The memory is used only if
+// everything that decides which files count is unchanged: the configuration, the
+// environment, the roots, and the files at the known places.
 type configMemory struct {
 	path      string
 	workspace *workspace
-	stamp     string // of the configuration and version that the agent has started with
+	stamp     string // identifies the configuration and the version that the agent was started with
 
 	mu   sync.Mutex // guards the fields below
-	kept []byte     // what the file holds; nil for nothing, or nobody knows what
-	off  bool       // the configuration has changed since: nothing is kept any more
+	kept []byte     // the file's content; nil if there is none or it isn't known
+	off  bool       // the configuration has changed since the start: nothing is remembered any more
 }
 
-// maxMemory bounds the file that is read.
+// maxMemory limits how much of the file is read, in bytes.
 const maxMemory = 1 << 20
 
-// remembered is the file.
+// remembered is the content of the file.
 type remembered struct {
-	// Key is a hash of what decides which files count.
+	// Key is a hash of everything that decides which files count.
 	Key   string           `json:"key"`
 	Files []rememberedFile `json:"files"`
 }
@@ -52,7 +52,8 @@ func newConfigMemory(dir string, w *workspace, stamp string) *configMemory {
 	return &configMemory{path: filepath.Join(dir, "files.json"), workspace: w, stamp: stamp}
 }
 
-// key is a hash of what decides which files count. What a place leads to belongs to it.
+// key hashes everything that decides which files count, including where links at the known
+// places lead.
 func (m *configMemory) key(places []mcpPlace) string {
 	said := []string{"waymark mcp files 2", m.stamp, m.workspace.resolvedRoot()}
 	for _, spec := range m.workspace.specs() {
@@ -61,12 +62,12 @@ func (m *configMemory) key(places []mcpPlace) string {
 	for _, p := range places {
 		said = append(said, string(p.origin), p.path, p.leads)
 	}
-	text, _ := json.Marshal(said) // texts always can be
+	text, _ := json.Marshal(said) // strings always marshal
 	sum := sha256.Sum256(text)
 	return hex.EncodeToString(sum[:])
 }
 
-// recall returns the files of the last agent; none where something is different.
+// recall returns the last agent's files, or none if anything has changed.
 func (m *configMemory) recall() (files []entry.File) {
 	f, err := os.Open(m.path)
 	if err != nil {
@@ -90,8 +91,8 @@ func (m *configMemory) recall() (files []entry.File) {
 	return files
 }
 
-// keep keeps files for the next agent. None are kept where one of them can't be used:
-// the next one may find it to be another.
+// keep remembers files for the next agent. It keeps none if one of them has a problem,
+// because the next agent may see it differently.
 func (m *configMemory) keep(files []entry.File, places []mcpPlace) error {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -114,16 +115,16 @@ func (m *configMemory) keep(files []entry.File, places []mcpPlace) error {
 	return nil
 }
 
-// forget keeps nothing from now on: the configuration isn't the one any more that the
-// agent has started with.
+// forget stops remembering, because the configuration isn't the one that the agent was
+// started with any more.
 func (m *configMemory) forget() {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	m.off = true
-	_ = m.drop() // the key is another's
+	_ = m.drop() // its key is outdated
 }
 
-// drop removes the file; mu is held.
+// drop removes the file. The caller holds mu.
 func (m *configMemory) drop() error {
 	m.kept = nil
 	if err := os.Remove(m.path); !errors.Is(err, fs.ErrNotExist) {

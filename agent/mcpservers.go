@@ -28,7 +28,7 @@ import (
 	"waymark/workspace/mcp/trust"
 )
 
-// servers are a daemon's MCP servers: what runs them, and what says which may run.
+// servers are the agent's MCP servers, and the store that decides which may run.
 type servers struct {
 	*mcp.Service
 	trust     *trust.Store
@@ -36,12 +36,11 @@ type servers struct {
 	workspace *workspace
 	memory    *configMemory
 	any       atomic.Bool // a configuration file was found
-	clients   atomic.Bool // the servers of other clients' files are connected
+	clients   atomic.Bool // servers in other clients' files are connected, too
 }
 
-// Discovery implements host.Provider. Nothing is still to come where there is no file
-// that could be connected: the first snapshot of such a workspace is complete, and
-// no second one says so.
+// Discovery implements host.Provider. It is complete from the start if no file could have
+// servers to connect, so that such a workspace needs only one snapshot.
 func (s *servers) Discovery() snapshot.Discovery {
 	if !s.any.Load() && !s.workspace.mayHaveServers(s.clients.Load()) {
 		return snapshot.Discovery{Phase: snapshot.PhaseComplete}
@@ -61,7 +60,7 @@ func (w *workspace) mayHaveServers(clients bool) bool {
 	})
 }
 
-// clientPlaces are where other clients' files may be in the workspace's root.
+// clientPlaces are the paths of other clients' files in the workspace's root.
 func (w *workspace) clientPlaces() (list []mcpPlace) {
 	root := w.resolvedRoot()
 	if root == "" {
@@ -75,7 +74,7 @@ func (w *workspace) clientPlaces() (list []mcpPlace) {
 	return list
 }
 
-// projectMCPFiles walks the places where clients have their servers in a project.
+// projectMCPFiles yields the places where clients keep a project's servers.
 func projectMCPFiles(yield func(place string) bool) {
 	for i := range conventions.All {
 		c := &conventions.All[i]
@@ -90,14 +89,14 @@ func projectMCPFiles(yield func(place string) bool) {
 	}
 }
 
-// mcpPlace is where a file may be whose servers are connected.
+// mcpPlace is the path of a file whose servers are connected.
 type mcpPlace struct {
 	path   string
 	origin entry.Origin
-	leads  string // to the link-free path; set by mcpPlacesNow
+	leads  string // the path without links; set by mcpPlacesNow
 }
 
-// mcpPlacesNow are those of mcpPlaces at which there is something.
+// mcpPlacesNow returns those of mcpPlaces that exist.
 func (w *workspace) mcpPlacesNow() (list []mcpPlace) {
 	for _, p := range w.mcpPlaces() {
 		var err error
@@ -108,8 +107,8 @@ func (w *workspace) mcpPlacesNow() (list []mcpPlace) {
 	return list
 }
 
-// mcpPlaces are those places, in the order in which their files win a name: what the
-// environment names, in its order, and the workspace's own.
+// mcpPlaces returns the paths in order of precedence: those of the environment, in its
+// order, and the workspace's own.
 func (w *workspace) mcpPlaces() (list []mcpPlace) {
 	w.mu.Lock()
 	root := w.root
@@ -123,8 +122,8 @@ func (w *workspace) mcpPlaces() (list []mcpPlace) {
 	return list
 }
 
-// makeServers makes them. Where it can't be kept what was approved, nil is what
-// there is: no server, and the rest goes on.
+// makeServers makes the MCP servers. If approvals can't be stored, it returns nil: the
+// agent runs without MCP servers.
 func (s *services) makeServers(c *config.MCP) *servers {
 	made, err := s.openServers(c)
 	if err != nil {
@@ -163,7 +162,8 @@ func (s *services) openServers(c *config.MCP) (*servers, error) {
 	return made, nil
 }
 
-// Run runs them. Changes of their files are told for as long as there may be one.
+// Run runs the servers. While it runs, it is notified of changes of their files if the
+// system allows that.
 func (s *servers) Run(ctx context.Context) error {
 	stop, err := s.trust.Listen()
 	if err != nil {
@@ -174,7 +174,7 @@ func (s *servers) Run(ctx context.Context) error {
 	return s.Service.Run(ctx)
 }
 
-// configure takes over the [mcp] table.
+// configure applies the [mcp] table.
 func (s *servers) configure(c *config.MCP) {
 	if s != nil {
 		s.memory.forget()
@@ -185,14 +185,14 @@ func (s *servers) configure(c *config.MCP) {
 
 func publicKeys(c *config.MCP) (list []ed25519.PublicKey) {
 	for _, text := range c.Keys {
-		if key, err := approval.ParsePublicKey(text); err == nil { // the configuration was checked
+		if key, err := approval.ParsePublicKey(text); err == nil { // the configuration was checked before
 			list = append(list, key)
 		}
 	}
 	return list
 }
 
-// mcpSettings is the [mcp] table as the service takes it.
+// mcpSettings converts the [mcp] table for the service.
 func mcpSettings(c *config.MCP, paths *config.Paths) mcp.Settings {
 	s := mcp.Settings{
 		Off: !c.Enabled, Trust: mcp.Trust(c.Trust), Unconfined: c.Confine == config.ConfineNone, RequireConfined: c.RequireConfined,
@@ -213,8 +213,8 @@ func mcpSettings(c *config.MCP, paths *config.Paths) mcp.Settings {
 	return s
 }
 
-// expanded are paths with "~" replaced. Without a home directory there is nothing
-// below it either.
+// expanded replaces "~" in paths. Without a home directory, paths that need one are left
+// out.
 func expanded(paths *config.Paths, list []string) (full []string) {
 	for _, path := range list {
 		if path, err := paths.Expand(path); err == nil {
@@ -224,9 +224,9 @@ func expanded(paths *config.Paths, list []string) (full []string) {
 	return full
 }
 
-// followConfigs hands the configuration files over that are found, until ctx ends.
-// Those of the last agent come first where they are the same still: finding them takes
-// longer than listing what their servers offer.
+// followConfigs passes on the configuration files that are found, until ctx ends. It begins
+// with the files of the last agent if they are unchanged, because a scan takes longer than
+// listing the tools of the servers.
 func (s *servers) followConfigs(ctx context.Context, d *Agent) error {
 	var last []entry.File
 	handed := false
@@ -260,9 +260,9 @@ func (s *servers) followConfigs(ctx context.Context, d *Agent) error {
 	}
 }
 
-// mcpFiles are the MCP configuration files of a snapshot, in the order in which they
-// win a name: what the environment names, in its order, the workspace's .mcp.json, what
-// other clients have in the workspace, by their paths, and all others.
+// mcpFiles returns the MCP configuration files of a snapshot in order of precedence: those
+// of the environment, in its order; the workspace's .mcp.json; other clients' files in the
+// workspace, by path; all others.
 func (w *workspace) mcpFiles(s *snapshot.Snapshot, places []mcpPlace) []entry.File {
 	known := map[string]entry.Origin{}
 	rank := map[string]int{}
@@ -306,24 +306,24 @@ func (w *workspace) mcpFiles(s *snapshot.Snapshot, places []mcpPlace) []entry.Fi
 	return files
 }
 
-// onlyListed reports whether a file is a row and its servers are never connected: those of the user's own clients, which these connect, and of projects in the workspace,
-// which nobody has opened.
+// onlyListed reports whether a file's servers are listed and never connected: servers of
+// the user's own clients, which connect them themselves, and servers of projects within the
+// workspace that nobody has opened.
 func onlyListed(r *snapshot.Resource) bool {
 	_, child := r.Attributes["directory"]
 	return r.Scope == snapshot.ScopeUser || child
 }
 
-// ofPlugin reports whether a convention is one of files of plugins. What a plugin of the
-// workspace brings is listed and not started: that the plugin lies there says not that
-// somebody has enabled it.
+// ofPlugin reports whether a convention is for files of plugins. Their servers are listed
+// and not started, because a plugin in the workspace needn't be enabled.
 func ofPlugin(convention string) bool {
 	return slices.ContainsFunc(conventions.All, func(c conventions.Convention) bool {
 		return c.ID == convention && c.Scope == conventions.ScopePlugin
 	})
 }
 
-// mcpShape says how the client writes servers down that a file is for: by the
-// convention that led to it, which a link may hide, or else by its own name.
+// mcpShape returns the format of a file: that of the convention that found it, which a link
+// may hide, or else that of its name.
 func mcpShape(r *snapshot.Resource) shapes.Shape {
 	own := shapes.ShapeOf(r.Source)
 	i := slices.IndexFunc(conventions.All, func(c conventions.Convention) bool { return c.ID == r.Convention })
@@ -337,10 +337,10 @@ func mcpShape(r *snapshot.Resource) shapes.Shape {
 	return shapes.ShapeOf(places[0])
 }
 
-// mcpFileName is the name of such a file in a root.
+// mcpFileName is the name of the workspace's own file in a root.
 const mcpFileName = ".mcp.json"
 
-// mcpOrigin says by what a file counts.
+// mcpOrigin returns the origin of a file.
 func (w *workspace) mcpOrigin(r *snapshot.Resource, known map[string]entry.Origin) entry.Origin {
 	if origin, ok := known[r.Source]; ok {
 		return origin
@@ -363,7 +363,7 @@ func (w *workspace) mcpOrigin(r *snapshot.Resource, known map[string]entry.Origi
 	return entry.OriginSource
 }
 
-// status says how they are doing.
+// status returns the status of the servers.
 func (s *servers) status() *status.MCP {
 	if s == nil {
 		return nil
@@ -393,8 +393,7 @@ func (s *servers) status() *status.MCP {
 	return answer
 }
 
-// Unconfined reports whether a server runs, or would with the next call, without a
-// profile.
+// Unconfined reports whether a server runs without a profile, or would with the next call.
 func Unconfined(s *agentapi.MCPServer) bool {
 	runs := s.Outcome == snapshot.OutcomeConnected || s.Outcome == snapshot.OutcomeCached || s.Outcome == snapshot.OutcomePending
 	return runs && s.Confined == "none"

@@ -12,7 +12,7 @@ import (
 	"waymark/host/watch"
 )
 
-// observe counts a refresh.
+// observe records a refresh in the metrics.
 func (d *Agent) observe(r *host.Report) {
 	info := metrics.RefreshInfo{Duration: r.Duration, Published: r.Changed, Snapshot: r.Snapshot}
 	for i := range r.Checked {
@@ -41,7 +41,7 @@ func resolveInfo(o *resolve.Outcome) metrics.ResolveInfo {
 	return info
 }
 
-// killOf is what ended a run, in a word.
+// killOf returns a word for what ended a run.
 func killOf(err error) string {
 	for word, kind := range map[string]error{
 		"deadline": sandbox.ErrDeadline, "limit": sandbox.ErrLimit, "crashed": sandbox.ErrCrashed,
@@ -54,15 +54,15 @@ func killOf(err error) string {
 	return "other"
 }
 
-// observeWatch counts a batch of file events.
+// observeWatch records a batch of file events.
 func (d *Agent) observeWatch(b watch.Batch) { d.metrics.Batch(b.Reason) }
 
-// observePush counts an attempt to push.
+// observePush records an attempt to push.
 func (d *Agent) observePush(a push.Attempt) {
 	d.metrics.Push(metrics.PushInfo{Result: string(a.Result), Duration: a.Duration, Bytes: a.Bytes, Delta: a.Delta})
 }
 
-// metricsHandler serves the metrics, those that are states as of now.
+// metricsHandler serves the metrics, and updates gauges first.
 func (d *Agent) metricsHandler() http.Handler {
 	next := d.metrics.Handler()
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {

@@ -23,60 +23,61 @@ import (
 	"waymark/workspace/supervisor"
 )
 
-// Program is what the program at hand brings along.
+// Program is what the running program provides.
 type Program struct {
 	// Builtin returns the built-in resolver module.
 	Builtin func() ([]byte, error)
-	// Digest returns its SHA-256, in hexadecimal, if it is part of the program; it may
-	// be nil.
+	// Digest returns the SHA-256 of Builtin, in hexadecimal, if it is part of the program.
+	// It may be nil.
 	Digest func() (string, error)
-	// Native returns its native code, compiled ahead of time; it may be nil.
+	// Native returns the module's native code, compiled ahead of time. It may be nil.
 	Native func() io.ReaderAt
-	// Release gives back what reading these has taken; it may be nil.
+	// Release frees the memory that reading these took. It may be nil.
 	Release func()
-	// Compiler compiles other modules, and starts programs under a profile; nil
-	// means that this process compiles, and that only a helper program starts them.
+	// Compiler compiles other modules, and starts programs under a profile. If it is nil,
+	// this process compiles, and only a helper program can start them.
 	Compiler *reexec.Program
-	// Self starts this program in another role: as what holds processes, and as what
-	// starts them, where the small program for that isn't installed.
+	// Self runs this program in another role: to hold processes, and to start them if the
+	// small helper program isn't installed.
 	Self *reexec.Program
-	// Version is the program's, for hubs, metrics and clients.
+	// Version is the program's version, for hubs, metrics and clients.
 	Version string
-	// Timeout replaces the limits of time that are right for people, and too
-	// short on a machine that stands still for some seconds, as in tests. 0
-	// leaves them as they are.
+	// Timeout replaces time limits that suit people but are too short on a machine that
+	// stalls for seconds, as in tests. 0 leaves them unchanged.
 	Timeout time.Duration
-	// Progress shows a line about what takes long; it may be nil.
+	// Progress shows a line about a long operation. It may be nil.
 	Progress func(line string)
-	// Attach has what ends the program by force write its reason into the words of the
-	// record, and beat be called meanwhile, until ctx ends; it may be nil.
+	// Attach lets the watchdog, which ends the program by force, write its reason into
+	// words of the crash record. The watchdog calls beat regularly until ctx ends. Attach
+	// may be nil.
 	Attach func(ctx context.Context, words *[5]uint64, beat func())
-	// WrapRecord, if set, returns what the engine records in instead.
+	// WrapRecord, if set, replaces the record that the engine uses.
 	WrapRecord func(*crashlog.Record) plugin.Running
 
-	record *crashlog.Record // of the modules that run; nil until recordRuns
+	record *crashlog.Record // records the running modules; nil before RecordRuns
 }
 
-// Roles are what a program with agents does as a child of itself, or detached from it: it
-// calls [reexec.Main] with them first.
+// Roles are the roles in which a program with agents runs itself as a child or a detached
+// process. The program passes them to [reexec.Main] first.
 func Roles() []reexec.Role {
 	return append(supervisor.Roles(), sandbox.CompileRole(), launch.Role())
 }
 
-// Settings are what decides which modules there are and how they are configured.
+// Settings decide which modules there are and how they are configured.
 type Settings struct {
-	// Plugins are directories of modules beside the configured ones.
+	// Plugins are directories of modules, in addition to the configured ones.
 	Plugins []string
-	// ConfigFile is read in place of the user's own files; "" for those.
+	// ConfigFile is read instead of the user's own files; "" means those.
 	ConfigFile string
-	// Environment has the variables and the home directory; the zero value is the
-	// process's own.
+	// Environment has the variables and the home directory; the zero value is the process's
+	// own.
 	Environment config.Environment
 
-	exposed []*ExposedConfig // in whose place copies are read
+	exposed []*ExposedConfig // replaced by their approved copies
 }
 
-// Load reads the configuration, to which --plugins adds no directory beside the machine's.
+// Load reads the configuration. It fails if Plugins has a directory that the machine's
+// configuration doesn't allow.
 func (s *Settings) Load(paths *config.Paths) (c *config.Config, err error) {
 	if s.ConfigFile != "" {
 		c, err = config.LoadFile(s.ConfigFile, config.MachineFile)
@@ -96,7 +97,7 @@ func (s *Settings) Load(paths *config.Paths) (c *config.Config, err error) {
 	return c, nil
 }
 
-// absolute makes a path absolute: what is shown later has no working directory.
+// absolute makes a path absolute, because it may be shown in another working directory.
 func absolute(path string) string {
 	if abs, err := filepath.Abs(path); err == nil {
 		return abs
@@ -104,8 +105,8 @@ func absolute(path string) string {
 	return path
 }
 
-// RecordRuns records which modules run, so that a later agent knows by which one
-// this one was ended, until stopRecording is called. A failure is a warning.
+// RecordRuns records which modules run until stopRecording is called, so that a later agent
+// knows which module ended this one. A failure is only logged.
 func (p *Program) RecordRuns(ctx context.Context, paths *config.Paths, log *slog.Logger) (stopRecording func()) {
 	dir := paths.State.In("running").Path()
 	err := config.MakePrivate(dir)
@@ -126,8 +127,7 @@ func (p *Program) RecordRuns(ctx context.Context, paths *config.Paths, log *slog
 	}
 }
 
-// HostOptions turns a configuration into what the engine takes, all but roots
-// and push.
+// HostOptions converts a configuration into the engine's options, without roots and push.
 func (p *Program) HostOptions(s *Settings, c *config.Config, paths *config.Paths, log *slog.Logger) host.Options {
 	opts := host.Options{
 		Builtin: p.Builtin, BuiltinDigest: p.Digest, BuiltinNative: p.Native, Compiler: p.Compiler,
@@ -152,7 +152,7 @@ func (p *Program) HostOptions(s *Settings, c *config.Config, paths *config.Paths
 			opts.PluginDirs = append(opts.PluginDirs, own.Path())
 		}
 	}
-	opts.RefusePlugins = func(path string) error { // by what it is at the time
+	opts.RefusePlugins = func(path string) error { // checked when a plugin is found
 		_, err := paths.Own.Add(places.Plugins, path)
 		if errors.Is(err, places.ErrExposed) {
 			return fmt.Errorf("%w, who could put modules there: move it to %s, or see what it finds with 'agent plugins try'", err, filepath.Join(paths.Config, "plugins"))
@@ -163,8 +163,8 @@ func (p *Program) HostOptions(s *Settings, c *config.Config, paths *config.Paths
 	return opts
 }
 
-// ExpandDirs are directories of the configuration. Without a home directory there are none
-// in it.
+// ExpandDirs expands the configuration's directories. Those that need a home directory are
+// left out if there is none.
 func ExpandDirs(paths *config.Paths, dirs []string) (list []string) {
 	for _, dir := range dirs {
 		if dir, err := paths.Expand(dir); err == nil {

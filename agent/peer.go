@@ -10,14 +10,14 @@ import (
 	"waymark/internal/credential"
 )
 
-// peer is the control plane elsewhere that is pushed to.
+// peer is a control plane elsewhere that the agent pushes to.
 type peer struct {
 	url, token string
-	user       bool // it gets what is in the home directory, too
+	user       bool // it also gets what is in the home directory
 	options    push.Options
 }
 
-// same reports whether pushing to the other means pushing to the same.
+// same reports whether both are the same destination.
 func (p *peer) same(other *peer) bool {
 	if p == nil || other == nil {
 		return p == other
@@ -25,15 +25,15 @@ func (p *peer) same(other *peer) bool {
 	return p.url == other.url && p.token == other.token && p.user == other.user
 }
 
-// remotePeer is the control plane that flags or the configuration name; nil
-// when they name none.
+// remotePeer returns the control plane that flags or the configuration name; nil if none is
+// named.
 func remotePeer(s *Options, c *config.Config, paths *config.Paths, log *slog.Logger) (*peer, error) {
 	p, err := choosePeer(s, c, paths)
 	if p == nil || err != nil {
 		return nil, err
 	}
 	target, err := push.ParseURL(p.url)
-	if err != nil { // choosePeer has tried it
+	if err != nil { // choosePeer has checked it
 		return nil, err
 	}
 	p.options, err = push.Remote(p.url, push.RemoteOptions{Token: p.token, Insecure: s.Insecure})
@@ -54,7 +54,7 @@ func remotePeer(s *Options, c *config.Config, paths *config.Paths, log *slog.Log
 	return p, nil
 }
 
-// choosePeer finds out which URL and token are meant.
+// choosePeer determines URL and token.
 func choosePeer(s *Options, c *config.Config, paths *config.Paths) (*peer, error) {
 	if s.Coder {
 		return coderPeer(s, paths)
@@ -87,12 +87,12 @@ func choosePeer(s *Options, c *config.Config, paths *config.Paths) (*peer, error
 	return &peer{url: url, token: token}, nil
 }
 
-// coderPeer is the Coder server of the workspace that this agent runs in. It
-// is used only when that is asked for: the workspace's own agent owns the same
-// rows there.
+// coderPeer returns the Coder server of the workspace that this agent runs in. It is used
+// only on request, because the workspace's own agent owns the same rows there.
 func coderPeer(s *Options, paths *config.Paths) (*peer, error) {
 	p := &peer{url: s.Environment.Get("CODER_AGENT_URL"), token: s.Environment.Get("CODER_AGENT_TOKEN")}
-	// Coder's agent takes either, and so the file is kept from chats in any case.
+	// Coder's own agent reads this file, so it is hidden from chats even if it isn't used
+	// here.
 	if path := s.Environment.Get("CODER_AGENT_TOKEN_FILE"); path != "" {
 		file, err := paths.Token(path)
 		if err == nil && p.token == "" {
@@ -116,7 +116,7 @@ func coderPeer(s *Options, paths *config.Paths) (*peer, error) {
 	return p, nil
 }
 
-// wrong says where a URL that can't be used came from.
+// wrong says where an unusable URL came from.
 func (s *Options) wrong(key string, err error) error {
 	if s.URL != "" {
 		return usage("--url: %w", err)

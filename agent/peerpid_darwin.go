@@ -2,7 +2,7 @@ package agent
 
 import "golang.org/x/sys/unix"
 
-// peerPID is the process that listens at the other end of a socket.
+// peerPID returns the process that listens at the other end of a socket.
 func peerPID(fd int) (int, error) {
 	return unix.GetsockoptInt(fd, unix.SOL_LOCAL, unix.LOCAL_PEERPID)
 }

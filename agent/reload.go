@@ -20,15 +20,15 @@ import (
 	"waymark/host/watch"
 )
 
-// The owners of the files that the daemon itself watches.
+// Names of the watches on files that the daemon itself depends on.
 const (
 	ownConfig  = "config"
 	ownWaitFor = "wait-for"
 )
 
-// follow reacts to the files that the daemon itself depends on: it reloads the
-// configuration when a file of it changes, or on SIGHUP, and lets the first
-// snapshot be made when the file of --wait-for is there.
+// follow watches the files that the daemon depends on. It reloads the configuration when
+// one of its files changes, or on SIGHUP, and releases the first snapshot when the file of
+// --wait-for exists.
 func (d *Agent) follow(ctx context.Context) error {
 	hup := make(chan os.Signal, 1)
 	signal.Notify(hup, syscall.SIGHUP)
@@ -50,7 +50,7 @@ func (d *Agent) follow(ctx context.Context) error {
 	return errors.Join(w.Close(), g.Wait())
 }
 
-// react serves signals and batches until the context ends.
+// react handles signals and batches until ctx ends.
 func (d *Agent) react(ctx context.Context, hup <-chan os.Signal, batches <-chan watch.Batch) {
 	for {
 		select {
@@ -67,7 +67,7 @@ func (d *Agent) react(ctx context.Context, hup <-chan os.Signal, batches <-chan 
 	}
 }
 
-// forward hands batches over to a select, until the watcher or ctx ends.
+// forward sends batches to a channel until the watcher or ctx ends.
 func forward(ctx context.Context, w *watch.Watcher, batches chan<- watch.Batch) {
 	for {
 		b, err := w.Wait(ctx)
@@ -82,8 +82,8 @@ func forward(ctx context.Context, w *watch.Watcher, batches chan<- watch.Batch) 
 	}
 }
 
-// fileDirs says how to watch files: by their directories, and where one is a
-// link, also by what it leads to.
+// fileDirs returns the directories to watch for files. If a file is a link, its target's
+// directory is watched, too.
 func fileDirs(files []string) []watch.Dir {
 	var dirs []watch.Dir
 	for _, file := range files {
@@ -106,7 +106,7 @@ func fileDirs(files []string) []watch.Dir {
 	return dirs
 }
 
-// waited lets the first snapshot be made when what it waits for is there.
+// waited releases the first snapshot if the file that it waits for exists.
 func (d *Agent) waited() {
 	if d.opts.WaitFor == "" {
 		return
@@ -118,8 +118,8 @@ func (d *Agent) waited() {
 	}
 }
 
-// reload takes over the configuration as it is now, if it has changed or if
-// that is asked for. One that is broken leaves the old one in force.
+// reload applies the configuration if it has changed or a reload was asked for. A broken
+// one leaves the old one in force.
 func (d *Agent) reload(ctx context.Context, asked bool) {
 	stamp := d.opts.stamp(d.workspace.paths)
 	if stamp == d.stamp && !asked {
@@ -131,7 +131,7 @@ func (d *Agent) reload(ctx context.Context, asked bool) {
 		return
 	}
 	if err == nil {
-		if err = d.opts.unapproved(); err != nil { // the copies were read all the same
+		if err = d.opts.unapproved(); err != nil { // the approved copies were read nevertheless
 			d.log.Warn(err.Error())
 			d.setConfigError(err)
 			return
@@ -150,7 +150,7 @@ func (d *Agent) reload(ctx context.Context, asked bool) {
 	d.log.Error("configuration not reloaded, the old one stays in force", attrs...)
 }
 
-// takeOver loads the configuration and puts it in force.
+// takeOver loads the configuration and applies it.
 func (d *Agent) takeOver(ctx context.Context) error {
 	c, err := d.opts.Load(d.workspace.paths)
 	if err != nil {
@@ -170,18 +170,18 @@ func (d *Agent) takeOver(ctx context.Context) error {
 			return err
 		}
 	}
-	d.ids.set(c, d.hub) // by which approvals are judged
+	d.ids.set(c, d.hub) // they decide which approvals count
 	d.services.configure(c)
 	d.silent.Store(!c.Push.Clients)
 	if err := d.setPeer(ctx, peer); err != nil {
 		return err
 	}
-	// Held back, the first snapshot may be waiting for a file that only the
-	// caller of this notices: it must not be waited for here.
+	// Don't wait for the first snapshot: it may be held back for a file that only this
+	// goroutine notices.
 	return d.freshSoon(ctx)
 }
 
-// warnIgnored says which values of the user's don't hold.
+// warnIgnored logs which of the user's values the machine's configuration overrides.
 func warnIgnored(log *slog.Logger, c *config.Config) {
 	for _, i := range c.Ignored {
 		log.Warn("a value of the configuration doesn't hold, since "+config.MachineFile+" narrows it",
@@ -189,12 +189,12 @@ func warnIgnored(log *slog.Logger, c *config.Config) {
 	}
 }
 
-// freshWithin is how long a reload waits for what is found under the new
-// configuration, which is in force by then.
+// freshWithin is how long a reload waits for a refresh under the new configuration, which
+// is in force by then.
 const freshWithin = 2 * time.Second
 
-// freshSoon is fresh, but for modules that take long: it goes on without being
-// waited for.
+// freshSoon is like fresh, but stops waiting after freshWithin; slow modules go on in the
+// background.
 func (d *Agent) freshSoon(ctx context.Context) error {
 	done := make(chan error, 1)
 	d.refreshing.Go(func() { done <- d.fresh(ctx) })
@@ -209,7 +209,7 @@ func (d *Agent) freshSoon(ctx context.Context) error {
 	}
 }
 
-// setPeer pushes to another peer if the configuration names one.
+// setPeer switches to another peer if the configuration names one.
 func (d *Agent) setPeer(_ context.Context, next *peer) error {
 	switch {
 	case d.peer.same(next):
@@ -221,8 +221,8 @@ func (d *Agent) setPeer(_ context.Context, next *peer) error {
 	return d.host.SetPush(d.prepare(&next.options))
 }
 
-// stamp is a text that differs when the configuration files, or their being
-// there, have changed.
+// stamp returns a text that changes whenever a configuration file changes, appears or
+// disappears.
 func (s *Options) stamp(paths *config.Paths) string {
 	var text string
 	for _, file := range s.Files(paths) {
@@ -236,7 +236,7 @@ func (s *Options) stamp(paths *config.Paths) string {
 	return text
 }
 
-// Files are the paths of the configuration.
+// Files returns the paths of the configuration files.
 func (s *Settings) Files(paths *config.Paths) []string {
 	files := slices.Clone(paths.ConfigFiles)
 	if s.ConfigFile != "" {

@@ -21,14 +21,14 @@ import (
 	"waymark/workspace/access"
 )
 
-// agentIDs are the ids by which a signed approval may name this agent: what this
-// machine knows itself, since a hub could pass on to one what another one was given.
+// agentIDs are the ids by which a signed approval may name this agent. They come from this
+// machine alone, because a hub could pass on approvals that were made for another agent.
 type agentIDs struct {
 	mu  sync.Mutex // guards ids
 	ids []string
 }
 
-// set takes them from the configuration and the agents' own hub, which may be nil.
+// set derives the ids from the configuration and the shared hub, which may be nil.
 func (a *agentIDs) set(c *config.Config, own *Hub) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -47,12 +47,11 @@ func (a *agentIDs) list() []string {
 	return slices.Clone(a.ids)
 }
 
-// hubCaller is who the audit log says it was when a hub has asked for something, in
-// the place of a token's id.
+// hubCaller stands for a token's id in audit records of a hub's requests.
 const hubCaller = "hub"
 
-// prepare adds to a push's options what all of them have: who counts it, and what the
-// hub may ask.
+// prepare completes a push's options with its observer and the handlers for the hub's
+// requests.
 func (d *Agent) prepare(opts *push.Options) *push.Options {
 	opts.Observe, opts.Describe = d.observePush, d.describe
 	opts.Reverse = push.Reverse{Handlers: d.services.remote.Handlers(), Observe: d.observeReverse}
@@ -65,27 +64,27 @@ func (d *Agent) prepare(opts *push.Options) *push.Options {
 	return opts
 }
 
-// describe says to people who look at a hub which agent this is.
+// describe returns how people recognize this agent at a hub.
 func (d *Agent) describe() push.Description {
-	hostname, _ := os.Hostname() // it may have none
+	hostname, _ := os.Hostname() // left out if there is none
 	return push.Description{Hostname: hostname, Root: d.workspace.currentRoot(), Version: d.opts.Version}
 }
 
-// setApprovals hands over the signed approvals that a hub has for this agent. The audit
-// log has a line where they are others than before.
+// setApprovals takes over the signed approvals that a hub has for this agent. It writes an
+// audit record if they have changed.
 func (d *Agent) setApprovals(_ context.Context, list [][]byte) error {
 	begin := time.Now()
 	d.approvalsMu.Lock()
 	defer d.approvalsMu.Unlock()
 	d.signed(list)
 	if slices.EqualFunc(d.approvals, list, bytes.Equal) {
-		return nil // as where there never were any
+		return nil // unchanged, which includes none before and none now
 	}
 	d.approvals = slices.Clone(list)
 	record := access.Record{Time: begin, Token: hubCaller, Action: reverse.KindSetApprovals, Code: http.StatusOK, Owner: true}
 	for _, document := range list {
 		record.Bytes += int64(len(document))
-		// It is named as it names itself; whether it counts is decided elsewhere.
+		// The id is only a claim; whether the approval counts is decided elsewhere.
 		if claim, err := approval.Inspect(document); err == nil && len(record.On) < maxApprovalsNoted {
 			record.On = append(record.On, claim.ID)
 		}
@@ -94,9 +93,9 @@ func (d *Agent) setApprovals(_ context.Context, list [][]byte) error {
 	return nil
 }
 
-// skillManifests tells a hub of the files of skills that are pushed to it: their paths,
-// sizes and digests, for who has pinned them. Hold is the push's. It is switched off with
-// what coding agents see.
+// skillManifests tells a hub which files skills have: their paths, sizes and digests. It
+// answers only for skills that are pushed to the hub (hold is the push's filter), and the
+// switch for what coding agents see covers it, too.
 func (d *Agent) skillManifests(hold func(*snapshot.Resource) push.Reason) reverse.Handler {
 	return d.looking(reverse.KindSkillFiles, func(ctx context.Context, body []byte) ([]byte, []string, error) {
 		begin := time.Now()
@@ -122,7 +121,7 @@ func (d *Agent) skillManifests(hold func(*snapshot.Resource) push.Reason) revers
 				if ctx.Err() != nil {
 					return nil, nil, ctx.Err()
 				}
-				// A manifest that hasn't all is none.
+				// An incomplete manifest counts as none.
 				if err == nil && files.Omitted == 0 {
 					for _, f := range files.Files {
 						one.Files = append(one.Files, reverse.SkillFile{Path: f.Path, Digest: f.Digest, Size: f.SizeBytes})
@@ -136,17 +135,17 @@ func (d *Agent) skillManifests(hold func(*snapshot.Resource) push.Reason) revers
 	})
 }
 
-// manifestsFor is how long manifests are made before those that there are are sent.
+// manifestsFor is how long to collect manifests before sending those that are ready.
 const manifestsFor = time.Second
 
-// maxApprovalsNoted bounds a line of the audit log.
+// maxApprovalsNoted limits the ids in a record of the audit log.
 const maxApprovalsNoted = 64
 
-// observeReverse puts what a hub was refused into the audit log.
+// observeReverse records refused requests of a hub in the audit log.
 func (d *Agent) observeReverse(s reverse.Served) {
 	d.log.Debug("the hub has asked", slog.String("kind", s.Kind), slog.Uint64("code", s.Code), slog.Duration("took", s.Duration))
 	if s.Code == 0 || (s.Kind == reverse.KindToolsCall || s.Kind == reverse.KindSkillFile) && s.Code != wire.CodeUnauthorized {
-		return // or package hubcalls has a line of it, which says for whom it was
+		return // package hubcalls records it, with its chat
 	}
 	code := http.StatusInternalServerError
 	switch s.Code {

@@ -31,7 +31,7 @@ import (
 	"waymark/workspace/supervisor"
 )
 
-// services is what a daemon does for chats, with who may have it done.
+// services is what a daemon does for chats, with the tokens that allow it.
 type services struct {
 	d      *Agent
 	tokens *access.Tokens
@@ -39,23 +39,23 @@ type services struct {
 	// config is the [services] table in force.
 	config atomic.Pointer[config.Services]
 
-	// inside is the way to the local API for this program itself.
+	// inside connects this program to its own local API.
 	inside *inside
-	// remote has tools called for chats at the hub.
+	// remote lets chats at the hub call tools.
 	remote *remotetools.Service
-	// endpoint serves MCP to whoever connects to the agent's address.
+	// endpoint serves MCP on the agent's address.
 	endpoint *mcpserver.Endpoint
 
 	held      *holding
 	processes *procs.Service
 	git       *git.Service
-	servers   *servers // nil where they can't be had
-	// The same twice: one that goes everywhere, and one that stays in the workspace.
+	servers   *servers // nil if they are unavailable
+	// The file service twice: without and with restriction to the workspace.
 	files, filesWithin *filesvc.Service
 }
 
-// newServices makes them, and the control token where there is none yet. Where
-// that can't be kept, nobody can act, and the rest goes on.
+// newServices makes the services, and the control token if it is missing. If the token
+// can't be stored, chats can't act, and everything else works.
 func newServices(d *Agent, all *config.Config) *services {
 	c := &all.Services
 	own := d.workspace.places.State
@@ -84,8 +84,9 @@ func newServices(d *Agent, all *config.Config) *services {
 	return s
 }
 
-// developing reports whether somebody works on an MCP server, whose files chats leave alone.
-// Those that cover one of the files, which a chat may write, are developed no more.
+// developing reports whether a user develops an MCP server, whose files chats must leave
+// alone. writes are paths that a chat may write: if they cover a developed server's files,
+// developing it ends.
 func (s *services) developing(writes ...string) bool {
 	if s.servers == nil {
 		return false
@@ -95,7 +96,7 @@ func (s *services) developing(writes ...string) bool {
 	return !until.IsZero()
 }
 
-// places are the user's and the agent's own, for profiles.
+// places returns the user's and the agent's own places, for profiles.
 func (s *services) places() launch.Places {
 	return launch.Places{Home: s.d.workspace.paths.Home, Own: s.d.workspace.paths.Own.Hidden()}
 }
@@ -110,7 +111,7 @@ func (s *services) makeGit() {
 	if err := config.MakePrivate(scratch); err == nil {
 		opts.StateDir = scratch
 	}
-	opts.Launcher, _ = launch.Find(d.opts.Self) // that there is none is what Unconfined says
+	opts.Launcher, _ = launch.Find(d.opts.Self) // Unconfined reports if there is none
 	s.git = git.New(opts)
 	if err := s.git.Unconfined(); err != nil {
 		d.log.Warn("git is not confined", slog.Any("error", err))
@@ -124,7 +125,7 @@ func (s *services) makeFiles() {
 		Touched: func(caller agentapi.Caller, paths ...string) {
 			s.d.host.Hint(paths...)
 			s.git.Touched(caller, paths...)
-			s.developing(paths...) // and not what was approved for it meanwhile
+			s.developing(paths...) // again: it may have been approved for developing meanwhile
 		},
 	}
 	s.files = filesvc.New(opts)
@@ -132,13 +133,13 @@ func (s *services) makeFiles() {
 	s.filesWithin = filesvc.New(opts)
 }
 
-// configure takes over the tables of the configuration that are about services.
+// configure applies the parts of the configuration that concern services.
 func (s *services) configure(c *config.Config) {
 	s.configureServices(&c.Services)
 	s.servers.configure(&c.MCP)
 }
 
-// configureServices takes over the [services] table.
+// configureServices applies the [services] table.
 func (s *services) configureServices(c *config.Services) {
 	now := *c
 	if before := s.config.Swap(&now); before != nil && (before.Spool != now.Spool || before.SpoolTotal != now.SpoolTotal) {
@@ -148,12 +149,12 @@ func (s *services) configureServices(c *config.Services) {
 	s.held.bound(spools(c))
 }
 
-// spools is what of the [services] table is the supervisor's.
+// spools returns the supervisor's limits from the [services] table.
 func spools(c *config.Services) supervisor.Limits {
 	return supervisor.Limits{Spool: int64(c.Spool), Spools: int64(c.SpoolTotal)}
 }
 
-// close lets go of what they hold. Processes go on, MCP servers end.
+// close releases the services. Processes keep running, MCP servers end.
 func (s *services) close() error {
 	if s == nil {
 		return nil
@@ -161,22 +162,22 @@ func (s *services) close() error {
 	s.endpoint.Close()
 	var servers error
 	if s.servers != nil {
-		servers = s.servers.Close() // they end before what holds them is let go
+		servers = s.servers.Close() // they end before the connection to what holds them is closed
 	}
 	return errors.Join(servers, s.processes.Close(), s.git.Close(), s.held.Close(), s.audit.Close())
 }
 
-// ControlFile is where a workspace's control token is.
+// ControlFile returns the place of a workspace's control token.
 func ControlFile(state places.Place) places.Place { return state.In("control.token") }
 
-// ensureControl returns the control token of a workspace. One that others could
-// have read, or that is no token, is replaced.
+// ensureControl returns the control token of a workspace. It replaces one that is malformed
+// or that others could have read.
 func ensureControl(state places.Place, log *slog.Logger) (string, error) {
 	return ensureSecret(ControlFile(state), "the control token", log)
 }
 
-// ensureSecret returns what a file of this agent's own holds, and makes it where it
-// isn't there, or others could have read it.
+// ensureSecret returns the content of one of the agent's own secret files. It creates the
+// file if it is missing, and replaces it if others could have read it.
 func ensureSecret(file places.Place, what string, log *slog.Logger) (string, error) {
 	if err := EnsureToken(file); err != nil {
 		return "", err
@@ -192,8 +193,8 @@ func ensureSecret(file places.Place, what string, log *slog.Logger) (string, err
 	return MakeToken(file)
 }
 
-// authenticate implements server.Options.Authenticate. Who shows the token of
-// --listen-token-file, which isn't known here, is let in as a reader.
+// authenticate implements server.Options.Authenticate. It doesn't know the token of
+// --listen-token-file; a client with that one becomes a reader.
 func (s *services) authenticate(r *http.Request, token string) (context.Context, bool) {
 	ctx := access.Audited(r.Context(), s.audit)
 	grant := s.tokens.Authenticate(token)
@@ -208,8 +209,8 @@ func (s *services) authenticate(r *http.Request, token string) (context.Context,
 //go:embed openapi.json
 var document []byte
 
-// mount has the local API serve all of them, and describe them: also what the configuration
-// switches off.
+// mount adds all services and their description to the local API, including those that the
+// configuration switches off.
 func (s *services) mount(opts *server.Options) {
 	opts.Document = document
 	opts.Authenticate = s.authenticate
@@ -229,7 +230,8 @@ func (s *services) mount(opts *server.Options) {
 	}
 }
 
-// fileService goes as far as the configuration says when a call comes.
+// fileService serves files as far as the configuration in force at the time of a call
+// allows.
 func (s *services) fileService() httpapi.Service {
 	service, narrow := s.files.Service(), s.filesWithin.Service().Routes
 	for i := range service.Routes {
@@ -244,14 +246,14 @@ func (s *services) fileService() httpapi.Service {
 	return service
 }
 
-// stays reports whether a call is about the workspace's files alone.
+// stays reports whether a call is restricted to the workspace's files.
 func (s *services) stays(ctx context.Context) bool {
 	grant := access.From(ctx)
 	return s.config.Load().FilesWithin == config.FilesWorkspace || grant != nil && grant.Within
 }
 
-// gated is a service as the operator has it: there while its key is true, and over
-// TCP while services.tcp is.
+// gated wraps a service with the operator's switches: it is available while its key is
+// true, and over TCP only while services.tcp is, too.
 func (s *services) gated(key string, on func(*config.Services) bool, service httpapi.Service) httpapi.Service {
 	service.Routes = slices.Clone(service.Routes)
 	for i := range service.Routes {
@@ -273,7 +275,7 @@ func (s *services) gated(key string, on func(*config.Services) bool, service htt
 	return service
 }
 
-// own are the routes of the program itself.
+// own returns the routes of the program itself.
 func (s *services) own() httpapi.Service {
 	return httpapi.Service{
 		About: httpapi.AgentAbout("context", ""),
@@ -288,8 +290,8 @@ func (s *services) own() httpapi.Service {
 	}
 }
 
-// stopWait is how long what is held may take to end: what ignores SIGTERM is killed
-// after some seconds.
+// stopWait limits how long ending the held processes may take. Those that ignore SIGTERM
+// are killed after some seconds.
 const stopWait = time.Minute
 
 func (s *services) stopping() httpapi.Service {
@@ -311,9 +313,9 @@ func (s *services) contextConfig(c *httpapi.Call) error {
 	return c.JSON(http.StatusOK, found)
 }
 
-// stop answers POST /api/v0/stop: it ends what the agent holds, and the agent
-// when that has been answered. What can't be ended keeps the agent, so that
-// somebody can look at it.
+// stop answers POST /api/v0/stop. It ends what the agent holds, answers, and then ends the
+// agent. If something can't be ended, the agent keeps running, so that the user can look
+// into it.
 func (s *services) stop(c *httpapi.Call) error {
 	if err := c.DecodeNothing(); err != nil {
 		return err
@@ -329,10 +331,10 @@ func (s *services) stop(c *httpapi.Call) error {
 	return c.NoContent()
 }
 
-// askSupervisor bounds what a status waits for.
+// askSupervisor limits how long a status waits for the supervisor.
 const askSupervisor = time.Second
 
-// status says how they are doing.
+// status returns the status of the services.
 func (s *services) status() *status.Services {
 	c := s.config.Load()
 	answer := &status.Services{

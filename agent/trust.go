@@ -13,40 +13,40 @@ import (
 	"waymark/internal/atomicfile"
 )
 
-// ExposedConfig is a configuration file where chats work: they can write it, so what
-// counts is its content as it was approved, of which the agent keeps a copy.
+// ExposedConfig is a configuration file in a place that chats can write. Only its approved
+// content counts, of which the agent keeps a copy.
 type ExposedConfig struct {
 	file     string       // absolute
 	approved places.Place // the copy
 }
 
-// Exposed is the copy for a file, in the state of a workspace.
+// Exposed returns the ExposedConfig for a file; its copy is in the workspace's state.
 func Exposed(file string, w *config.Workspace) *ExposedConfig {
 	sum := sha256.Sum256([]byte(file))
 	return &ExposedConfig{file, w.State.In("config", hex.EncodeToString(sum[:6])+".toml")}
 }
 
-// errUnapproved says that a file has another content than the approved one.
+// errUnapproved says that a file's content isn't the approved one.
 var errUnapproved = errors.New("has changed since it was approved, and lies where chats work")
 
-// check compares the file with its copy. The error matches errUnapproved for another
-// content, and fs.ErrNotExist where nothing was approved yet.
+// check compares the file with its copy. The error matches errUnapproved if they differ,
+// and fs.ErrNotExist if nothing was approved yet.
 func (e *ExposedConfig) check() error {
 	approved, err := config.ReadFile(e.approved.Path())
 	if err != nil {
 		return err
 	}
 	now, err := config.ReadFile(e.file)
-	if err != nil || now != approved { // a file that is gone has changed, too
+	if err != nil || now != approved { // a missing file has changed, too
 		return fmt.Errorf("configuration %s %w: what was approved stays in force; look at it with 'agent config approve %s'", e.file, errUnapproved, e.file)
 	}
 	return nil
 }
 
-// Copy is what was approved. The error matches fs.ErrNotExist where nothing was.
+// Copy returns the approved content. The error matches fs.ErrNotExist if there is none.
 func (e *ExposedConfig) Copy() (string, error) { return config.ReadFile(e.approved.Path()) }
 
-// Approve keeps a content as the approved one.
+// Approve stores the approved content.
 func (e *ExposedConfig) Approve(text string) error {
 	if err := config.MakePrivate(filepath.Dir(e.approved.Path())); err != nil {
 		return err
@@ -54,9 +54,9 @@ func (e *ExposedConfig) Approve(text string) error {
 	return atomicfile.WriteFile(e.approved.Path(), []byte(text), 0o600)
 }
 
-// trustConfig has configuration files that chats could write be replaced by their approved
-// copies, those too to which a link leads that they can't write. Who starts an agent with
-// a file for the first time has approved it.
+// trustConfig replaces configuration files that chats could write by their approved copies.
+// A file that chats can't write counts as well if it is a link to one that they can.
+// Starting an agent with such a file for the first time approves it.
 func (s *Options) trustConfig(paths *config.Paths, w *config.Workspace) error {
 	files := paths.ConfigFiles
 	if s.ConfigFile != "" {
@@ -75,7 +75,7 @@ func (s *Options) trustConfig(paths *config.Paths, w *config.Workspace) error {
 		}
 		e := Exposed(own.Path(), w)
 		if err := s.approved(e); errors.Is(err, fs.ErrNotExist) && s.ConfigFile == "" {
-			continue // there is none
+			continue // there is no such file
 		} else if err != nil {
 			return err
 		}
@@ -89,8 +89,8 @@ func (s *Options) trustConfig(paths *config.Paths, w *config.Workspace) error {
 	return nil
 }
 
-// approved makes sure that there is an approved content, and says where another one has
-// come since.
+// approved approves the content if nothing was approved before. If it has changed since, it
+// asks Confirm, or logs a warning.
 func (s *Options) approved(e *ExposedConfig) error {
 	err := e.check()
 	switch {
@@ -108,7 +108,7 @@ func (s *Options) approved(e *ExposedConfig) error {
 	return err
 }
 
-// unapproved says which files have another content than the approved one.
+// unapproved returns an error for each file whose content isn't the approved one.
 func (s *Settings) unapproved() (err error) {
 	for _, e := range s.exposed {
 		err = errors.Join(err, e.check())
@@ -116,7 +116,7 @@ func (s *Settings) unapproved() (err error) {
 	return err
 }
 
-// takeOver approves what is there now, if it is a configuration.
+// takeOver approves the current content if it is a valid configuration.
 func (e *ExposedConfig) takeOver() error {
 	if _, err := config.LoadFile(e.file); err != nil {
 		return err

@@ -2,13 +2,13 @@ package agent
 
 import "fmt"
 
-// usageError says that a flag or a variable is wrong.
+// usageError reports a wrong flag or variable.
 type usageError struct{ error }
 
 func usage(format string, args ...any) error { return usageError{fmt.Errorf(format, args...)} }
 
-// Unwrap returns what is wrong.
+// Unwrap returns the cause.
 func (e usageError) Unwrap() error { return e.error }
 
-// ExitCode is what a program ends with that was called in this way.
+// ExitCode is the exit status for wrong usage.
 func (usageError) ExitCode() int { return 2 }

@@ -20,28 +20,28 @@ import (
 	"waymark/snapshot"
 )
 
-// workspace says where to look: what it knows of places comes from flags, from
-// the environment, from requests, and some of it late.
+// workspace knows where to look. It learns places from flags, from the environment and from
+// requests, some of them after the start.
 type workspace struct {
 	paths   *config.Paths
 	places  *config.Workspace
 	sources *sources.List
 	env     variables
 
-	mu   sync.Mutex // guards what follows
+	mu   sync.Mutex // guards the fields below
 	root string     // the working directory, absolute; "" while it isn't known
-	user bool       // the home directory is looked at, too
+	user bool       // the home directory is scanned, too
 }
 
-// variables are Coder's, for use in its workspaces. Their paths may be
-// relative to the working directory.
+// variables are those that Coder sets in its workspaces. Their paths may be relative to the
+// working directory.
 type variables struct {
 	instructionsDirs, skillsDirs, mcpFiles []string
-	// instructionsFile and skillMetaFile are names; empty means the usual ones.
+	// instructionsFile and skillMetaFile are file names; empty means the default ones.
 	instructionsFile, skillMetaFile string
 }
 
-// readVariables reads the environment. A name that isn't one is wrong usage.
+// readVariables reads the environment. An invalid file name is a usage error.
 func readVariables(getenv func(string) string) (variables, error) {
 	const prefix = "CODER_AGENT_EXP_"
 	list := func(name string) (items []string) {
@@ -67,17 +67,16 @@ func readVariables(getenv func(string) string) (variables, error) {
 	return v, errors.Join(errs...)
 }
 
-// maxName is how long a file's name can be, in bytes.
+// maxName is the longest file name, in bytes.
 const maxName = 255
 
-// isName reports whether a text can be the name of a file in any directory.
+// isName reports whether a string can be the name of a file in a directory.
 func isName(s string) bool {
 	return s != "" && s != "." && s != ".." && len(s) <= maxName && utf8.ValidString(s) &&
 		!strings.ContainsFunc(s, func(r rune) bool { return r == '/' || unicode.IsControl(r) })
 }
 
-// configure puts the names of files into the configuration of the built-in
-// resolvers.
+// configure sets the file names in the configuration of the built-in resolvers.
 func (v *variables) configure(opts *host.Options) {
 	if v.instructionsFile != "" {
 		edit(opts.BuiltinConfig, "context", func(table map[string]any) {
@@ -98,7 +97,7 @@ func (v *variables) configure(opts *host.Options) {
 	}
 }
 
-// edit changes one resolver's table.
+// edit changes the configuration of a resolver.
 func edit(config map[string][]byte, resolver string, change func(map[string]any)) {
 	table := map[string]any{}
 	if json.Unmarshal(config[resolver], &table) != nil || table == nil {
@@ -110,10 +109,9 @@ func edit(config map[string][]byte, resolver string, change func(map[string]any)
 	}
 }
 
-// specs lists the roots, in order of precedence: the user's sources, the
-// places of the environment, the user's own directories, what agents have in the
-// home, the working directory. What depends on a working directory that isn't known is left
-// out.
+// specs lists the roots in order of precedence: the user's sources, the places in the
+// environment, the user's own directories, what agents keep in the home, the working
+// directory. While the working directory is unknown, roots that depend on it are left out.
 func (w *workspace) specs() []host.RootSpec {
 	w.mu.Lock()
 	root, user := w.root, w.user
@@ -131,7 +129,7 @@ func (w *workspace) specs() []host.RootSpec {
 			specs = append(specs, host.RootSpec{Path: filepath.Join(w.paths.Home, dir), Optional: true, Within: []string{root}})
 		}
 	}
-	// What it has is the user's, also where the home is the working directory.
+	// Everything there has user scope, even if the home is the working directory.
 	if w.paths.Home != "" && user {
 		specs = append(specs, host.RootSpec{Path: w.paths.Home, Optional: true, Within: []string{root}, Scope: snapshot.ScopeUser})
 	}
@@ -141,8 +139,8 @@ func (w *workspace) specs() []host.RootSpec {
 	return specs
 }
 
-// bound makes paths of the environment absolute. Those that need a home or a
-// working directory where there is none are left out.
+// bound makes paths of the environment absolute. Those that need a home or a working
+// directory that doesn't exist are left out.
 func (w *workspace) bound(root string, paths []string) []string {
 	list := []string{}
 	for _, path := range paths {
@@ -158,7 +156,7 @@ func (w *workspace) bound(root string, paths []string) []string {
 	return list
 }
 
-// variableRoots are the roots that the environment names, each with its role.
+// variableRoots returns the roots that the environment names, each with its role.
 func (w *workspace) variableRoots(root string) []host.RootSpec {
 	var specs []host.RootSpec
 	add := func(role abi.Role, paths []string) {
@@ -172,8 +170,8 @@ func (w *workspace) variableRoots(root string) []host.RootSpec {
 	return specs
 }
 
-// contextConfig is what the environment says of places, with the defaults of
-// Coder's agent where it says nothing.
+// contextConfig returns the places that the environment names, with the defaults of Coder's
+// agent.
 func (w *workspace) contextConfig(getenv func(string) string) (*agentapi.ContextConfig, error) {
 	v, err := readVariables(getenv)
 	if err != nil {
@@ -197,15 +195,15 @@ func (w *workspace) contextConfig(getenv func(string) string) (*agentapi.Context
 	}, nil
 }
 
-// currentRoot is the working directory; empty while it isn't known.
+// currentRoot returns the working directory; empty while it is unknown.
 func (w *workspace) currentRoot() string {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	return w.root
 }
 
-// resolvedRoot is the working directory without links; empty while it isn't known,
-// or can't be looked at.
+// resolvedRoot returns the working directory without links; empty while it is unknown or if
+// it can't be resolved.
 func (w *workspace) resolvedRoot() string {
 	root := w.currentRoot()
 	if root == "" {
@@ -218,8 +216,7 @@ func (w *workspace) resolvedRoot() string {
 	return resolved
 }
 
-// configure takes over what the configuration says of places, and reports whether there
-// are other roots then.
+// configure applies the configuration, and reports whether that changes the roots.
 func (w *workspace) configure(c *config.Conventions) (changed bool) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -228,11 +225,11 @@ func (w *workspace) configure(c *config.Conventions) (changed bool) {
 	return w.user != before
 }
 
-// setRoot takes over a working directory and returns the one before.
+// setRoot sets the working directory and returns the previous one.
 //
 // # Errors
 //
-// places.ErrExposed: what the agent trusts lies there.
+// places.ErrExposed: the directory contains something that the agent trusts.
 func (w *workspace) setRoot(root string) (before string, err error) {
 	resolved := root
 	if root != "" {
@@ -251,8 +248,7 @@ func (w *workspace) setRoot(root string) (before string, err error) {
 	return before, nil
 }
 
-// newWorkspace puts together what flags and environment say. An empty root
-// isn't known yet.
+// newWorkspace combines flags and environment. An empty root means that it is unknown yet.
 func newWorkspace(paths *config.Paths, root string, flags []string, getenv func(string) string) (*workspace, error) {
 	env, err := readVariables(getenv)
 	if err != nil {
@@ -290,7 +286,7 @@ func newWorkspace(paths *config.Paths, root string, flags []string, getenv func(
 	return w, nil
 }
 
-// base is the directory that tables shorten paths by.
+// base returns the directory to which tables shorten paths.
 func (w *workspace) base() string {
 	w.mu.Lock()
 	defer w.mu.Unlock()

@@ -1,18 +1,19 @@
 // Package agentapi has the types that both ends of the API of an agent's services share:
-// the JSON of requests and answers, and who calls. The services themselves are in the
-// packages below workspace; package client calls them. What the agent says of itself is
-// in package status.
+// the JSON of requests and answers, and the chat that a request is made for. The packages
+// below workspace implement the services, and package client calls them. Package status has
+// the types for the agent's own status.
 //
-// Paths, fields, codes and limits are those of the HTTP API of Coder's workspace
-// agent where it has them; what only Waymark has says so.
+// Paths, fields, codes and limits are those of the HTTP API of Coder's workspace agent
+// where it has an equivalent. Comments mark what only Waymark has.
 //
 // # Guarantees
 //
-// The package does nothing: it brings neither end along.
+// The package has no behavior: importing it adds neither a client nor a server to a
+// program.
 //
 // # Concurrency
 //
-// Values are plain data. Whoever shares one doesn't change it.
+// Values are plain data. Don't modify values that are shared.
 package agentapi
 
 // Routes of the services, below the agent's address.

@@ -9,38 +9,38 @@ import (
 	"github.com/google/uuid"
 )
 
-// Headers that say for which chat a request is made. They are information and no
-// authority: who may do what is a matter of tokens.
+// Headers that name the chat of a request. They are information and grant nothing; only
+// tokens do.
 const (
 	HeaderChat      = "Coder-Chat-Id"
 	HeaderAncestors = "Coder-Ancestor-Chat-Ids"
 )
 
-// CallerParams are these headers in the descriptions of the services: parameters of an
-// operation that looks at them.
+// CallerParams describe these headers in the OpenAPI document, for operations that read
+// them.
 type CallerParams struct {
-	// The chat that the request is made for. It is information and no authority; without
-	// it the request is made for no chat, and sees what all have made.
+	// The chat that the request is made for. It grants nothing. Without it, the request
+	// belongs to no chat and sees everything.
 	Chat string `header:"Coder-Chat-Id" format:"uuid"`
-	// The chats that it was started by: a JSON array of at most 64 UUIDs.
+	// The chats that started this chat: a JSON array of at most 64 UUIDs.
 	Ancestors string `header:"Coder-Ancestor-Chat-Ids" example:"[\"0199a1b2-0000-7000-8000-00000000000a\"]"`
 }
 
-// maxAncestors bounds how deep chats are nested.
+// maxAncestors limits how deeply chats are nested.
 const maxAncestors = 64
 
-// Caller is the chat that a request is made for. The zero Caller is unscoped and
-// sees everything.
+// Caller is the chat that a request is made for. The zero Caller is unscoped and sees
+// everything.
 type Caller struct {
-	// Chat is the chat itself; uuid.Nil is none.
+	// Chat is the chat's id; uuid.Nil means none.
 	Chat uuid.UUID
-	// Ancestors are the chats that it was started by, the nearest first or in
-	// whatever order the header has them.
+	// Ancestors are the chats that started it, directly or indirectly, in the order of the
+	// header.
 	Ancestors []uuid.UUID
 }
 
-// CallerOf reads the headers of a request, an http.Header. One without
-// Coder-Chat-Id is unscoped, whatever the other header says.
+// CallerOf reads the headers of a request, an http.Header. Without Coder-Chat-Id the Caller
+// is unscoped, whatever the other header says.
 func CallerOf(header map[string][]string) (Caller, error) {
 	text := textproto.MIMEHeader(header).Get(HeaderChat)
 	if text == "" {
@@ -72,13 +72,12 @@ func CallerOf(header map[string][]string) (Caller, error) {
 // Scoped reports whether the request is made for a chat.
 func (c Caller) Scoped() bool { return c.Chat != uuid.Nil }
 
-// Owns reports whether what another caller has made belongs to this one: its own,
-// and for an unscoped one everything. A chat doesn't own what the chats that it
-// started have made.
+// Owns reports whether the caller owns what the chat made. A chat owns only what it made
+// itself, and not what chats made that it started. An unscoped caller owns everything.
 func (c Caller) Owns(made uuid.UUID) bool { return !c.Scoped() || c.Chat == made }
 
-// Under reports whether the caller is the chat or was started by it, at whatever
-// depth.
+// Under reports whether the caller is the chat or was started by it, directly or
+// indirectly.
 func (c Caller) Under(chat uuid.UUID) bool {
 	return c.Chat == chat || slices.Contains(c.Ancestors, chat)
 }

@@ -7,9 +7,8 @@ import (
 	"waymark/snapshot"
 )
 
-// Routes of the MCP servers. Those of Coder are PathMCPTools and PathMCPCallTool;
-// below PathMCPServers there are {name} and {name}/approve, /deny, /restart, /login
-// and /logs.
+// Routes of the MCP servers. PathMCPTools and PathMCPCallTool are Coder's. Below
+// PathMCPServers there are {name} and {name}/approve, /deny, /restart, /login and /logs.
 const (
 	PathMCPTools    = "/api/v0/mcp/tools"
 	PathMCPCallTool = "/api/v0/mcp/call-tool"
@@ -20,415 +19,417 @@ const (
 
 // MCPTools answers GET /api/v0/mcp/tools.
 type MCPTools struct {
-	// Tools are those of all servers.
+	// Tools are the tools of all servers.
 	Tools []MCPTool `json:"tools"`
 
-	// Phase is Waymark's. While it is pending, what isn't there may still come: nobody takes
-	// its absence for an answer.
+	// Phase is only in Waymark. While it is pending, more tools may appear, so that the
+	// absence of one means nothing.
 	Phase snapshot.Phase `json:"phase"`
-	// Servers, Waymark's, are how the servers are doing.
+	// Servers, only in Waymark, are the outcomes of the servers.
 	Servers []MCPServerOutcome `json:"servers"`
 }
 
 // MCPTool is a tool of a server.
 type MCPTool struct {
-	// ServerName is the server that has it.
+	// ServerName is the name of the server.
 	ServerName string `json:"server_name"`
 	// Name is `server__tool`.
 	Name string `json:"name"`
-	// Description is what the server says of it.
+	// Description is the server's description of the tool.
 	Description string `json:"description"`
-	// Schema are the properties of the input schema, {} when there are none.
+	// Schema has the properties of the input schema; {} if there are none.
 	Schema json.RawMessage `json:"schema"`
-	// Required are the names of those that a call must have.
+	// Required are the names of the required properties.
 	Required []string `json:"required"`
 
-	// InputSchema, Waymark's, is the whole of it.
+	// InputSchema, only in Waymark, is the complete input schema.
 	InputSchema json.RawMessage `json:"input_schema,omitempty"`
-	// Title, Waymark's, is a name for people.
+	// Title, only in Waymark, is a name for people.
 	Title string `json:"title,omitempty"`
-	// Annotations, Waymark's, are what the server says of the tool.
+	// Annotations, only in Waymark, are the server's annotations of the tool.
 	Annotations json.RawMessage `json:"annotations,omitempty"`
 }
 
-// MCPServerOutcome is how a server is doing, in short.
+// MCPServerOutcome is the outcome of a server.
 type MCPServerOutcome struct {
-	// Name is the server.
+	// Name is the server's name.
 	Name string `json:"name"`
-	// Outcome is what became of it. Only "pending" keeps a phase from being complete.
+	// Outcome is the server's outcome. Only "pending" keeps the phase from being complete.
 	Outcome snapshot.Outcome `json:"outcome"`
-	// Error says why, and what to do.
+	// Error says why, and what to do about it.
 	Error string `json:"error,omitempty"`
 }
 
-// CallMCPTool is the body of POST /api/v0/mcp/call-tool. Where the request accepts
-// text/event-stream, which is Waymark's, the answer is events: any number of
-// "progress", and then one "result" or one "error".
+// CallMCPTool is the body of POST /api/v0/mcp/call-tool. If the request accepts
+// text/event-stream, which only Waymark supports, the answer is a stream of events: any
+// number of "progress", then one "result" or one "error".
 type CallMCPTool struct {
 	// ToolName is `server__tool`, split at the first two underscores.
 	ToolName string `json:"tool_name"`
-	// Arguments is a JSON object; nil is none. What is something else is sent as it is,
-	// an empty array too, and refused.
+	// Arguments is a JSON object; nil means none. Any other value, even an empty array, is
+	// sent unchanged and refused.
 	Arguments json.RawMessage `json:"arguments,omitzero"`
 }
 
-// The events of a call.
+// The events of a call, and their types.
 const (
 	MCPEventProgress = "progress" // an MCPProgress
 	MCPEventResult   = "result"   // an MCPToolResult
 	MCPEventError    = "error"    // an MCPCallError
 )
 
-// MCPProgress is how far a call is, as the server says.
+// MCPProgress is the server's report of a call's progress.
 type MCPProgress struct {
-	// Progress is how much is done, in units of the server.
+	// Progress is how much is done, in units that the server chooses.
 	Progress float64 `json:"progress"`
-	// Total is how much there is to do, where the server knows.
+	// Total is how much there is to do, if the server knows.
 	Total float64 `json:"total,omitempty"`
-	// Message says it in words.
+	// Message describes the progress.
 	Message string `json:"message,omitempty"`
 }
 
-// MCPCallError is an error that comes when the status has been sent: what it would
-// have been is Code.
+// MCPCallError is an error that occurs after the HTTP status has been sent.
 type MCPCallError struct {
-	// Code is what the status would have been.
+	// Code is the HTTP status that the error would have had.
 	Code int `json:"code"`
-	// Message says what didn't work.
+	// Message says what failed.
 	Message string `json:"message"`
-	// Detail says why, and what to do.
+	// Detail says why, and what to do about it.
 	Detail string `json:"detail"`
 }
 
-// MCPToolResult answers it.
+// MCPToolResult answers POST /api/v0/mcp/call-tool.
 type MCPToolResult struct {
-	// Content is what the tool has answered, in pieces.
+	// Content has the pieces of the tool's result.
 	Content []MCPContent `json:"content"`
-	// IsError says that the tool, not the call, has failed.
+	// IsError says that the tool has failed. A failure of the call is an error instead.
 	IsError bool `json:"is_error"`
 
-	// Structured, Waymark's, is the result as the tool's output schema has it.
+	// Structured, only in Waymark, is the result according to the tool's output schema.
 	Structured json.RawMessage `json:"structured_content,omitempty"`
-	// Truncated, Waymark's, says that the content was too long, and where the whole
-	// is.
+	// Truncated, only in Waymark, says that the content was too long, and where the whole
+	// result is.
 	Truncated *MCPTruncated `json:"truncated,omitempty"`
 }
 
 // MCPContent is a piece of a result.
 type MCPContent struct {
-	// Type is one of text, image, audio, resource and resource_link; a later protocol may have
-	// more.
+	// Type is text, image, audio, resource or resource_link. Later protocol versions may
+	// add more.
 	Type string `json:"type"`
-	// Text is a text, or a resource that is one.
+	// Text is a text, or the text of a resource.
 	Text string `json:"text,omitempty"`
-	// Data is all else, in base64.
+	// Data is any other content, in base64.
 	Data string `json:"data,omitempty"`
-	// MediaType is what the server says that it is.
+	// MediaType is the media type according to the server.
 	MediaType string `json:"media_type,omitempty"`
-	// URI, Waymark's, is that of a resource, or of a link to one.
+	// URI, only in Waymark, is the URI of a resource, or of a linked one.
 	URI string `json:"uri,omitempty"`
-	// Name, Waymark's, is that of a linked resource.
+	// Name, only in Waymark, is the name of a linked resource.
 	Name string `json:"name,omitempty"`
 }
 
-// MCPTruncated says what of a result was left out.
+// MCPTruncated says how much of a result was left out.
 type MCPTruncated struct {
-	// ResultID is under which the whole, as JSON, is kept for a while: GET
-	// /api/v0/mcp/results/{id}. It is missing where it is too long for that.
+	// ResultID identifies the whole result, which is kept as JSON for a while: GET
+	// /api/v0/mcp/results/{id}. It is absent if the result is too long to be kept.
 	ResultID string `json:"result_id,omitempty"`
-	// OriginalBytes is how long the result was.
+	// OriginalBytes is the length of the result, in bytes.
 	OriginalBytes int64 `json:"original_bytes" minimum:"0"`
-	// RetainedBytes is how much of it is there.
+	// RetainedBytes is the length of what the answer has, in bytes.
 	RetainedBytes int64 `json:"retained_bytes" minimum:"0"`
 }
 
-// MCPResultPage answers GET /api/v0/mcp/results/{id}: a piece of the result's text,
-// which ends on a rune.
+// MCPResultPage answers GET /api/v0/mcp/results/{id} with a piece of the result's text.
 type MCPResultPage struct {
-	// Text begins and ends with a character.
+	// Text is the piece. It never begins or ends within a character.
 	Text string `json:"text"`
 	// NextOffset is where the next piece begins, in bytes.
 	NextOffset int64 `json:"next_offset" minimum:"0"`
-	// Length is that of the whole, in bytes.
+	// Length is the length of the whole text, in bytes.
 	Length int64 `json:"length" minimum:"0"`
 }
 
-// MCPServers answers GET /api/v0/mcp/servers[?wait=], Waymark's.
+// MCPServers answers GET /api/v0/mcp/servers[?wait=], which only Waymark has.
 type MCPServers struct {
-	// Phase says whether more is still to come.
+	// Phase says whether more may follow.
 	Phase snapshot.Phase `json:"phase"`
-	// Servers are in order of their names.
+	// Servers are ordered by name.
 	Servers []MCPServer `json:"servers"`
-	// Invalid is what of the files can't be used, each with the reason.
+	// Invalid lists what can't be used in the files, with reasons.
 	Invalid []MCPInvalid `json:"invalid"`
 }
 
-// MCPInvalid is an entry that can't be used, or, without a name, a file.
+// MCPInvalid is an entry that can't be used, or, without a name, a file that can't.
 type MCPInvalid struct {
-	// Source is the file.
+	// Source is the path of the file.
 	Source string `json:"source"`
-	// Name is that of the entry; absent for a file as a whole.
+	// Name is the entry's name; absent for a whole file.
 	Name string `json:"name,omitempty"`
-	// Error says why. It holds no value of the file.
+	// Error says why. It contains no value from the file.
 	Error string `json:"error"`
 }
 
-// MCPServerState is how far a server is in its life.
+// MCPServerState is a server's state.
 type MCPServerState string
 
 // The states of a server.
 const (
 	MCPConfigured MCPServerState = "configured"
-	MCPKnown      MCPServerState = "known" // its catalogue is, from before
+	MCPKnown      MCPServerState = "known" // its catalogue is known from an earlier connection
 	MCPStarting   MCPServerState = "starting"
 	MCPRunning    MCPServerState = "running"
 )
 
 // MCPServer is a server that a file configures.
 type MCPServer struct {
-	// Name is what files call it.
+	// Name is the server's name in its file.
 	Name string `json:"name"`
-	// ID is that of its resource.
+	// ID is the id of its resource.
 	ID string `json:"id"`
 	// Source is the file that configures it.
 	Source string `json:"source"`
-	// Origin is what that file is to the workspace.
+	// Origin says what that file is to the workspace.
 	Origin string `json:"origin" enum:"workspace,environment,plugin,client,source,user"`
 	// Transport is stdio, http or sse; empty for an entry that can't be used.
 	Transport string `json:"transport"`
-	// Title is what it calls itself, or the first sentence of its instructions.
+	// Title is the server's own title, or the first sentence of its instructions.
 	Title string `json:"title,omitempty"`
 
-	// State is how far it is in its life.
+	// State is the server's state.
 	State MCPServerState `json:"state"`
-	// Outcome is what became of it.
+	// Outcome is the server's outcome.
 	Outcome snapshot.Outcome `json:"outcome"`
-	// Error says why, and what to do.
+	// Error says why, and what to do about it.
 	Error string `json:"error,omitempty"`
-	// Tools counts those that can be called.
+	// Tools is the number of tools that can be called.
 	Tools int `json:"tools" minimum:"0"`
-	// Held counts those that wait for an approval.
+	// Held is the number of tools that wait for approval.
 	Held int `json:"held" minimum:"0"`
 	// CatalogueAt is when its tools were listed.
 	CatalogueAt *time.Time `json:"catalogue_at,omitempty"`
-	// Findings counts what somebody should look at.
+	// Findings is the number of findings, which a person should look at.
 	Findings int `json:"findings" minimum:"0"`
-	// Confined says what holds it; absent for one that isn't started here.
+	// Confined says what confines the server; absent for one that isn't started here.
 	Confined string `json:"confined,omitempty" enum:"server,none"`
-	// StartedAt is when the running one was started.
+	// StartedAt is when the running server was started.
 	StartedAt *time.Time `json:"started_at,omitempty"`
-	// Calls counts those of the running one.
+	// Calls is the number of calls since it was started.
 	Calls int `json:"calls" minimum:"0"`
-	// Restarts counts those since the agent's start.
+	// Restarts is the number of restarts since the agent's start.
 	Restarts int `json:"restarts" minimum:"0"`
-	// RetryAt is when one that has failed is tried again.
+	// RetryAt is when a failed server is tried again.
 	RetryAt *time.Time `json:"retry_at,omitempty"`
-	// DevelopedUntil is how long its files of the workspace may change without a question,
-	// since somebody works on it; absent where they may not.
+	// DevelopedUntil is until when its files in the workspace may change without another
+	// approval, because a user develops it; absent if they may not.
 	DevelopedUntil *time.Time `json:"developed_until,omitempty"`
 }
 
-// MCPServerDetail answers GET /api/v0/mcp/servers/{name}, Waymark's: everything that
-// an approval is decided by. It has no value of variables or headers.
+// MCPServerDetail answers GET /api/v0/mcp/servers/{name}, which only Waymark has:
+// everything that an approval depends on. It contains no values of variables or headers.
 type MCPServerDetail struct {
 	MCPServer
-	// Command is the program that is started.
+	// Command is the program.
 	Command string `json:"command,omitempty"`
-	// Args are as they stand in the file: references aren't expanded.
+	// Args are the arguments as written in the file: references aren't expanded.
 	Args []string `json:"args,omitempty"`
-	// Cwd is where it runs.
+	// Cwd is its working directory.
 	Cwd string `json:"cwd,omitempty"`
-	// EnvNames are the names of its variables.
+	// EnvNames are the names of its environment variables.
 	EnvNames []string `json:"env_names,omitempty"`
-	// HeaderNames are the names of its headers.
+	// HeaderNames are the names of its HTTP headers.
 	HeaderNames []string `json:"header_names,omitempty"`
 	// URLHost is the host of its URL.
 	URLHost string `json:"url_host,omitempty"`
-	// Redacted is of what secrets are, which are masked where the server says them: names of
-	// variables and headers, "command", "arguments", "directory", "url".
+	// Redacted says where the entry has secrets, which are masked when the server repeats
+	// them: names of variables and headers, "command", "arguments", "directory", "url".
 	Redacted []string `json:"redacted,omitempty"`
-	// Shadows are the files whose entry of the same name doesn't count.
+	// Shadows are files with an entry of the same name that is ignored.
 	Shadows []string `json:"shadows,omitempty"`
 
-	// Definition is a digest that is the same on every machine; empty where there is none.
+	// Definition is a digest of the entry that is the same on every machine; empty if there
+	// is none.
 	Definition string `json:"definition"`
-	// Local is a digest of what it is on this one.
+	// Local is a digest of the server as it is on this machine.
 	Local string `json:"local"`
-	// Pinned is what the digests cover: the entry alone, the files that it names and not what
-	// those load, or all.
+	// Pinned says what the digests cover: only the entry (`entry`), also the files that it
+	// names but not what those load (`partial`), or everything (`full`).
 	Pinned string `json:"pinned" enum:",entry,partial,full"`
-	// Files are those that the digests cover.
+	// Files are the files that the digests cover.
 	Files []MCPFile `json:"files,omitempty"`
-	// Approval is who has decided, and what.
+	// Approval is the decision about the server.
 	Approval *MCPApproval `json:"approval,omitempty"`
-	// Changes say what differs from what was approved last.
+	// Changes are the differences from what was approved last.
 	Changes []MCPChange `json:"changes,omitempty"`
-	// May says in sentences what the server may do once it runs.
+	// May says, in sentences, what the running server may do.
 	May []string `json:"may"`
 
-	// Instructions are what the server says to models.
+	// Instructions are the server's instructions for models.
 	Instructions string `json:"instructions,omitempty"`
-	// Tools are those that it lists.
+	// Tools are the tools that it lists.
 	Tools []MCPTool `json:"tool_list"`
-	// Held are those that wait for an approval.
+	// Held are the tools that wait for approval.
 	Held []MCPHeldTool `json:"held_tools,omitempty"`
-	// HeldDigest is of what Held shows, and of the tools themselves, whose diffs may
-	// be cut: "tools:" and 64 hexadecimal digits; empty where nothing is held back.
+	// HeldDigest is a digest of Held and of the complete tools, because diffs may be cut:
+	// "tools:" and 64 hexadecimal digits. It is empty if nothing is held back.
 	HeldDigest string `json:"held_digest,omitempty"`
-	// Findings are what somebody should look at.
+	// Findings are what a person should look at.
 	Findings []MCPFinding `json:"finding_list,omitempty"`
-	// Versions are what it says of itself.
+	// Versions are the server's name and versions, according to itself.
 	Versions MCPServerVersion `json:"versions"`
 }
 
-// MCPServerVersion is what a server says of itself.
+// MCPServerVersion is what a server says about itself.
 type MCPServerVersion struct {
-	// Name is what it calls itself.
+	// Name is the server's own name.
 	Name string `json:"name,omitempty"`
-	// Version is its own.
+	// Version is the server's own version.
 	Version string `json:"version,omitempty"`
-	// Protocol is the revision of MCP that is spoken with it.
+	// Protocol is the MCP revision of the connection.
 	Protocol string `json:"protocol,omitempty"`
 }
 
 // MCPFile is a file that a digest covers.
 type MCPFile struct {
-	// Path is absolute.
+	// Path is the absolute path.
 	Path string `json:"path"`
-	// SHA256 is that of its content, in hexadecimal digits.
+	// SHA256 is the digest of its content, in hexadecimal.
 	SHA256 string `json:"sha256"`
 }
 
-// MCPApproval is who has said yes, or no.
+// MCPApproval is a decision about a server.
 type MCPApproval struct {
-	// By is who has decided.
+	// By is who decided.
 	By string `json:"by" enum:"user,operator,hub,workspace"`
-	// Denied makes it a no.
+	// Denied says that the server was denied.
 	Denied bool `json:"denied,omitempty"`
-	// ID is that of a signed approval.
+	// ID is the id of a signed approval.
 	ID string `json:"id,omitempty"`
-	// Until is when it ends.
+	// Until is when the approval expires.
 	Until *time.Time `json:"until,omitempty"`
-	// Widening is what it gives beyond the profile; absent for nothing.
+	// Widening is what the approval allows beyond the profile; absent for nothing.
 	Widening *MCPWidening `json:"widening,omitempty"`
 }
 
 // MCPWidening is what a server may do beyond its profile; see launch.Widening.
 type MCPWidening struct {
-	// Read are paths that it may read in addition, absolute or relative to the workspace.
+	// Read are additional readable paths, absolute or relative to the workspace.
 	Read []string `json:"read,omitempty"`
-	// Write are paths that it may write in addition.
+	// Write are additional writable paths.
 	Write []string `json:"write,omitempty"`
-	// Ports narrows TCP to these; an empty list closes it.
+	// Ports restricts TCP to these ports; an empty list forbids TCP.
 	Ports []uint16 `json:"ports,omitzero"`
-	// Unix says that it may connect to Unix sockets by path.
+	// Unix allows it to connect to Unix sockets by path.
 	Unix bool `json:"unix,omitempty"`
-	// Env are names of the agent's variables that it gets.
+	// Env are the names of variables that it gets from the agent's environment.
 	Env []string `json:"env,omitempty"`
-	// Unconfined says that it runs without a profile.
+	// Unconfined runs it without a profile.
 	Unconfined bool `json:"unconfined,omitempty"`
 }
 
-// Widens reports whether it is more than nothing.
+// Widens reports whether w allows anything.
 func (w *MCPWidening) Widens() bool {
 	return w != nil && (len(w.Read)+len(w.Write)+len(w.Env) > 0 || w.Ports != nil || w.Unix || w.Unconfined)
 }
 
-// MCPChange is how a part of a definition differs from what was approved.
+// MCPChange is a difference between a definition and what was approved.
 type MCPChange struct {
-	// Part is what of the definition.
+	// Part is the part of the definition.
 	Part string `json:"part"`
-	// Before is what was approved.
+	// Before is the approved value.
 	Before string `json:"before,omitempty"`
-	// After is what there is now.
+	// After is the current value.
 	After string `json:"after,omitempty"`
 }
 
-// MCPHeldTool is a tool that waits for an approval; the name "" stands for the
-// server's instructions.
+// MCPHeldTool is a tool that waits for approval. The name "" stands for the server's
+// instructions.
 type MCPHeldTool struct {
-	// Name is the tool's; empty for the server's instructions.
+	// Name is the tool's name; empty for the server's instructions.
 	Name string `json:"name"`
-	// New says that it wasn't there when the server was approved.
+	// New says that the tool didn't exist when the server was approved.
 	New bool `json:"new,omitempty"`
-	// Diff is how it differs from what was approved.
+	// Diff is the difference from what was approved.
 	Diff string `json:"diff,omitempty"`
 }
 
-// MCPFinding is something that a person should know of a server.
+// MCPFinding is something that a person should know about a server.
 type MCPFinding struct {
-	// Code is a word for what it is.
+	// Code identifies the kind of finding.
 	Code string `json:"code"`
-	// Tool is the one that it is about, if it is about one.
+	// Tool is the tool that the finding is about, if any.
 	Tool string `json:"tool,omitempty"`
-	// Text says it in a sentence.
+	// Text is the finding in a sentence.
 	Text string `json:"text"`
 }
 
-// ApproveMCPServer is the body of POST /api/v0/mcp/servers/{name}/approve, Waymark's.
-// The digests are those that the caller has seen: others are 409.
+// ApproveMCPServer is the body of POST /api/v0/mcp/servers/{name}/approve, which only
+// Waymark has. The digests must be those that the caller has seen; otherwise the answer is
+// 409.
 type ApproveMCPServer struct {
-	// Definition is the digest that the caller has seen: another one is 409.
+	// Definition is the digest that the caller has seen; any other is 409.
 	Definition string `json:"definition"`
-	// Local is likewise.
+	// Local is the digest that the caller has seen; any other is 409.
 	Local string `json:"local"`
-	// Held is the held_digest of what is held back, to take that, too; another one is 409.
-	// Without it that stays held back.
+	// Held is the held_digest that the caller has seen, to approve the held tools, too; any
+	// other is 409. Without it, they stay held back.
 	Held string `json:"held,omitempty"`
-	// Develop lets the files of the workspace that it covers change for eight hours without
-	// another approval; 409 where it isn't confined, is given secrets, or a chat's process
-	// runs.
+	// Develop lets the files in the workspace that the digests cover change for eight hours
+	// without another approval. The answer is 409 if the server isn't confined, gets
+	// secrets, or a process of a chat is running.
 	Develop bool `json:"develop,omitempty"`
-	// What it may do beyond its profile from now on, in place of what an earlier
-	// approval has given.
+	// The permissions beyond its profile from now on. They replace those of an earlier
+	// approval.
 	MCPWidening
 }
 
-// LoginMCPServer is the body of POST /api/v0/mcp/servers/{name}/login, Waymark's. An
-// empty one begins; one with Redirect ends what was begun with the address to which
-// the browser was sent back, for machines whose loopback it can't reach.
+// LoginMCPServer is the body of POST /api/v0/mcp/servers/{name}/login, which only Waymark
+// has. An empty one starts a sign-in. Redirect completes it with the address to which the
+// browser was redirected, on machines whose loopback the browser can't reach.
 type LoginMCPServer struct {
-	// Redirect is the address to which the browser was sent back.
+	// Redirect is the address to which the browser was redirected.
 	Redirect string `json:"redirect,omitempty"`
-	// Forget throws the tokens away.
+	// Forget deletes the tokens.
 	Forget bool `json:"forget,omitempty"`
-	// ClientID is a client that somebody has registered at the authorization server, where
-	// none can register itself. It begins.
+	// ClientID is a client that was registered at the authorization server beforehand, for
+	// servers without dynamic registration. It starts a sign-in.
 	ClientID string `json:"client_id,omitempty"`
-	// ClientSecret is that client's secret, if it has one. It is kept with the tokens, sealed.
+	// ClientSecret is that client's secret, if it has one. It is stored encrypted, with the
+	// tokens.
 	ClientSecret string `json:"client_secret,omitempty"`
 }
 
-// MCPLogin answers it.
+// MCPLogin answers POST /api/v0/mcp/servers/{name}/login.
 type MCPLogin struct {
-	// URL is where somebody signs in; empty when that is done.
+	// URL is where the user signs in; empty when that is done.
 	URL string `json:"url,omitempty"`
-	// Done says that nothing is left to do.
+	// Done says that the sign-in is complete.
 	Done bool `json:"done"`
 }
 
-// MCPLog answers GET /api/v0/mcp/servers/{name}/logs?offset=&limit=&wait_ms=: what
-// the server wrote to its standard error, and what happened to it. Offsets count
-// bytes since the agent's start; for one beyond the end, which is that of an earlier
-// agent, NextOffset is the end, below what was asked for.
+// MCPLog answers GET /api/v0/mcp/servers/{name}/logs?offset=&limit=&wait_ms= with a
+// server's standard error and its events. Offsets count bytes since the agent's start. If
+// the requested offset is beyond the end, it belongs to an earlier agent, and NextOffset is
+// the end.
 type MCPLog struct {
 	// Text is a piece of the log.
 	Text string `json:"text"`
-	// Offset is where it begins, in bytes: above what was asked for where that is gone.
+	// Offset is where the piece begins, in bytes. It is above the requested offset if older
+	// text is lost.
 	Offset int64 `json:"offset" minimum:"0"`
 	// NextOffset is where the next piece begins.
 	NextOffset int64 `json:"next_offset" minimum:"0"`
 }
 
-// MCPSearch answers GET /api/v0/mcp/search?q=&tokens=&limit=: the tools that match,
-// the best first, as many as fit the budget.
+// MCPSearch answers GET /api/v0/mcp/search?q=&tokens=&limit= with the tools that match,
+// best first, as many as fit.
 type MCPSearch struct {
-	// Phase says whether more is still to come.
+	// Phase says whether more may follow.
 	Phase snapshot.Phase `json:"phase"`
-	// Tools are those that match, the best first.
+	// Tools are the matching tools, best first.
 	Tools []MCPTool `json:"tools"`
-	// Tokens is about how many they take.
+	// Tokens is the approximate number of tokens that they take.
 	Tokens int `json:"tokens" minimum:"0"`
-	// Omitted is how many matched and didn't fit.
+	// Omitted is the number of matching tools that didn't fit.
 	Omitted int `json:"omitted" minimum:"0"`
 }

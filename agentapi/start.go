@@ -8,21 +8,21 @@ import (
 )
 
 const (
-	// MaxStartArgs bounds the command, the arguments and the variables of a start
-	// together, in bytes: half of what Linux gives them with the usual stack, so that the
-	// agent's own environment fits, too.
+	// MaxStartArgs limits the command, the arguments and the variables of a start together,
+	// in bytes. It is half of Linux's limit with the usual stack size, which leaves room
+	// for the agent's environment.
 	MaxStartArgs = 1 << 20
-	// maxArg bounds a command, an argument, and a variable with its name; one byte
-	// more doesn't fit into what Linux gives each (32 pages).
+	// maxArg limits the command, each argument, and each variable with its name, in bytes.
+	// It is Linux's limit of 32 pages for each, including a NUL.
 	maxArg = 128<<10 - 1
-	// maxToken bounds a client's token, in bytes.
+	// maxToken limits a client token, in bytes.
 	maxToken = 1024
-	// maxTimeout bounds what is asked for; a process may live longer without.
+	// maxTimeout limits the requested timeout. Without one a process may run longer.
 	maxTimeout = 30 * 24 * time.Hour
 )
 
-// Check says why no process can be started with this, wherever it is. What belongs to
-// tracked starts isn't looked at.
+// Check reports why a process can't be started with these values on any machine. It ignores
+// the fields of tracked starts.
 func (p *StartProcess) Check() error {
 	size := len(p.Command)
 	switch {

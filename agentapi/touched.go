@@ -1,5 +1,5 @@
 package agentapi
 
-// Touched is told which paths a chat has worked on, absolute ones: by the services
-// when they have acted. It returns at once.
+// Touched reports the absolute paths that a chat has worked on. The services call it after
+// acting. It must return at once.
 type Touched func(caller Caller, paths ...string)

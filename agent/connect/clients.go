@@ -9,48 +9,49 @@ import (
 
 // Client is a coding agent whose configuration is known.
 type Client struct {
-	// ID is what commands call it, Name what people do.
+	// ID is its name in commands, Name the one for people.
 	ID, Name string
-	// Reader is its id in the table of conventions: what it reads by itself.
+	// Reader is its id in the table of conventions, which says what it reads by itself.
 	Reader string
-	// Approves says that it asks before it calls tools that don't only read, refuses them
-	// where there is nobody to ask, and can be told not to.
+	// Approves says that the client asks before it calls tools that don't only read,
+	// refuses them if nobody can answer, and has a setting to skip that.
 	Approves bool
-	// Hook says that what a command prints at the start of a session gets into it.
+	// Hook says that the output of a command at the start of a session becomes part of the
+	// session.
 	Hook bool
 
-	// paths are the files that may hold the entry, the first one for a new one.
+	// paths returns the files that may hold the entry. A new entry goes into the first.
 	paths func(e *environment) []string
-	// entry is what is written there.
+	// entry returns the edit that writes the entry.
 	entry func(c command, s Settings) edit
-	// hookPath is the file for the hook.
+	// hookPath returns the file for the hook.
 	hookPath func(e *environment) string
 }
 
-// Settings are what somebody has chosen.
+// Settings are the user's choices.
 type Settings struct {
-	// All offers the client what it reads by itself, too.
+	// All offers the client also what it reads by itself.
 	All bool
 	// Hook adds a hook for the start of a session.
 	Hook bool
-	// ApproveTools has the client call tools without asking.
+	// ApproveTools lets the client call tools without asking.
 	ApproveTools bool
 }
 
-// Name is the entry's, in every client.
+// Name is the name of the entry in every client.
 const Name = "waymark"
 
 // SessionStart are the arguments of the command that a hook runs.
 const SessionStart = "connect session-start"
 
-// environment is where files are looked for.
+// environment determines where files are.
 type environment struct {
 	home   string
 	getenv func(string) string
 }
 
-// dir returns the directory that a variable names, if that is an absolute path, and else
-// one below the home directory.
+// dir returns the directory that a variable names if its value is an absolute path, and
+// otherwise one below the home directory.
 func (e *environment) dir(variable string, below ...string) string {
 	if path := e.getenv(variable); filepath.IsAbs(path) {
 		return filepath.Clean(path)
@@ -58,13 +59,13 @@ func (e *environment) dir(variable string, below ...string) string {
 	return filepath.Join(append([]string{e.home}, below...)...)
 }
 
-// command is how the agent is started as a server.
+// command is the command line that starts the agent as a server.
 type command struct {
 	program string
 	args    []string
 }
 
-// stdioEntry is how three of the clients write a server down.
+// stdioEntry is a server's entry in three of the clients.
 type stdioEntry struct {
 	Type    string   `json:"type"`
 	Command string   `json:"command"`
@@ -72,16 +73,16 @@ type stdioEntry struct {
 	Tools   []string `json:"tools,omitempty"`
 }
 
-// localEntry is opencode's.
+// localEntry is a server's entry in opencode.
 type localEntry struct {
 	Type    string   `json:"type"`
 	Command []string `json:"command"`
 	Enabled bool     `json:"enabled"`
 }
 
-// clients are those that are known. Where each keeps its user's configuration, and what an
-// entry is like there, was looked up in 2026-11: Codex and opencode in what they do,
-// the others in their documentation.
+// clients are the known clients. The places of user configuration and the form of entries
+// were looked up in 2026-11: for Codex and opencode by their behavior, for the others in
+// their documentation.
 var clients = []*Client{
 	{
 		ID: "claude", Name: "Claude Code", Reader: "claude-code", Hook: true,
@@ -104,7 +105,7 @@ var clients = []*Client{
 			return []string{filepath.Join(e.dir("CODEX_HOME", ".codex"), "config.toml")}
 		},
 		entry: func(c command, s Settings) edit {
-			// Codex gives servers few variables; by these the agent is found.
+			// Codex passes few variables to servers; these are needed to find the agent.
 			env := []string{"XDG_STATE_HOME", "XDG_RUNTIME_DIR", "WAYMARK_SOCKET"}
 			keys := []tomlKey{{"command", c.program}, {"args", c.args}, {"env_vars", env}}
 			if s.ApproveTools {
@@ -152,7 +153,7 @@ var clients = []*Client{
 // Clients returns all clients, by id.
 func Clients() []*Client { return clients }
 
-// Lookup returns the client of an id; nil where there is none.
+// Lookup returns the client with an id, or nil.
 func Lookup(id string) *Client {
 	for _, c := range clients {
 		if c.ID == id || c.Reader == id {

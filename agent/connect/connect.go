@@ -19,26 +19,26 @@ import (
 	"waymark/internal/atomicfile"
 )
 
-// Options are where things are.
+// Options tell a Connector where things are.
 type Options struct {
-	// Program is the agent's absolute path, for entries.
+	// Program is the agent's absolute path, which entries start.
 	Program string
 	// Home is the user's home directory.
 	Home string
-	// Getenv returns a variable; nil means os.Getenv.
+	// Getenv returns an environment variable; nil means os.Getenv.
 	Getenv func(string) string
-	// State is a directory for records of what was written, and for what was there before.
-	// It is made when something is written.
+	// State is a directory for records of what was written, and for the originals. It is
+	// created on the first write.
 	State string
 }
 
-// Connector connects clients. It has no state but files.
+// Connector connects clients. All its state is in files.
 type Connector struct {
 	opts Options
 	env  environment
 }
 
-// New makes one. Nothing is read or written.
+// New returns a Connector. It reads and writes nothing.
 func New(opts Options) *Connector {
 	if opts.Getenv == nil {
 		opts.Getenv = os.Getenv
@@ -46,32 +46,32 @@ func New(opts Options) *Connector {
 	return &Connector{opts: opts, env: environment{opts.Home, opts.Getenv}}
 }
 
-// Action is what happens, or would, to a file.
+// Action is what a change does to a file.
 type Action string
 
 // The actions.
 const (
-	ActionNone     Action = "unchanged" // it is as it should be
+	ActionNone     Action = "unchanged" // the file already has the entry
 	ActionCreated  Action = "created"
 	ActionChanged  Action = "changed"
-	ActionRemoved  Action = "removed"  // the entry alone; or the file, if it was made for it
-	ActionRestored Action = "restored" // byte for byte what it was
+	ActionRemoved  Action = "removed"  // the entry; or the file, if it was created for it
+	ActionRestored Action = "restored" // the original, byte for byte
 )
 
-// Change is what happens, or would, to a file.
+// Change is a change of a file, made or planned.
 type Change struct {
 	Path   string `json:"path"`
 	Action Action `json:"action"`
-	// Before and After are the file's contents, which may hold secrets. A file that
-	// isn't there has none.
+	// Before and After are the file's contents, which may hold secrets. They are empty if
+	// there is no file.
 	Before []byte `json:"-"`
 	After  []byte `json:"-"`
-	// Gone says that there is no file afterwards.
+	// Gone says that the file doesn't exist afterwards.
 	Gone bool `json:"-"`
 
 	file *file
-	rec  *fileRecord // how it is undone; nil where nothing is left to undo
-	dirs []string    // to be removed with it
+	rec  *fileRecord // how to undo it; nil if nothing is left to undo
+	dirs []string    // to be removed with the file
 }
 
 // record is what was written for a client.
@@ -81,14 +81,14 @@ type record struct {
 	Files   []*fileRecord `json:"files"`
 }
 
-// fileRecord is how a file is undone.
+// fileRecord is what undoing a file needs.
 type fileRecord struct {
 	Path   string   `json:"path"`
-	Before string   `json:"before,omitempty"` // the SHA-256 of what it was; "" if it wasn't there
-	After  string   `json:"after"`            // of what it became
-	Backup string   `json:"backup,omitempty"` // where what it was is kept, in the directory of records
-	Made   int      `json:"made"`             // objects around the entry that were made
-	Dirs   []string `json:"dirs,omitempty"`   // directories that were made
+	Before string   `json:"before,omitempty"` // the original's SHA-256; "" if there was no file
+	After  string   `json:"after"`            // the SHA-256 of the result
+	Backup string   `json:"backup,omitempty"` // the original's copy, in the directory of records
+	Made   int      `json:"made"`             // number of objects created around the entry
+	Dirs   []string `json:"dirs,omitempty"`   // directories that were created
 
 	backup []byte
 }
@@ -98,11 +98,11 @@ func digest(data []byte) string {
 	return hex.EncodeToString(sum[:])
 }
 
-// FileError says what is wrong with a file that was left alone.
+// FileError says why a file was left alone.
 type FileError struct {
 	Path string
 	Err  error
-	// Entry is what somebody can write there by hand.
+	// Entry is the text that a person can add by hand.
 	Entry string
 }
 
@@ -110,14 +110,14 @@ func (e *FileError) Error() string { return fmt.Sprintf("%s: %v; nothing was wri
 
 func (e *FileError) Unwrap() error { return e.Err }
 
-// place is a file with the entry that belongs there.
+// place is a file and the entry that belongs there.
 type place struct {
 	path string
 	edit edit
 }
 
-// places are the files for what a client is to have: that with the entry, which may be
-// another than usual since it is there already, and that with the hook.
+// places returns a client's files: the one with the entry, which may be an unusual one if
+// the entry is already there, and the one with the hook.
 func (c *Connector) places(client *Client, s Settings) []place {
 	entry := client.entry(client.serve(c.opts.Program, s), s)
 	paths := client.paths(&c.env)
@@ -137,7 +137,7 @@ func (c *Connector) places(client *Client, s Settings) []place {
 	return list
 }
 
-// everywhere are all files that may hold something of a client's.
+// everywhere returns all files that may hold an entry of ours for a client.
 func (c *Connector) everywhere(client *Client) []place {
 	entry := client.entry(client.serve(c.opts.Program, Settings{}), Settings{})
 	var list []place
@@ -150,11 +150,11 @@ func (c *Connector) everywhere(client *Client) []place {
 	return list
 }
 
-// Plan says what Connect would do, and does nothing.
+// Plan returns what Connect would do, without doing it.
 //
 // # Errors
 //
-// A FileError where a file can't be read as its client would, or holds something else under
+// A FileError if a file can't be parsed as its client would, or holds something else under
 // the entry's name.
 func (c *Connector) Plan(client *Client, s Settings) ([]*Change, error) {
 	rec, err := c.load(client)
@@ -186,7 +186,7 @@ func (c *Connector) plan(client *Client, s Settings, rec *record) ([]*Change, er
 	return changes, nil
 }
 
-// recorded are the places of a record.
+// recorded returns the places in a record.
 func (c *Connector) recorded(client *Client, rec *record) []place {
 	var list []place
 	for _, fr := range rec.Files {
@@ -208,7 +208,7 @@ func (r *record) file(path string) *fileRecord {
 	return nil
 }
 
-// planPut says how an entry gets into a file.
+// planPut plans how the entry gets into a file.
 func (c *Connector) planPut(p place, rec *fileRecord) (*Change, error) {
 	f, err := read(p.path)
 	if err != nil {
@@ -227,7 +227,7 @@ func (c *Connector) planPut(p place, rec *fileRecord) (*Change, error) {
 	next := &fileRecord{Path: p.path}
 	switch {
 	case rec != nil && found != nil && f.info != nil && digest(f.data) == rec.After:
-		// Nobody has touched it since: as if it were done for the first time.
+		// Unchanged since it was written: as if written for the first time.
 		base, next.Before, next.Dirs = rec.backup, rec.Before, rec.Dirs
 	case found != nil:
 		made := 0
@@ -254,7 +254,7 @@ func (c *Connector) planPut(p place, rec *fileRecord) (*Change, error) {
 	if f.info != nil && string(ch.After) == string(f.data) || found != nil && sameEntry(p.edit, f.data, ch.After) {
 		ch.Action, ch.After = ActionNone, f.data
 		if rec != nil && rec.After != "" {
-			ch.rec = rec // as it was written
+			ch.rec = rec // as written before
 		} else {
 			next.After = digest(f.data)
 		}
@@ -272,7 +272,7 @@ func sameEntry(e edit, a, b []byte) bool {
 	return err == nil && reflect.DeepEqual(x, y)
 }
 
-// planUndo says how a file gets rid of its entry.
+// planUndo plans how the entry is removed from a file.
 func (c *Connector) planUndo(p place, rec *fileRecord) (*Change, error) {
 	f, err := read(p.path)
 	if err != nil {
@@ -314,7 +314,7 @@ func (c *Connector) planUndo(p place, rec *fileRecord) (*Change, error) {
 	return ch, nil
 }
 
-// Connect writes the entry, and returns what was done.
+// Connect writes the entry, and returns what it did.
 func (c *Connector) Connect(ctx context.Context, client *Client, s Settings) (changes []*Change, err error) {
 	err = c.locked(ctx, func() error {
 		rec, err := c.load(client)
@@ -329,7 +329,7 @@ func (c *Connector) Connect(ctx context.Context, client *Client, s Settings) (ch
 	return changes, err
 }
 
-// PlanUndo says what Undo would do, and does nothing.
+// PlanUndo returns what Undo would do, without doing it.
 func (c *Connector) PlanUndo(client *Client) ([]*Change, error) {
 	rec, err := c.load(client)
 	if err != nil {
@@ -345,7 +345,7 @@ func (c *Connector) PlanUndo(client *Client) ([]*Change, error) {
 	for i, p := range places {
 		ch, err := c.planUndo(p, rec.file(p.path))
 		if err != nil && i > 0 && rec.file(p.path) == nil {
-			continue // most likely nothing of ours is there, and it hinders nothing
+			continue // most likely the file has nothing of ours, and it is no obstacle
 		}
 		if err != nil {
 			return nil, err
@@ -357,8 +357,8 @@ func (c *Connector) PlanUndo(client *Client) ([]*Change, error) {
 	return changes, nil
 }
 
-// Undo takes away what Connect has written, and returns what was done; nothing where nothing
-// of it is there.
+// Undo removes what Connect wrote, and returns what it did; nothing if there is nothing of
+// ours.
 func (c *Connector) Undo(ctx context.Context, client *Client) (changes []*Change, err error) {
 	err = c.locked(ctx, func() error {
 		if changes, err = c.PlanUndo(client); err != nil {
@@ -369,7 +369,7 @@ func (c *Connector) Undo(ctx context.Context, client *Client) (changes []*Change
 	return changes, err
 }
 
-// apply does what was planned. What is needed to undo it is on the disk before.
+// apply makes the planned changes. What undoing needs is on disk before.
 func (c *Connector) apply(client *Client, changes []*Change) error {
 	rec := &record{Version: 1, At: time.Now().UTC()}
 	for _, ch := range changes {
@@ -428,7 +428,7 @@ func (c *Connector) recordPath(client *Client) string {
 	return filepath.Join(c.opts.State, client.ID+".json")
 }
 
-// load returns the record of a client; an empty one where there is none.
+// load returns a client's record, empty if there is none.
 func (c *Connector) load(client *Client) (*record, error) {
 	data, err := os.ReadFile(c.recordPath(client))
 	if errors.Is(err, fs.ErrNotExist) {
@@ -449,7 +449,7 @@ func (c *Connector) load(client *Client) (*record, error) {
 			return nil, err
 		}
 		if digest(fr.backup) != fr.Before {
-			fr.After = "" // what was there before is lost: the entry alone can be removed
+			fr.After = "" // the original is lost: only the entry can be removed
 		}
 	}
 	return rec, nil
@@ -463,7 +463,7 @@ func (c *Connector) save(client *Client, rec *record) error {
 	return atomicfile.WriteFile(c.recordPath(client), append(data, '\n'), 0o600)
 }
 
-// locked runs something while no other process changes files for clients.
+// locked runs a function while no other process changes clients' files.
 func (c *Connector) locked(ctx context.Context, do func() error) error {
 	if err := os.MkdirAll(c.opts.State, 0o700); err != nil {
 		return err

@@ -1,28 +1,27 @@
-// Package connect writes the agent's MCP server into the user's configuration of coding
-// agents, and takes it away again.
+// Package connect adds the agent's MCP server to the user's configuration of coding agents,
+// and removes it again.
 //
 // # Guarantees
 //
-//   - A file is changed by the one entry, and else keeps every byte: comments, order,
-//     line ends. What is written is compared with what was read, as the client will
-//     read it, before it is written; a file that can't be parsed, or changed so, is left
-//     alone.
-//   - Undo gives a file back byte for byte if nobody has touched it since, and else
-//     removes the entry alone. A file that was made for the entry goes with it.
-//   - Files are replaced as a whole, with their mode and owner; a link stays one. What was
-//     there before is kept in the state directory, for this user only, before anything is
-//     changed. A file that changes while it is edited is left alone.
+//   - Only the entry changes in a file; every other byte stays: comments, order, line ends. Before
+//     writing, the result is parsed as the client would, and compared with the original. A file
+//     that can't be parsed, or can't be changed this way, stays untouched.
+//   - Undo restores a file byte for byte if nobody has changed it since; otherwise it removes only
+//     the entry. It removes a file that was created for the entry.
+//   - Files are replaced atomically, with their mode and owner; a link stays one. Before any change,
+//     the original is stored in the state directory, readable only by this user. A file that
+//     changes during an edit stays untouched.
 //   - No token is written anywhere.
 //
 // # Concurrency
 //
-// Connect and Undo of several processes take turns by a lock file. A client that writes
-// its file in the moment between the last look at it and its replacement loses what
-// it wrote: no file system call prevents that.
+// A lock file serializes Connect and Undo of several processes. If a client writes its file
+// between the last check and the replacement, its changes are lost; no file system call
+// prevents that.
 //
 // # Limits
 //
-// Files have up to 16 MiB. Access control lists and extended attributes of a file aren't
-// kept, nor are its other hard links. An entry that somebody has written down in another
-// way than as an object, or a table with a heading of its own, is found but not removed.
+// Files may have up to 16 MiB. A file's access control lists, extended attributes and other
+// hard links aren't kept. An entry that a user has written in another form than as an
+// object, or as a table with its own heading, is found but not removed.
 package connect

@@ -13,15 +13,15 @@ import (
 	"waymark/internal/atomicfile"
 )
 
-// maxFile bounds what is read of a configuration file, in bytes. Claude Code's own has some
-// megabytes where it is used much.
+// maxFile is the largest configuration file that is read, in bytes. With heavy use, Claude
+// Code's has a few megabytes.
 const maxFile = 16 << 20
 
 // file is a configuration file as it was read.
 type file struct {
-	path string      // as it is named
-	real string      // with its links followed
-	info fs.FileInfo // nil where there is none
+	path string      // as named
+	real string      // with links resolved
+	info fs.FileInfo // nil if there is no file
 	data []byte
 }
 
@@ -38,7 +38,7 @@ func read(path string) (*file, error) {
 		return nil, err
 	}
 	f.real = target
-	in, err := os.OpenFile(target, os.O_RDONLY|syscall.O_NONBLOCK, 0) // a pipe would hang
+	in, err := os.OpenFile(target, os.O_RDONLY|syscall.O_NONBLOCK, 0) // a FIFO would block
 	if err != nil {
 		return nil, err
 	}
@@ -58,10 +58,10 @@ func read(path string) (*file, error) {
 	return f, nil
 }
 
-// errChanged says that somebody else writes the file.
+// errChanged says that another process writes the file.
 var errChanged = errors.New("it was changed by another program in this moment; nothing was written: try again")
 
-// unchanged looks whether the file still is what was read.
+// unchanged checks that the file is still what was read.
 func (f *file) unchanged() error {
 	now, err := read(f.path)
 	switch {
@@ -74,8 +74,7 @@ func (f *file) unchanged() error {
 	return nil
 }
 
-// makeDirs makes the directories of a file that are missing, and returns them, the
-// outermost first.
+// makeDirs creates the missing directories of a file, and returns them, outermost first.
 func (f *file) makeDirs() (made []string, err error) {
 	var missing []string
 	for dir := filepath.Dir(f.real); ; dir = filepath.Dir(dir) {
@@ -98,7 +97,7 @@ func (f *file) makeDirs() (made []string, err error) {
 	return made, nil
 }
 
-// write replaces what was read.
+// write replaces the file that was read.
 func (f *file) write(data []byte) (err error) {
 	dir := filepath.Dir(f.real)
 	temp, err := os.CreateTemp(dir, ".waymark-*.tmp")
@@ -111,7 +110,7 @@ func (f *file) write(data []byte) (err error) {
 			_ = os.Remove(temp.Name())
 		}
 	}()
-	mode := fs.FileMode(0o600) // these files may come to hold tokens
+	mode := fs.FileMode(0o600) // these files may hold tokens later
 	if f.info != nil {
 		if err := chown(temp, f.info); err != nil {
 			return fmt.Errorf("%s belongs to another user or group, and would not any more: %w", f.path, err)
@@ -131,7 +130,7 @@ func (f *file) write(data []byte) (err error) {
 		return err
 	}
 	if f.info == nil {
-		// Not over what somebody else makes now.
+		// Never overwrite a file that another process creates now.
 		err = os.Link(temp.Name(), f.real)
 		if errors.Is(err, fs.ErrExist) {
 			return fmt.Errorf("%s: %w", f.path, errChanged)
@@ -163,8 +162,8 @@ func chown(temp *os.File, old fs.FileInfo) error {
 	return temp.Chown(int(was.Uid), int(was.Gid))
 }
 
-// remove takes a file away that was made, and the directories that were made for it if
-// nothing else is in them.
+// remove deletes a file that was created for the entry, and the directories created for it
+// if they are empty.
 func (f *file) remove(dirs []string) error {
 	if err := f.unchanged(); err != nil {
 		return err
@@ -174,7 +173,7 @@ func (f *file) remove(dirs []string) error {
 	}
 	for i := len(dirs) - 1; i >= 0; i-- {
 		if os.Remove(dirs[i]) != nil {
-			break // it isn't empty
+			break // not empty
 		}
 	}
 	return nil //nolint:nilerr // directories with something in them stay

@@ -11,13 +11,13 @@ type State string
 // The states.
 const (
 	StateConnected State = "connected"
-	StateStale     State = "stale" // the entry starts a program that isn't there
+	StateStale     State = "stale" // the entry starts a program that doesn't exist
 	StateForeign   State = "other" // something else has the entry's name
 	StateUnread    State = "unreadable"
 	StateNone      State = "none"
 )
 
-// Connection is how a client is connected.
+// Connection says how a client is connected.
 type Connection struct {
 	Client string `json:"client"`
 	Name   string `json:"name"`
@@ -29,13 +29,13 @@ type Connection struct {
 	Args    []string `json:"args,omitempty"`
 	// Hook says that there is a hook of ours.
 	Hook bool `json:"hook"`
-	// Problem says what is wrong; it is "" where nothing is.
+	// Problem says what is wrong, or is "".
 	Problem string `json:"problem,omitempty"`
-	// Err is why the file couldn't be read, with StateUnread.
+	// Err is why the file couldn't be read, for StateUnread.
 	Err error `json:"-"`
 }
 
-// List says of each client how it is connected. It writes nothing.
+// List returns how each client is connected. It writes nothing.
 func (c *Connector) List() []Connection {
 	list := make([]Connection, 0, len(clients))
 	for _, client := range clients {
@@ -68,7 +68,7 @@ func (c *Connector) look(client *Client) Connection {
 	return x
 }
 
-// judge says what an entry is worth.
+// judge sets the state of an entry.
 func (x *Connection) judge(found any) {
 	var ours bool
 	x.Program, x.Args, ours = program(found)

@@ -15,23 +15,23 @@ import (
 	"github.com/creachadair/tomledit/scanner"
 )
 
-// tomlEdit is an entry of a TOML document: a table with a heading of its own, which is
-// added at the end. It has as many keys as it is given, and no tables in it.
+// tomlEdit is an entry of a TOML document: a table with its own heading, appended at the
+// end. It has the given keys and no tables in it.
 //
-// The library that keeps comments would still write the rest of the document in its own
-// layout, so it only says where things stand, and the text is cut and joined.
+// Even the library that keeps comments would reformat the rest of the document. So it is
+// only used to find positions, and the text itself is cut and joined.
 type tomlEdit struct {
 	path []string
 	keys []tomlKey
 }
 
-// tomlKey is a key with its value: a string, or a list of strings.
+// tomlKey is a key and its value: a string, or a list of strings.
 type tomlKey struct {
 	name  string
 	value any
 }
 
-// decodeTOML returns what a client reads.
+// decodeTOML decodes a document as a client does.
 func decodeTOML(data []byte) (map[string]any, error) {
 	x := map[string]any{}
 	_, err := toml.Decode(string(data), &x)
@@ -41,7 +41,7 @@ func decodeTOML(data []byte) (map[string]any, error) {
 	return x, err
 }
 
-// parseTOML returns where things stand.
+// parseTOML returns the positions in a document.
 func parseTOML(data []byte) (*tomledit.Document, error) {
 	doc, err := tomledit.Parse(bytes.NewReader(data))
 	if err != nil {
@@ -62,7 +62,7 @@ func lookup(x map[string]any, path []string) any {
 	return v
 }
 
-// without removes what is at a path, and the tables around it that are empty then.
+// without removes the value at a path, and the tables around it that became empty.
 func without(x map[string]any, path []string) {
 	if len(path) > 1 {
 		if m, ok := x[path[0]].(map[string]any); !ok {
@@ -83,7 +83,8 @@ func (e *tomlEdit) find(data []byte) (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	// Codex refuses to start with an inline table that is added to, which this decoder reads.
+	// Codex refuses to start with an inline table that is extended, which this decoder
+	// accepts.
 	for i := range e.path[:len(e.path)-1] {
 		for _, kv := range doc.Find(e.path[:i+1]...) {
 			if kv.KeyValue != nil {
@@ -131,7 +132,7 @@ func (e *tomlEdit) put(data []byte) ([]byte, int, error) {
 	return out, 0, nil
 }
 
-// decoded is the entry as it is read.
+// decoded is the entry as a client decodes it.
 func (e *tomlEdit) decoded() map[string]any {
 	x := map[string]any{}
 	for _, k := range e.keys {
@@ -181,7 +182,7 @@ func (e *tomlEdit) cut(data []byte, _ int) ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	var cuts [][2]int // lines: of a heading of the entry, and of the next other one
+	var cuts [][2]int // lines: of a heading of the entry, and of the next other heading
 	for i, s := range doc.Sections {
 		if !parser.Key(e.path).IsPrefixOf(s.Name) {
 			continue
@@ -208,16 +209,16 @@ func (e *tomlEdit) cut(data []byte, _ int) ([]byte, error) {
 		return nil, errors.New("the entry isn't a table with a heading of its own: remove it by hand")
 	}
 	without(before, e.path)
-	without(after, e.path) // what is empty around it
+	without(after, e.path) // and the tables around it that became empty
 	if !reflect.DeepEqual(before, after) {
 		return nil, errUnsafe
 	}
 	return out, nil
 }
 
-// span returns the bytes of a table, from its heading to the end of the line on which its
-// last value ends, and with the empty line before it that put has made. Comments below
-// belong to what follows, or to nobody.
+// span returns the bytes of a table: from its heading to the end of the line of its last
+// value, and the empty line before it that put added. Comments below belong to what
+// follows.
 func span(data []byte, from, to int) (start, end int, err error) {
 	start = -1
 	s := scanner.New(bytes.NewReader(data))

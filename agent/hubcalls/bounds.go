@@ -10,14 +10,14 @@ import (
 	"waymark/wire/waymark"
 )
 
-// calls counts the requests that are under way.
+// calls counts the requests in progress.
 type calls struct {
 	mu  sync.Mutex // guards the rest
 	all int
-	of  map[string]int // by the id of a capability
+	of  map[string]int // by id of the capability
 }
 
-// begin counts a request, until end is called; nil says that there are enough.
+// begin counts a request until end is called. It returns nil if a limit is reached.
 func (c *calls) begin(id string) (end func()) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -40,25 +40,25 @@ func (c *calls) begin(id string) (end func()) {
 }
 
 const (
-	// restsKept bounds the answers whose rest is kept, restLife how long that is.
+	// restsKept limits the answers of which a rest is kept, restLife how long each is kept.
 	restsKept = 16
 	restLife  = 30 * time.Second
 )
 
-// rests keeps what was too long for a frame until it is fetched.
+// rests keeps the rests of answers that were too long for one frame until they are fetched.
 type rests struct {
 	mu   sync.Mutex // guards kept
 	kept map[string]*rest
 }
 
 type rest struct {
-	capability string // by whose call it came, its id
+	capability string // id of the capability that made the call
 	data       []byte
 	until      time.Time
 }
 
-// answer is the first part of an answer. Where too many wait to be fetched the one that
-// has waited the longest is gone.
+// answer returns the first part of an answer and keeps the rest. If too many are kept
+// already, it drops the oldest.
 func (r *rests) answer(capability string, data []byte) *waymark.ToolsAnswer {
 	answer := &waymark.ToolsAnswer{Json: data, Size: uint32(len(data))} //nolint:gosec // at most MaxAnswer
 	if len(data) <= maxPart {
@@ -84,7 +84,7 @@ func (r *rests) answer(capability string, data []byte) *waymark.ToolsAnswer {
 	return answer
 }
 
-// part is a further part of an answer. The last one ends it.
+// part returns the next part of an answer. The last part frees it.
 func (r *rests) part(capability string, key []byte, offset int) (*waymark.ToolsAnswer, error) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -100,7 +100,7 @@ func (r *rests) part(capability string, key []byte, offset int) (*waymark.ToolsA
 	return &waymark.ToolsAnswer{Json: part[:min(len(part), maxPart)], Size: uint32(len(one.data)), Rest: key}, nil //nolint:gosec // at most MaxAnswer
 }
 
-// forget drops what nobody has fetched in time. The caller has the lock.
+// forget drops rests that have expired. The caller holds the lock.
 func (r *rests) forget() {
 	now := time.Now()
 	maps.DeleteFunc(r.kept, func(_ string, one *rest) bool { return !now.Before(one.until) })

@@ -1,21 +1,21 @@
-// Package hubcalls has tools called for chats at a hub: it serves the requests tools.list,
-// tools.call, tools.more and skills.file of the reverse channel.
+// Package hubcalls lets chats at a hub call tools in this workspace: it serves the requests
+// tools.list, tools.call, tools.more and skills.file of the reverse channel.
 //
-// A hub decides nothing here. What a chat may have called says the capability that the
-// agent has minted for it and that comes with each request; a hub that invents calls has
-// none, and one that repeats what it has seen is held to what that one capability allows,
-// for as long as it is valid.
+// The hub decides nothing here. Each request carries a capability that the agent has minted
+// for a chat, and the capability says what may be called. A hub can't invent calls, because
+// it has no capability for them. A hub that replays a capability is limited to what it
+// allows, for as long as it is valid.
 //
 // # Guarantees
 //
-//   - The capability is looked at with every request, also with those that fetch the rest
-//     of an answer, which is only there for who has asked for it.
-//   - Calls are made over the agent's own API with what the capability grants, so that
-//     scopes, the fence and the secret list hold as they do for everybody else.
-//   - A call ends when its sender takes it back, and with the channel. Calls at a time are
-//     bounded, for each capability and together, as are arguments and answers.
-//   - Every call that a capability is shown for is a line of the audit log. Neither the
-//     capability nor arguments and results are in it, or in any error.
+//   - The capability is checked with every request, including requests for the rest of an
+//     answer. Only the capability that made the call can fetch the rest.
+//   - Calls go through the agent's own API with the grant of the capability, so that scopes,
+//     the fence and the secret list apply as they do to every other client.
+//   - A call ends when its sender cancels it or the channel closes. The number of concurrent
+//     calls is limited, per capability and in total, as is the size of arguments and answers.
+//   - Every call with a valid capability is recorded in the audit log. The capability,
+//     arguments and results appear neither there nor in any error.
 //
 // # Concurrency
 //
@@ -23,8 +23,8 @@
 //
 // # Limits
 //
-// A result of more than MaxAnswer bytes isn't passed on: the chat is told to ask for less.
-// Progress of calls isn't passed on.
+// A result longer than MaxAnswer bytes is not sent; the chat is told to ask for less.
+// Progress of calls isn't forwarded.
 package hubcalls
 
 import (
@@ -55,36 +55,36 @@ import (
 	"waymark/workspace/mcpserver/tools"
 )
 
-// The bounds of what is asked.
+// Limits of requests and answers.
 const (
-	// MaxArguments bounds the arguments of a call: half of a frame, in bytes.
+	// MaxArguments limits the arguments of a call, in bytes: half a frame.
 	MaxArguments = 512 << 10
-	// MaxAnswer bounds an answer, in bytes: some twenty frames.
+	// MaxAnswer limits an answer, in bytes: about twenty frames.
 	MaxAnswer = 1 << 20
-	// MaxCalls bounds the requests under way, MaxCallsEach those of one capability. They
-	// stay below what the channel takes, so that a hub's approvals still get through.
+	// MaxCalls limits the requests in progress, MaxCallsEach those of one capability. They
+	// are below the channel's own limit, so that a hub's approvals still get through.
 	MaxCalls     = 8
 	MaxCallsEach = 4
 
-	// maxPart is as much of an answer as a frame has room for, with what is around it.
+	// maxPart is how much of an answer fits into a frame, with its envelope.
 	maxPart = reverse.MaxToHub - 1024
-	// serversWait is for servers of MCP that are starting.
+	// serversWait is how long to wait for MCP servers that are starting.
 	serversWait = 3 * time.Second
 	maxName     = 200
 )
 
 // Options configure a Service. All but Logger and Audit must be set.
 type Options struct {
-	// Enabled reports whether the operator allows any of this now.
+	// Enabled reports whether the operator currently allows calls from hubs.
 	Enabled func() bool
 	Tokens  *access.Tokens
-	// Client returns a client of this agent's API that shows a token.
+	// Client returns a client of this agent's API that authenticates with a token.
 	Client func(token string) client.Client
 	Audit  access.Audit
 	Logger *slog.Logger
 }
 
-// Service serves the requests.
+// Service serves the requests of chats at a hub.
 type Service struct {
 	opts  Options
 	calls calls
@@ -97,7 +97,7 @@ func New(opts Options) *Service {
 	return &Service{opts: opts}
 }
 
-// Handlers returns what serves the requests, by kind.
+// Handlers returns the handlers of the requests, by kind.
 func (s *Service) Handlers() map[string]reverse.Handler {
 	return map[string]reverse.Handler{
 		reverse.KindToolsList: handler(s.list), reverse.KindToolsCall: s.recorded(reverse.KindToolsCall, s.result), reverse.KindToolsMore: handler(s.more),
@@ -105,7 +105,7 @@ func (s *Service) Handlers() map[string]reverse.Handler {
 	}
 }
 
-// message is a request that shows a capability.
+// message is a request that carries a capability.
 type message[T any] interface {
 	*T
 	proto.Message
@@ -127,7 +127,7 @@ func handler[T any, M message[T]](serve func(context.Context, M) (*waymark.Tools
 	}
 }
 
-// The refusals that don't depend on a request.
+// Refusals that don't depend on the request.
 var (
 	errOff = &reverse.Error{Code: reverse.CodeDenied,
 		Text: "the agent calls nothing for hubs: services.hub is false in its configuration"}
@@ -137,7 +137,7 @@ var (
 		Text: "too many calls are under way: wait for one of them"}
 )
 
-// admit returns what a capability allows, with room for a call. end must be called.
+// admit checks a capability and reserves a call for it. The caller must call end.
 func (s *Service) admit(secret string) (c *access.Capability, end func(), err error) {
 	if !s.opts.Enabled() {
 		return nil, nil, errOff
@@ -151,20 +151,20 @@ func (s *Service) admit(secret string) (c *access.Capability, end func(), err er
 	return c, end, nil
 }
 
-// agent is this agent's API as the capability allows it.
+// agent returns this agent's API, limited to what the capability allows.
 func (s *Service) agent(c *access.Capability) (api client.Client, end func()) {
 	token, end := s.opts.Tokens.Lend(&c.Grant)
 	return s.opts.Client(token).For(c.Caller), end
 }
 
-// offer says which of the agent's own tools a capability is good for.
+// offer returns which of the agent's own tools a capability allows.
 func offer(c *access.Capability) *tools.Offer {
 	o := &tools.Offer{Plan: c.Plan != "", Only: []string{}}
 	for _, scope := range c.Scopes {
 		o.Scopes = append(o.Scopes, string(scope))
 	}
 	for _, name := range tools.Names() {
-		// What calls a server's tool gets all of the result.
+		// Whoever may call a server's tool may also read the rest of a long result.
 		if c.Allows(name) || name == tools.ToolResult && servers(c) && slices.ContainsFunc(c.Tools, func(pattern string) bool { return strings.Contains(pattern, "__") }) {
 			o.Only = append(o.Only, name)
 		}
@@ -172,8 +172,8 @@ func offer(c *access.Capability) *tools.Offer {
 	return o
 }
 
-// servers reports whether a capability reaches tools of the workspace's MCP servers.
-// What they do nobody knows, whatever they say of it, so that a fence excludes them.
+// servers reports whether a capability allows tools of the workspace's MCP servers. A fence
+// excludes them, because nobody knows what such a tool really does.
 func servers(c *access.Capability) bool { return c.Has(access.ScopeMCP) && c.Plan == "" }
 
 // list answers tools.list.
@@ -211,7 +211,7 @@ func (s *Service) list(ctx context.Context, r *waymark.ToolsList) (*waymark.Tool
 	return s.rests.answer(c.ID, data), nil
 }
 
-// serverTool is a tool of a server, as MCP has it.
+// serverTool is a tool of a server, in the JSON of MCP.
 type serverTool struct {
 	Name        string          `json:"name"`
 	Title       string          `json:"title,omitempty"`
@@ -228,7 +228,7 @@ func toolOf(t *agentapi.MCPTool) serverTool {
 	return serverTool{t.Name, t.Title, t.Description, schema, t.Annotations}
 }
 
-// recorded answers a request that the audit log tells of: tools.call and skills.file.
+// recorded handles a request that is recorded in the audit log: tools.call or skills.file.
 func (s *Service) recorded(kind string, answer func(context.Context, *access.Capability, *waymark.ToolsCall) ([]byte, error)) reverse.Handler {
 	return handler(func(ctx context.Context, r *waymark.ToolsCall) (*waymark.ToolsAnswer, error) {
 		begin := time.Now()
@@ -246,7 +246,7 @@ func (s *Service) recorded(kind string, answer func(context.Context, *access.Cap
 	})
 }
 
-// result calls a tool and returns its result as JSON of MCP.
+// result calls a tool and returns its result as MCP JSON.
 func (s *Service) result(ctx context.Context, c *access.Capability, r *waymark.ToolsCall) ([]byte, error) {
 	name := r.GetName()
 	refused := &reverse.Error{Code: reverse.CodeDenied, Text: "the capability is not good for the tool " + text.Line(name, maxName)}
@@ -284,8 +284,8 @@ func (s *Service) result(ctx context.Context, c *access.Capability, r *waymark.T
 	return data, err
 }
 
-// readSkill returns the content of a file that a pin's manifest has, if that is its content
-// still.
+// readSkill returns the content of a file of a pinned skill, if it is still the content
+// that the manifest lists.
 func (s *Service) readSkill(ctx context.Context, c *access.Capability, r *waymark.ToolsCall) ([]byte, error) {
 	var file reverse.SkillFile
 	if json.Unmarshal(r.GetArguments(), &file) != nil || file.Check() != nil {
@@ -311,12 +311,12 @@ func (s *Service) readSkill(ctx context.Context, c *access.Capability, r *waymar
 	return body, nil
 }
 
-// told is a result that says what is wrong, for a model.
+// told returns a result that tells the model what is wrong.
 func told(what string) *agentapi.MCPToolResult {
 	return &agentapi.MCPToolResult{IsError: true, Content: []agentapi.MCPContent{{Type: "text", Text: what}}}
 }
 
-// failed is what is told of an error that no model can mend.
+// failed returns the error for a failure that the model can't correct.
 func failed(ctx context.Context, err error) error {
 	if ctx.Err() != nil {
 		return ctx.Err()
@@ -324,7 +324,7 @@ func failed(ctx context.Context, err error) error {
 	return &reverse.Error{Code: reverse.CodeUnavailable, Text: "the agent can't do it: " + errtext.Of(err)}
 }
 
-// record puts a call into the audit log.
+// record writes a call to the audit log.
 func (s *Service) record(kind string, c *access.Capability, r *waymark.ToolsCall, begin time.Time, err error) {
 	if s.opts.Audit == nil {
 		return

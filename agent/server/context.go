@@ -46,8 +46,8 @@ func (h *API) getSnapshot(c *httpapi.Call) error {
 	return h.sendSnapshot(c, s)
 }
 
-// wait returns when there is a snapshot that the client doesn't have, or after that
-// time. Where it has to be complete, one whose discovery is pending doesn't do.
+// wait returns when there is a snapshot that the client doesn't have, or after d. If
+// complete is set, a snapshot with pending discovery doesn't end the wait.
 func (h *API) wait(c *httpapi.Call, d time.Duration, after uint64, complete bool) error {
 	return h.waiting(c, d, func(ctx context.Context) error {
 		for held := h.held(c, after); ; {
@@ -65,8 +65,8 @@ func (h *API) wait(c *httpapi.Call, d time.Duration, after uint64, complete bool
 	})
 }
 
-// waiting lets do wait for as long as d. There are at most Options.MaxWaits such
-// requests.
+// waiting runs do, which may wait up to d. At most Options.MaxWaits requests wait at a
+// time.
 func (h *API) waiting(c *httpapi.Call, d time.Duration, do func(context.Context) error) error {
 	select {
 	case h.waits <- struct{}{}:
@@ -78,9 +78,9 @@ func (h *API) waiting(c *httpapi.Call, d time.Duration, do func(context.Context)
 	}
 }
 
-// held returns the version that the client has. An ETag says it better than
-// the number: it shows when the version is one of an earlier life of the agent,
-// and so does a number that hasn't been reached. Everything is newer then.
+// held returns the version that the client has, or 0 if it is one of an earlier life of the
+// agent: then everything is newer. An ETag says so; a plain number does if it is above the
+// current version.
 func (h *API) held(c *httpapi.Call, after uint64) uint64 {
 	current := h.opts.Backend.Current().Version
 	if tags := c.Tags(); len(tags) > 0 {
@@ -101,13 +101,13 @@ func (h *API) held(c *httpapi.Call, after uint64) uint64 {
 	return after
 }
 
-// etag names one version of one life of the agent.
+// etag identifies a version together with the life of the agent.
 func (h *API) etag(version uint64) string {
 	return h.instance + "-" + strconv.FormatUint(version, 10)
 }
 
-// sendSnapshot sends a snapshot. Each version is encoded once, since all who
-// wait for one get it at the same time.
+// sendSnapshot sends a snapshot. Each version is encoded once, because all waiting clients
+// get it at the same time.
 func (h *API) sendSnapshot(c *httpapi.Call, s *snapshot.Snapshot) error {
 	body, err := h.encoded.get(s)
 	if err != nil {
@@ -117,15 +117,15 @@ func (h *API) sendSnapshot(c *httpapi.Call, s *snapshot.Snapshot) error {
 	return nil
 }
 
-// encoded is the newest snapshot in JSON.
+// encoded caches the newest snapshot as JSON.
 type encoded struct {
-	mu      sync.Mutex // guards what follows, and is held while it is made
+	mu      sync.Mutex // guards the fields below, also during encoding
 	version uint64
-	body    []byte // nil while there is none; never changed
+	body    []byte // nil while there is none; never modified
 }
 
-// get encodes a snapshot, unless it is the one of the last call. The snapshot
-// itself isn't kept, since its payloads are larger.
+// get returns the JSON of a snapshot. It keeps only the last result, and not the snapshot,
+// whose payloads are larger.
 func (e *encoded) get(s *snapshot.Snapshot) ([]byte, error) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
@@ -185,7 +185,7 @@ func (h *API) getResource(c *httpapi.Call) error {
 	return nil
 }
 
-// unlisted reads the text of a resource that is listed without one.
+// unlisted reads the text of a resource that is listed without its text.
 func (h *API) unlisted(c *httpapi.Call, r *snapshot.Resource) (body []byte, err error) {
 	if r.Status == snapshot.StatusOversize || r.Status == snapshot.StatusExcluded {
 		if body, err = h.opts.Backend.Body(c.Context(), r.ID()); err != nil {
@@ -198,7 +198,7 @@ func (h *API) unlisted(c *httpapi.Call, r *snapshot.Resource) (body []byte, err 
 	return body, nil
 }
 
-// whyNoPayload says why a resource has none.
+// whyNoPayload says why a resource has no payload.
 func whyNoPayload(r *snapshot.Resource) string {
 	switch {
 	case r.Status != snapshot.StatusOK && r.Error != "":
@@ -209,7 +209,7 @@ func whyNoPayload(r *snapshot.Resource) string {
 	return "a resource of kind " + string(r.Kind) + " need not have one, and an mcp_config never has, since such files hold tokens"
 }
 
-// getWhy answers GET /api/v0/context/why, in the order of the paths.
+// getWhy answers GET /api/v0/context/why. The answers are in the order of the paths.
 func (h *API) getWhy(c *httpapi.Call) error {
 	query, err := c.Query()
 	if err != nil {
@@ -246,7 +246,7 @@ func (h *API) getWhy(c *httpapi.Call) error {
 	return c.JSON(http.StatusOK, answers)
 }
 
-// clientOf returns the client that a query names; nil where it names none and needn't.
+// clientOf returns the client that a query names; nil if it names none and must is false.
 func clientOf(query url.Values, must bool) (*codingagents.Client, error) {
 	names := query["client"]
 	switch {

@@ -25,7 +25,7 @@ func (h *API) getMetrics(c *httpapi.Call) error {
 	return nil
 }
 
-// getStatus answers GET /api/v0/status, with [] and {} where there is nothing.
+// getStatus answers GET /api/v0/status, with [] and {} instead of null.
 func (h *API) getStatus(c *httpapi.Call) error {
 	s := h.opts.Backend.Status()
 	if s.Roots == nil {

@@ -16,86 +16,100 @@ import (
 	"waymark/snapshot"
 )
 
-// The parameters and headers of the routes, for their description.
+// Parameters and headers of the routes, for the OpenAPI document.
 type (
-	// snapshotParams are of GET /api/v0/context/snapshot.
+	// snapshotParams belong to GET /api/v0/context/snapshot.
 	snapshotParams struct {
-		// How long to wait for a newer snapshot, as a Go duration (`30s`, `1m30s`); cut at 5 minutes. Without it the answer comes at once.
+		// How long to wait for a newer snapshot, as a Go duration (`30s`, `1m30s`); at most
+		// 5 minutes. Without it the answer is immediate.
 		Wait string `query:"wait" example:"30s"`
-		// The version that is known; with `wait`, newer ones are waited for. A version that hasn't been reached is taken for one of an earlier life of the agent: any snapshot is newer. `If-None-Match` is used in its place when both are there.
+		// The version that the client has; `wait` waits for newer ones. If the agent hasn't
+		// reached this version, the number belongs to an earlier life of the agent, and any
+		// snapshot is newer. `If-None-Match` takes precedence.
 		After int64 `query:"after" minimum:"0" default:"0" example:"3"`
-		// `complete`, with `wait`: a snapshot whose discovery is pending doesn't end the waiting. When the time is up the answer is what there is, so look at its `discovery`.
+		// With `wait`, `complete` keeps waiting while discovery is pending. When the time
+		// is up, the answer is the current snapshot, so check its `discovery`.
 		Discovery string `query:"discovery" enum:"complete" example:"complete"`
-		// The ETag of what is known.
+		// The ETag that the client has.
 		IfNoneMatch string `header:"If-None-Match"`
 	}
-	// resyncParams are of POST /api/v0/context/resync.
+	// resyncParams belong to POST /api/v0/context/resync.
 	resyncParams struct {
-		// How long the caller waits, as a Go duration; cut at 5 minutes. Past it the answer is 504, while the agent goes on.
+		// How long to wait, as a Go duration; at most 5 minutes. After that the answer is
+		// 504, and the resync continues.
 		Timeout string `query:"timeout" default:"30s" example:"10s"`
 	}
-	// resourceParams are of GET /api/v0/context/resources/{id}.
+	// resourceParams belong to GET /api/v0/context/resources/{id}.
 	resourceParams struct {
-		// The resource's id, URL-encoded, slashes too. Unencoded slashes are taken as well.
+		// The resource's id, URL-encoded including slashes. Unencoded slashes are accepted,
+		// too.
 		ID string `path:"id" example:"skill:/home/me/project/.agents/skills/foo"`
-		// The ETag of what is known.
+		// The ETag that the client has.
 		IfNoneMatch string `header:"If-None-Match"`
 	}
-	// whyParams are of GET /api/v0/context/why.
+	// whyParams belong to GET /api/v0/context/why.
 	whyParams struct {
-		// An absolute path. May be given up to 64 times.
+		// An absolute path. May be repeated up to 64 times.
 		Path []string `query:"path" minItems:"1" maxItems:"64" example:"[\"/home/me/project/agents.md\"]" required:"true"`
-		// Says in `client` what this coding agent makes of the file as well, when it is started where the agent works.
+		// Adds in `client` how this coding agent treats the file when it is started in the
+		// working directory.
 		Client string `query:"client" enum:"claude,codex,copilot,opencode" example:"codex"`
 	}
-	// forParams are of GET /api/v0/context/for.
+	// forParams belong to GET /api/v0/context/for.
 	forParams struct {
-		// An absolute path, once. Where it ends with a slash, or is a directory, it is asked for what that holds.
+		// An absolute path, once. If it ends with a slash or names a directory, the answer
+		// is for what the directory holds.
 		Path string `query:"path" example:"/home/me/project/src/api/main.go" required:"true"`
-		// Only what this coding agent reads, when it is started in the root: by its own precedence, nearest first and of one directory in its own order; then what it leaves out, and why.
+		// Restricts the answer to what this coding agent reads when it is started in the
+		// root, nearest first and in its own order within a directory, followed by what it
+		// leaves out, and why.
 		Client string `query:"client" enum:"claude,codex,copilot,opencode" example:"codex"`
 	}
-	// skillFilesParams are of GET /api/v0/context/skill-files.
+	// skillFilesParams belong to GET /api/v0/context/skill-files.
 	skillFilesParams struct {
 		// The id of a resource of kind `skill`, once.
 		ID string `query:"id" example:"skill:/home/me/project/.agents/skills/foo" required:"true"`
 	}
-	// skillFileParams are of GET /api/v0/context/skill-file.
+	// skillFileParams belong to GET /api/v0/context/skill-file.
 	skillFileParams struct {
 		// The id of a resource of kind `skill`, once.
 		ID string `query:"id" example:"skill:/home/me/project/.agents/skills/foo" required:"true"`
-		// The file's path, as the list has it, once.
+		// The file's path as listed, once.
 		Path string `query:"path" example:"references/forms.md" required:"true"`
-		// Which content is meant, as the list has it: another one is 409.
+		// The expected content's digest as listed. If the file has another one, the answer
+		// is 409.
 		Digest string `query:"digest" pattern:"^sha256:[0-9a-f]{64}$"`
-		// The ETag of what is known.
+		// The ETag that the client has.
 		IfNoneMatch string `header:"If-None-Match"`
 	}
-	// clientContextParams are of GET /api/v0/context/client.
+	// clientContextParams belong to GET /api/v0/context/client.
 	clientContextParams struct {
 		// The coding agent, once.
 		Client string `query:"client" enum:"claude,codex,copilot,opencode" example:"codex" required:"true"`
-		// The absolute path of the directory that it is started in, which lies in what the agent looks at. Default: where the agent works.
+		// The absolute path of the directory that the coding agent is started in. It must
+		// be in a directory that the agent scans. Default: the working directory.
 		Dir string `query:"dir" example:"/home/me/project/web"`
 	}
-	// showSourceParams are of GET /api/v0/context/sources/{path}.
+	// showSourceParams belong to GET /api/v0/context/sources/{path}.
 	showSourceParams struct {
-		// The absolute path, URL-encoded, slashes too. Unencoded slashes are taken as well.
+		// The absolute path, URL-encoded including slashes. Unencoded slashes are accepted,
+		// too.
 		Path string `path:"path" example:"/home/me/notes"`
 	}
-	// removeSourceParams are of DELETE /api/v0/context/sources/{path}.
+	// removeSourceParams belong to DELETE /api/v0/context/sources/{path}.
 	removeSourceParams struct {
-		// The absolute path, URL-encoded, slashes too. Unencoded slashes are taken as well.
+		// The absolute path, URL-encoded including slashes. Unencoded slashes are accepted,
+		// too.
 		Path string `path:"path" example:"/home/me/notes"`
 	}
-	// tagged is of what has a version.
+	// tagged is the header of answers that have a version.
 	tagged struct {
-		// Names what is answered, for If-None-Match.
+		// Identifies the content of the answer, for If-None-Match.
 		Tag string `header:"ETag" example:"\"8f14e45fceea167a-3\""`
 	}
-	// located is of what was made.
+	// located is the header of answers to a creation.
 	located struct {
-		// Where the source is shown.
+		// The address of the source.
 		Location string `header:"Location"`
 	}
 )
@@ -106,7 +120,7 @@ type health struct {
 	Status string `json:"status" enum:"ok"`
 }
 
-// about is what the description says beside the routes.
+// about is the part of the OpenAPI document that isn't about single routes.
 func about() httpapi.About {
 	about := httpapi.AgentAbout("context", "What was found, and where it is looked for.")
 	about.Groups = append(about.Groups, httpapi.Group{Name: "agent", Text: "How the agent is doing."})
@@ -133,7 +147,7 @@ func about() httpapi.About {
 	return about
 }
 
-// operations are what the description says of each route.
+// operations returns the documentation of each route.
 func operations() map[string]*httpapi.Operation {
 	return map[string]*httpapi.Operation{
 		"GET /healthz": {

@@ -11,9 +11,9 @@ import (
 	"waymark/internal/httpapi"
 )
 
-// guard keeps out who isn't the user.
+// guard admits only the user's own requests.
 type guard struct {
-	token string // "" lets nobody in
+	token string // "" admits nobody
 	hosts *httpapi.Hosts
 	// authenticate is Options.Authenticate.
 	authenticate func(r *http.Request, token string) (context.Context, bool)
@@ -23,7 +23,7 @@ func newGuard(opts *Options) guard {
 	return guard{token: opts.Token, hosts: httpapi.NewHosts(opts.AllowHosts), authenticate: opts.Authenticate}
 }
 
-// check returns the context of a request, or why it isn't served, an *Error.
+// check returns the context for a request, or an *Error that says why it is refused.
 func (g *guard) check(r *http.Request) (context.Context, error) {
 	if fromOtherSite(r) {
 		return nil, &Error{Code: http.StatusForbidden, Message: "not for web pages",
@@ -51,7 +51,7 @@ func (g *guard) check(r *http.Request) (context.Context, error) {
 	return nil, g.unauthorized(overSocket, shown)
 }
 
-// unauthorized says what to do for who shows no token, or a wrong one.
+// unauthorized tells a client without a valid token what to do.
 func (g *guard) unauthorized(overSocket, shown bool) *Error {
 	e := &Error{Code: http.StatusUnauthorized, Message: "unauthorized",
 		Detail: "send the token of the agent's --listen-token-file as Authorization: Bearer TOKEN"}
@@ -66,10 +66,10 @@ func (g *guard) unauthorized(overSocket, shown bool) *Error {
 	return e
 }
 
-// fromOtherSite reports whether a browser speaks for somebody's page. Browsers
-// say so in Sec-Fetch-Site, old ones at least in Origin, on everything but plain
-// navigation; other programs send neither. http.CrossOriginProtection would let
-// all GETs pass, but no page has business here at all.
+// fromOtherSite reports whether a browser sent the request on behalf of a page. Browsers
+// say so in Sec-Fetch-Site; old ones send at least Origin, except for plain navigation.
+// Other programs send neither. http.CrossOriginProtection would allow all GETs, but no page
+// may read anything here.
 func fromOtherSite(r *http.Request) bool {
 	switch r.Header.Get("Sec-Fetch-Site") {
 	case "", "none", "same-origin":

@@ -21,16 +21,15 @@ import (
 	"waymark/internal/httpapi/problem"
 )
 
-// Error is the body of every answer that isn't a success, and what a client
-// returns for one. A Backend may return one to choose the answer itself.
+// Error is the body of every unsuccessful answer, and what a client returns for one. A
+// Backend may return one to determine the answer.
 type Error = problem.Error
 
-// ErrStopping says that the agent is about to end. Requests that wait are
-// answered so.
+// ErrStopping says that the agent is stopping. Waiting requests get it, too.
 var ErrStopping = fmt.Errorf("the agent is %w", httpapi.ErrStopping)
 
-// ErrHeld says that what was asked for needs the first snapshot, which is held
-// back. Nobody knows for how long, so it isn't waited for.
+// ErrHeld says that the request needs the first snapshot, which is held back. Such requests
+// don't wait, because nobody knows for how long.
 var ErrHeld = errors.New("the first snapshot is held back until the file of --wait-for is there; 'agent ready' makes it now")
 
 // API is the local API of one Backend.
@@ -39,15 +38,15 @@ type API struct {
 	opts   Options
 	log    *slog.Logger
 	guard  guard
-	// instance identifies this life of the agent in ETags, since versions begin
-	// anew with each.
+	// instance identifies this life of the agent in ETags, because versions restart with
+	// the agent.
 	instance string
 	// waits holds a token for each request that waits.
 	waits   chan struct{}
 	encoded encoded
 }
 
-// New makes an API. See the package comment for who may use it.
+// New makes an API. The package comment says who has access.
 func New(opts Options) *API {
 	opts.setDefaults()
 	h := &API{
@@ -60,8 +59,8 @@ func New(opts Options) *API {
 	return h
 }
 
-// Services are the API's own routes, and those of Options.Services: what
-// Options.Document describes.
+// Services returns the API's own routes and Options.Services. Options.Document describes
+// them.
 func (h *API) Services() []httpapi.Service {
 	return slices.Concat([]httpapi.Service{{Routes: h.routes(), About: about()}}, h.opts.Services)
 }
@@ -76,7 +75,7 @@ func newInstance() string {
 }
 
 func (h *API) routes() []httpapi.Route {
-	timeout := h.opts.Timeout // of what the Backend does; snapshot and resync say themselves how long they wait
+	timeout := h.opts.Timeout // limits the Backend; snapshot and resync have their own limits
 	approve := "approve"
 	if h.opts.Guard == nil {
 		approve = ""
@@ -114,21 +113,21 @@ func (h *API) routes() []httpapi.Route {
 	return list
 }
 
-// checked refuses what no route can want.
+// checked refuses requests that are wrong for every route.
 func checked(next httpapi.Handler) httpapi.Handler {
 	return func(c *httpapi.Call) error {
 		switch {
 		case strings.ContainsRune(c.Arg("id")+c.Arg("path"), 0):
 			return &Error{Code: http.StatusBadRequest, Message: c.Failed(), Detail: "a path has no NUL byte"}
 		case c.ContentLength != 0 && c.Method != http.MethodPost && c.Method != http.MethodPut:
-			// Unread it would keep net/http from noticing that the client is gone.
+			// If it stayed unread, net/http wouldn't notice that the client disconnects.
 			return &Error{Code: http.StatusBadRequest, Message: c.Failed(), Detail: c.Method + " takes no body"}
 		}
 		return next(c)
 	}
 }
 
-// command handles a call that takes and returns nothing.
+// command handles a call without arguments and result.
 func command(do func(context.Context) error) httpapi.Handler {
 	return func(c *httpapi.Call) error {
 		if err := c.DecodeNothing(); err != nil {
@@ -153,7 +152,7 @@ func (h *API) observe(r *http.Request, status int, took time.Duration) {
 	h.log.Debug("request", slog.String("method", r.Method), slog.String("path", r.URL.Path), slog.Int("status", status), slog.Duration("took", took))
 }
 
-// classify finds the answer for an error of the Backend.
+// classify returns the answer for an error of the Backend.
 func (h *API) classify(c *httpapi.Call, err error) *Error {
 	e := &Error{Message: c.Failed(), Detail: errtext.Of(err)}
 	is := func(targets ...error) bool {
@@ -169,7 +168,7 @@ func (h *API) classify(c *httpapi.Call, err error) *Error {
 		e.Code, e.Detail, e.See = http.StatusConflict, ErrHeld.Error(), "POST /api/v0/context/ready"
 	case is(context.DeadlineExceeded), c.Context().Err() != nil:
 		e.Code, e.Detail = http.StatusGatewayTimeout, "it took longer than the caller waits"
-	case is(context.Canceled): // by whom, if not by the client
+	case is(context.Canceled): // not canceled by the client, so the agent is stopping
 		e.Code, e.Detail = http.StatusServiceUnavailable, ErrStopping.Error()
 	case is(sources.ErrNotFound, applicability.ErrOutside):
 		e.Code = http.StatusNotFound
@@ -185,8 +184,8 @@ func (h *API) classify(c *httpapi.Call, err error) *Error {
 	return e
 }
 
-// namesPath reports whether the body of a request names a path. What the system
-// says about one is the caller's mistake there, and the agent's anywhere else.
+// namesPath reports whether the body of a request names a path. If it does, a file system
+// error about a path is the caller's mistake, otherwise the agent's.
 func namesPath(r *http.Request) bool {
 	return r.Method == http.MethodPut || r.Method == http.MethodPost && r.URL.Path == sourcesPath
 }

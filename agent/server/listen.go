@@ -13,13 +13,13 @@ import (
 var (
 	// ErrRunning says that another agent serves the socket.
 	ErrRunning = errors.New("an agent is already running")
-	// ErrAddress is for an address that can't be right, as opposed to one that
-	// can't be had now. Commands exit with 2 for it.
+	// ErrAddress says that an address can never be served, unlike one that is unavailable
+	// now. Commands exit with 2 for it.
 	ErrAddress = errors.New("not an address to serve")
 )
 
-// Listen makes the socket. One that nobody serves any more is replaced, one
-// that somebody serves is ErrRunning; see httpapi.ListenUnix.
+// Listen opens the socket. It replaces a socket that nobody serves any more, and returns
+// ErrRunning for one that is served; see httpapi.ListenUnix.
 func Listen(path string) (net.Listener, error) {
 	l, err := httpapi.ListenUnix(path)
 	switch {
@@ -33,10 +33,10 @@ func Listen(path string) (net.Listener, error) {
 	return l, nil
 }
 
-// ListenTCP opens a port. What is served there needs Options.Token.
+// ListenTCP opens a port. Serving it requires Options.Token.
 //
-// An address that isn't loopback is refused: there is no TLS here, and the token
-// would travel in clear text.
+// Only loopback addresses are accepted: there is no TLS here, so the token would travel in
+// clear text.
 func ListenTCP(ctx context.Context, addr string) (net.Listener, error) {
 	host, _, err := net.SplitHostPort(addr)
 	if err != nil {

@@ -23,8 +23,8 @@ func (h *API) listSources(c *httpapi.Call) error {
 	return c.JSON(http.StatusOK, list)
 }
 
-// addSource answers POST /api/v0/context/sources: 201 also when the source was
-// there already, as the design knows 201 and 400; "added" says which.
+// addSource answers POST /api/v0/context/sources. It is 201 even if the source existed
+// already, because the API only has 201 and 400; "added" tells the difference.
 func (h *API) addSource(c *httpapi.Call) error {
 	var body status.NewSource
 	if err := c.Decode(&body); err != nil {
@@ -49,7 +49,7 @@ func (h *API) getSource(c *httpapi.Call) error {
 	find := func(path string) int {
 		return slices.IndexFunc(list, func(s sources.Source) bool { return s.Path == path })
 	}
-	// By the path it is known by, or by one that leads there.
+	// Find it by its own path, or by a path that leads to it.
 	i := find(filepath.Clean(path))
 	if i < 0 {
 		if canonical, err := sources.Canonical(path, ""); err == nil {
@@ -66,7 +66,7 @@ func (h *API) getSource(c *httpapi.Call) error {
 func (h *API) removeSource(c *httpapi.Call) error {
 	err := h.opts.Backend.RemoveSource(c.Context(), c.Arg("path"))
 	if errors.Is(err, sources.ErrInvalid) || errors.Is(err, sources.ErrRelative) || errors.Is(err, sources.ErrNotFound) {
-		// What can't be a source isn't one.
+		// An invalid path can't be a source, so it isn't found.
 		return &Error{Code: http.StatusNotFound, Message: "the source was not removed", Detail: err.Error()}
 	}
 	if err != nil {

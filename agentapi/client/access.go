@@ -9,17 +9,18 @@ import (
 	"waymark/internal/httpapi/apiclient"
 )
 
-// Access are the calls about who may do what. They need a token that has the scope
-// "tokens", as the control token does.
+// Access has the calls that manage tokens. They need a token with the scope "tokens", such
+// as the control token.
 type Access interface {
-	// CreateToken mints a token, which isn't wider than the one it is asked with. 403
-	// says that it would be, 409 that there are too many.
+	// CreateToken mints a token, which can't grant more than the client's own. 403 says
+	// that it would, 409 that there are too many tokens.
 	CreateToken(ctx context.Context, t agentapi.NewToken) (*agentapi.MintedToken, error)
-	// Tokens lists the tokens that are valid, as far as they were minted with this
-	// one, or with those.
+	// Tokens lists the valid tokens that were minted with the client's token, directly or
+	// indirectly.
 	Tokens(ctx context.Context) ([]agentapi.Token, error)
-	// RevokeToken ends a token, and those that were minted with it, by its id. 404
-	// says that there is none, or that it isn't this one's.
+	// RevokeToken revokes the token with this id and all tokens that were minted with it.
+	// 404 says that there is no such token, or that it wasn't minted with the client's
+	// token.
 	RevokeToken(ctx context.Context, id string) error
 }
 

@@ -39,7 +39,7 @@ func (a *agent) Snapshot(ctx context.Context, opts SnapshotOptions) (*snapshot.S
 	return apiclient.Fetch[snapshot.Snapshot](ctx, a.api, newest(opts))
 }
 
-// newest asks for the snapshot.
+// newest returns the request for a snapshot.
 func newest(opts SnapshotOptions) apiclient.Request {
 	c := apiclient.Get(pathSnapshot)
 	if opts.Wait > 0 {
@@ -55,7 +55,7 @@ func newest(opts SnapshotOptions) apiclient.Request {
 func (a *agent) Resync(ctx context.Context) (*snapshot.Snapshot, error) {
 	timeout := a.opts.Timeout
 	if deadline, ok := ctx.Deadline(); ok {
-		// Past the deadline the context ends the call, whatever is asked for.
+		// Past the deadline the context ends the call in any case.
 		timeout = max(time.Until(deadline), time.Millisecond)
 	}
 	return apiclient.Fetch[snapshot.Snapshot](ctx, a.api, apiclient.Request{
@@ -68,8 +68,8 @@ func (a *agent) Resource(ctx context.Context, id string) ([]byte, error) {
 	return a.api.Bytes(ctx, apiclient.Get("/api/v0/context/resources/"+url.PathEscape(id)))
 }
 
-// maxPathBytes is how much of a query the paths of one request may be: the agent
-// takes 32 KiB of headers, and a path has up to 12 KiB there.
+// maxPathBytes limits the paths in the query of one request. The agent accepts 32 KiB of
+// headers, and an encoded path takes up to 12 KiB.
 const maxPathBytes = 16 << 10
 
 func (a *agent) Why(ctx context.Context, paths ...string) ([]why.Answer, error) {
@@ -80,8 +80,7 @@ func (a *agent) ClientWhy(ctx context.Context, client string, paths ...string) (
 	return a.why(ctx, []string{client}, paths)
 }
 
-// why asks for some paths at a time. client holds the one that is asked for, too, or
-// nothing.
+// why asks for the paths in batches. client has one element or none.
 func (a *agent) why(ctx context.Context, client, paths []string) ([]why.Answer, error) {
 	answers := make([]why.Answer, 0, len(paths))
 	for len(paths) > 0 {

@@ -11,32 +11,31 @@ import (
 	"waymark/internal/httpapi/apiclient"
 )
 
-// Files are the calls about files. 404 says that there is none, 403 that it can't
-// be had: by its permissions, by a fence, as a secret, or since a link leads out of
-// the workspace.
+// Files has the calls about files. 404 says that a file doesn't exist, 403 that access is
+// denied: by its permissions, by a fence, by the secret list, or because a link leads out
+// of the workspace.
 type Files interface {
-	// ReadFile returns a file's content, which the caller closes. A directory: 400.
+	// ReadFile returns a file's content, which the caller closes. 400 says that it is a
+	// directory.
 	ReadFile(ctx context.Context, path string, part FileRange) (io.ReadCloser, error)
-	// ReadFileLines returns lines with their numbers, for a model to read. What is
-	// wrong with the file, or too much for an answer, is in Error of what it
-	// returns.
+	// ReadFileLines returns lines with their numbers, for a model. A problem with the file,
+	// or a result that would be too long, is reported in the Error field of the result.
 	ReadFileLines(ctx context.Context, path string, lines agentapi.LineRange) (*agentapi.FileLines, error)
-	// WriteFile replaces or makes a file, all of it or nothing. Directories on the
-	// way are made, a link is followed, an existing file keeps its mode.
+	// WriteFile creates or replaces a file atomically. It creates missing directories,
+	// follows a link, and keeps the mode of an existing file.
 	WriteFile(ctx context.Context, path string, content io.Reader) error
 	// ListDirectory lists a directory below "/" or the home directory.
 	ListDirectory(ctx context.Context, directory agentapi.ListDirectory) (*agentapi.Directory, error)
-	// EditFiles replaces texts in files. All edits are computed before any file is
-	// written, and one that can't be made keeps all from being written; the error's
-	// code is the highest of what is wrong. A text that isn't there, or more than
-	// once without ReplaceAll: 400.
+	// EditFiles replaces texts in files. It computes all edits before it writes any file;
+	// if one edit fails, nothing is written, and the error has the highest of the codes.
+	// 400 says that a text was not found, or was found more than once without ReplaceAll.
 	EditFiles(ctx context.Context, edits agentapi.EditFiles) (*agentapi.EditedFiles, error)
 }
 
-// FileRange says which bytes of a file are wanted. The zero value wants all.
+// FileRange selects bytes of a file. The zero value selects all.
 type FileRange struct {
 	Offset int64
-	Limit  int64 // 0 is no limit
+	Limit  int64 // 0 means no limit
 }
 
 func (a *agent) ReadFile(ctx context.Context, path string, part FileRange) (io.ReadCloser, error) {

@@ -12,16 +12,15 @@ import (
 )
 
 const (
-	// followWait is how long one request of Follow waits for a byte.
+	// followWait is how long one request of Follow waits for output.
 	followWait = 30 * time.Second
 	// followPage is how much Follow asks for at once, in bytes.
 	followPage = 1 << 20
-	// followRetry is the longest pause between attempts to find a lost agent again.
+	// followRetry is the longest pause between attempts to reconnect.
 	followRetry = 2 * time.Second
 )
 
-// OmittedError says that output is gone: more had been written than the agent
-// keeps.
+// OmittedError says that output is lost, because more was written than the agent keeps.
 type OmittedError struct {
 	Bytes int64
 }
@@ -31,8 +30,8 @@ func (e *OmittedError) Error() string {
 	return fmt.Sprintf("%d bytes of output are gone: more was written than the agent keeps", e.Bytes)
 }
 
-// LostError says that a process can't be followed to its end, although the agent
-// answers: what held it has ended.
+// LostError says that a process can't be followed to its end although the agent answers,
+// because what held the process has ended.
 type LostError struct {
 	Reason string
 }
@@ -40,20 +39,20 @@ type LostError struct {
 // Error implements error.
 func (e *LostError) Error() string { return "the process is lost: " + e.Reason }
 
-// Follow yields all that a process writes, to the byte, from its first to its end,
-// without gap or repetition, also when the agent is restarted meanwhile. Its exit code is
-// in [Client.ProcessOutput] afterwards.
+// Follow yields everything that a process writes, byte for byte from the beginning to the
+// end, without gaps or repetition, even if the agent is restarted meanwhile. Afterwards
+// [Client.ProcessOutput] has its exit code.
 //
-// An *OmittedError stands where bytes are gone; what follows comes if the loop goes
-// on. When the agent is lost Follow yields an error, once, and, if the loop goes
-// on, waits for its return. A *LostError, what the agent refuses, and that there is
-// no agent at all are the last thing it yields. It ends without an error when the
-// process has ended, and when ctx ends.
+// An *OmittedError takes the place of lost bytes; the loop may continue. If the connection
+// to the agent is lost, Follow yields one error and, if the loop continues, waits for the
+// agent's return. A *LostError, a refusal of the agent, and the absence of any agent at the
+// beginning are the last value. It ends without an error when the process has ended, and
+// when ctx ends.
 func Follow(ctx context.Context, c Client, id string) iter.Seq2[[]byte, error] {
 	return FollowFrom(ctx, c, id, 0)
 }
 
-// FollowFrom is Follow from an offset on.
+// FollowFrom is like Follow, but begins at an offset.
 func FollowFrom(ctx context.Context, c Client, id string, offset int64) iter.Seq2[[]byte, error] {
 	return func(yield func([]byte, error) bool) {
 		f := follower{client: c, id: id, offset: offset, yield: yield}
@@ -65,7 +64,7 @@ func FollowFrom(ctx context.Context, c Client, id string, offset int64) iter.Seq
 	}
 }
 
-// follower is where one Follow stands.
+// follower is the state of a Follow.
 type follower struct {
 	client Client
 	id     string
@@ -84,13 +83,13 @@ func (f *follower) next(ctx context.Context, c *apiclient.Connection[*agentapi.P
 		return errors.New("the agent's answer has no next_offset")
 	}
 	if page.Running && *page.NextOffset == f.offset && page.OmittedBytes == 0 {
-		return nil // it was waited for nothing
+		return nil // nothing was written during the wait
 	}
 	c.Yield(page)
 	return nil
 }
 
-// more hands a page on, and reports whether there is another.
+// more yields a page, and reports whether to go on.
 func (f *follower) more(page *agentapi.ProcessOutput, err error) bool {
 	if err != nil {
 		return f.yield(nil, err)

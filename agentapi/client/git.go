@@ -15,18 +15,17 @@ import (
 	"waymark/internal/httpapi/problem"
 )
 
-// GitOptions say how a git watch is followed. The zero value works.
+// GitOptions configure a git watch. The zero value works.
 type GitOptions struct {
-	// Refresh asks for another look with each value that comes; nil never does. A
-	// close is the last.
+	// Refresh requests another look at the repositories with each value. Closing it ends
+	// the requests. Nil means none.
 	Refresh <-chan struct{}
 }
 
-// maxGitMessage bounds a message: 3 MiB of diff, more as JSON, and the names of
-// what it is about.
+// maxGitMessage limits a message: 3 MiB of diff, which JSON makes longer, and names.
 const maxGitMessage = 32 << 20
 
-// maxGitDiff is how long the agent may take over a diff.
+// maxGitDiff limits how long the agent may take for a diff.
 const maxGitDiff = 2 * time.Minute
 
 func (a *agent) GitDiff(ctx context.Context, asked agentapi.GitQuestion) (*agentapi.GitDiffs, error) {
@@ -41,7 +40,7 @@ func (a *agent) WatchGit(ctx context.Context, opts GitOptions) iter.Seq2[*agenta
 	})
 }
 
-// watchGit follows one connection.
+// watchGit serves one connection.
 func (a *agent) watchGit(ctx context.Context, c *apiclient.Connection[*agentapi.GitMessage], opts GitOptions) error {
 	socket, err := a.dial(ctx)
 	if err != nil {
@@ -79,7 +78,7 @@ func ask(ctx context.Context, socket *websocket.Conn, refresh <-chan struct{}) {
 				return
 			}
 			if wsjson.Write(ctx, socket, agentapi.GitMessage{Type: agentapi.GitRefresh}) != nil {
-				return // the reader notices
+				return // the reader reports the error
 			}
 		}
 	}
@@ -94,7 +93,7 @@ func (a *agent) dial(ctx context.Context) (*websocket.Conn, error) {
 	if chat := a.opts.Caller; chat.Scoped() {
 		r.Query = url.Values{"chat_id": {chat.Chat.String()}}
 	}
-	ctx, cancel := context.WithTimeout(ctx, a.opts.Timeout) // of the handshake alone
+	ctx, cancel := context.WithTimeout(ctx, a.opts.Timeout) // for the handshake alone
 	defer cancel()
 	//nolint:bodyclose // the library has read and closed it, or it is the connection
 	socket, resp, err := websocket.Dial(ctx, a.api.URL(r), &websocket.DialOptions{HTTPClient: a.api.HTTP(), HTTPHeader: a.api.Header()})

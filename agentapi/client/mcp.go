@@ -15,85 +15,80 @@ import (
 	"waymark/internal/httpapi/apiclient"
 )
 
-// MCP are the calls about the MCP servers that a workspace configures. 404 says
-// that there is no such server. Calls and restarts need a token with the scope
-// "mcp"; approvals, denials and signing in one with "approve".
+// MCP has the calls about the MCP servers that a workspace configures. 404 says that there
+// is no such server. Calls and restarts need a token with the scope "mcp"; approvals,
+// denials and sign-ins need "approve".
 type MCP interface {
-	// ListMCPTools lists the tools that can be called now. While Phase is pending
-	// there may be more to come.
+	// ListMCPTools lists the tools that can be called now. While Phase is pending, more may
+	// follow.
 	ListMCPTools(ctx context.Context, opts MCPToolOptions) (*agentapi.MCPTools, error)
-	// SearchMCPTools finds tools by words of their names, descriptions and
-	// parameters, the best first.
+	// SearchMCPTools finds tools by words in their names, descriptions and parameters, best
+	// first.
 	SearchMCPTools(ctx context.Context, query string, opts MCPSearchOptions) (*agentapi.MCPSearch, error)
-	// CallMCPTool calls a tool by its name, server__tool, and starts the server where
-	// it doesn't run. progress, if not nil, is told what the server says meanwhile, in
-	// order, by the calling goroutine. That the tool has failed is no error but
-	// IsError of the result. A name that can't be one: 400; a fenced token, or a
-	// server or a tool that may not be called: 403; no such server: 404; no answer
-	// from it: 502.
+	// CallMCPTool calls a tool by its name, server__tool, and starts the server if it
+	// doesn't run. If progress isn't nil, the calling goroutine calls it with the server's
+	// progress messages, in order. A failure of the tool is not an error; it sets IsError
+	// in the result. 400: invalid name. 403: the token is fenced, or the server or tool may
+	// not be called. 404: no such server. 502: the server doesn't answer.
 	CallMCPTool(ctx context.Context, call agentapi.CallMCPTool, progress func(agentapi.MCPProgress)) (*agentapi.MCPToolResult, error)
-	// MCPResult returns a piece of a result that was too long for its answer, from an
-	// offset in bytes on, limit at most; 0 is the agent's own limit. 404 says that it
-	// isn't kept any more.
+	// MCPResult returns a piece of a result that was too long for its answer. offset and
+	// limit are in bytes; limit 0 means the agent's own. 404 says that it isn't kept any
+	// more.
 	MCPResult(ctx context.Context, id string, offset, limit int64) (*agentapi.MCPResultPage, error)
 
-	// MCPServers lists the servers in order of names. With wait it waits as long until
-	// none is pending; what is there in the end is returned. With a name it waits for
-	// that server alone, and lists no other; empty is none.
+	// MCPServers lists the servers, ordered by name. It waits up to wait until none is
+	// pending, and then returns the current state. With a name it waits for that server and
+	// lists only it.
 	MCPServers(ctx context.Context, name string, wait time.Duration) (*agentapi.MCPServers, error)
-	// MCPServer returns all that there is to know of a server.
+	// MCPServer returns the details of a server.
 	MCPServer(ctx context.Context, name string) (*agentapi.MCPServerDetail, error)
-	// ApproveMCPServer lets a server start as it is, by its digests. 409 says that it
-	// is another one by now.
+	// ApproveMCPServer approves a server with exactly these digests. 409 says that it has
+	// changed.
 	ApproveMCPServer(ctx context.Context, name string, approval agentapi.ApproveMCPServer) error
-	// DenyMCPServer keeps a server, as it is, from starting, and ends it.
+	// DenyMCPServer forbids starting a server in its current form, and ends it.
 	DenyMCPServer(ctx context.Context, name string) error
-	// RestartMCPServer ends a server, if it runs, and connects it again, without
-	// waiting for what it failed with before. It is no approval: 409 where that is
-	// missing.
+	// RestartMCPServer ends a server if it runs, and connects it again, ignoring the pause
+	// after a failure. It doesn't approve the server: 409 says that an approval is missing.
 	RestartMCPServer(ctx context.Context, name string) error
-	// LoginMCPServer begins to sign in to a server, ends that, or forgets it. 409 says
-	// that the server asks for no signing in.
+	// LoginMCPServer starts a sign-in to a server, completes it, or forgets it. 409 says
+	// that the server requires no sign-in.
 	LoginMCPServer(ctx context.Context, name string, login agentapi.LoginMCPServer) (*agentapi.MCPLogin, error)
-	// MCPLogs returns what a server has written to its standard error, and what has
-	// happened to it; see also [FollowMCPLogs].
+	// MCPLogs returns a server's standard error and its events; see also [FollowMCPLogs].
 	MCPLogs(ctx context.Context, name string, opts MCPLogOptions) (*agentapi.MCPLog, error)
 }
 
-// MCPToolOptions say which list of tools is wanted. The zero value wants what is
-// known.
+// MCPToolOptions configure a list of tools. The zero value lists the known tools.
 type MCPToolOptions struct {
-	// Wait is how long to wait for servers that are pending.
+	// Wait is how long to wait for pending servers.
 	Wait time.Duration
-	// Refresh asks the servers again.
+	// Refresh makes the agent ask the servers again.
 	Refresh bool
 }
 
-// MCPSearchOptions bound a search. What is zero is the agent's own limit.
+// MCPSearchOptions limit a search. 0 means the agent's own limit.
 type MCPSearchOptions struct {
-	// Tokens is about how many tokens all tools may take, Limit how many there are
-	// at most.
+	// Tokens limits the approximate number of tokens of all tools together, Limit the
+	// number of tools.
 	Tokens, Limit int
 }
 
-// MCPLogOptions say which part of a log is wanted. The zero value wants the
-// beginning of what there is.
+// MCPLogOptions select a part of a log. The zero value selects the beginning.
 type MCPLogOptions struct {
 	// Offset counts bytes since the agent's start.
 	Offset int64
 	// Limit is in bytes; 0 is the agent's own limit.
 	Limit int
-	// Wait is how long to wait for a byte.
+	// Wait is how long to wait for output.
 	Wait time.Duration
 }
 
 const (
-	// maxMCPWait is how long the agent takes at most to connect servers: the longest
-	// that mcp.connect_timeout can be.
+	// maxMCPWait is the longest time to connect servers: the maximum of
+	// mcp.connect_timeout.
 	maxMCPWait = 10 * time.Minute
-	// maxMCPCall is the longest that mcp.call_timeout can be, with a start before it.
+	// maxMCPCall is the maximum of mcp.call_timeout, plus the time to start the server.
 	maxMCPCall = time.Hour + maxMCPWait
-	// maxMCPEvent bounds an event of a call: a result, as an answer is bounded.
+	// maxMCPEvent limits an event of a call, like any answer.
 	maxMCPEvent = 64 << 20
 )
 
@@ -108,7 +103,7 @@ func (a *agent) ListMCPTools(ctx context.Context, opts MCPToolOptions) (*agentap
 	return apiclient.Fetch[agentapi.MCPTools](ctx, a.api, r)
 }
 
-// waits has a request wait.
+// waits makes a request wait.
 func waits(r *apiclient.Request, wait time.Duration) {
 	if wait > 0 {
 		r.Query.Set("wait", wait.String())
@@ -126,7 +121,7 @@ func (a *agent) SearchMCPTools(ctx context.Context, query string, opts MCPSearch
 
 func (a *agent) CallMCPTool(ctx context.Context, call agentapi.CallMCPTool, progress func(agentapi.MCPProgress)) (*agentapi.MCPToolResult, error) {
 	if len(bytes.TrimSpace(call.Arguments)) == 0 {
-		call.Arguments = nil // which is sent as none
+		call.Arguments = nil // which means no arguments
 	}
 	r := post(agentapi.PathMCPCallTool, call)
 	r.Wait = maxMCPCall
@@ -151,15 +146,15 @@ func (a *agent) CallMCPTool(ctx context.Context, call agentapi.CallMCPTool, prog
 	return c.result, c.err
 }
 
-// called is what has come of a call.
+// called is the outcome of a call.
 type called struct {
 	progress func(agentapi.MCPProgress)
 	result   *agentapi.MCPToolResult
 	err      error
 }
 
-// take handles an event, and reports whether another may come. Types that this
-// client doesn't know are skipped: a newer agent may have more.
+// take handles an event, and reports whether more may follow. It skips unknown types, which
+// a newer agent may send.
 func (c *called) take(e apiclient.Event) (more bool) {
 	var err error
 	switch e.Type {
@@ -213,7 +208,7 @@ func (a *agent) MCPServer(ctx context.Context, name string) (*agentapi.MCPServer
 	return apiclient.Fetch[agentapi.MCPServerDetail](ctx, a.api, apiclient.Get(mcpServer(name, "")))
 }
 
-// actMCP has something done to a server, which may take as long as connecting it.
+// actMCP returns a request that acts on a server. It may take as long as connecting.
 func (a *agent) actMCP(name, what string, body any) apiclient.Request {
 	r := post(mcpServer(name, what), body)
 	r.Wait = maxMCPWait
@@ -248,11 +243,11 @@ func (a *agent) MCPLogs(ctx context.Context, name string, opts MCPLogOptions) (*
 	return apiclient.Fetch[agentapi.MCPLog](ctx, a.api, r)
 }
 
-// FollowMCPLogs yields what a server writes to its standard error, and what happens
-// to it, from an offset on, until ctx ends. An *OmittedError stands where bytes are
-// gone. When the agent is lost it yields an error, once, and, if the loop goes on,
-// waits for its return; an agent that was restarted begins a new log. What the
-// agent refuses, and that there is no agent at all, is the last thing it yields.
+// FollowMCPLogs yields a server's standard error and its events from an offset until ctx
+// ends. An *OmittedError takes the place of lost bytes. If the connection to the agent is
+// lost, it yields one error and, if the loop continues, waits for the agent's return. A
+// restarted agent begins a new log. A refusal of the agent, and the absence of any agent at
+// the beginning, are the last value.
 func FollowMCPLogs(ctx context.Context, c Client, name string, offset int64) iter.Seq2[string, error] {
 	return func(yield func(string, error) bool) {
 		f := logFollower{client: c, name: name, offset: offset}
@@ -270,12 +265,12 @@ func FollowMCPLogs(ctx context.Context, c Client, name string, offset int64) ite
 	}
 }
 
-// logFollower is where one FollowMCPLogs stands.
+// logFollower is the state of a FollowMCPLogs.
 type logFollower struct {
 	client  Client
 	name    string
 	offset  int64
-	omitted int64 // before the page that was yielded last, in bytes
+	omitted int64 // bytes lost before the last page
 }
 
 // next waits for the next page.
@@ -285,7 +280,7 @@ func (f *logFollower) next(ctx context.Context, c *apiclient.Connection[*agentap
 		return err
 	}
 	c.Open()
-	if page.NextOffset < f.offset { // another agent's, which counts anew
+	if page.NextOffset < f.offset { // a new agent's log, which counts from 0
 		f.offset = 0
 		return nil
 	}

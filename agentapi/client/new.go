@@ -18,7 +18,7 @@ import (
 	"waymark/internal/httpapi/problem"
 )
 
-// ErrNotRunning says that no agent serves the socket or the address.
+// ErrNotRunning says that no agent serves the socket or address.
 var ErrNotRunning error = problem.Nobody("no agent is running")
 
 // agent is the real Client.
@@ -29,9 +29,9 @@ type agent struct {
 
 var _ Client = (*agent)(nil)
 
-// New makes a client. address is a socket's path, what the agent's --listen
-// takes (unix:PATH, tcp:HOST:PORT), or a URL (http://HOST:PORT). It connects
-// with each call; what is wrong with address is the error of every call.
+// New makes a client. address is the path of a socket, a value of the agent's --listen
+// (unix:PATH or tcp:HOST:PORT), or a URL (http://HOST:PORT). New doesn't connect, each call
+// does. If address is invalid, every call returns the error.
 func New(address string, opts Options) Client {
 	opts.Timeout = cmp.Or(opts.Timeout, 30*time.Second)
 	opts.Retry = cmp.Or(opts.Retry, 2*time.Second)
@@ -63,7 +63,7 @@ func (a *agent) For(caller agentapi.Caller) Client {
 	if caller.Scoped() {
 		header.Set(agentapi.HeaderChat, caller.Chat.String())
 		if len(caller.Ancestors) > 0 {
-			ids, _ := json.Marshal(caller.Ancestors) // texts
+			ids, _ := json.Marshal(caller.Ancestors) // UUIDs always marshal
 			header.Set(agentapi.HeaderAncestors, string(ids))
 		}
 	}
@@ -72,11 +72,11 @@ func (a *agent) For(caller agentapi.Caller) Client {
 	return &agent{opts: opts, api: a.api.With(header)}
 }
 
-// target is where an agent is.
+// target is the address of an agent.
 type target struct {
-	name   string // for a person
+	name   string // for people
 	base   string // of all URLs
-	socket string // the path of a Unix socket; empty: it is a port
+	socket string // the path of a Unix socket; empty for TCP
 }
 
 func parse(address string) (t target, err error) {

@@ -13,32 +13,32 @@ import (
 	"waymark/internal/httpapi/apiclient"
 )
 
-// Processes are the calls about processes. 404 says that there is no such process,
-// or that it belongs to another chat.
+// Processes has the calls about processes. 404 says that there is no such process, or that
+// it belongs to another chat.
 type Processes interface {
-	// StartProcess starts a process, which runs independently of the call. The same
-	// ClientToken with the same input is attached to what the first start began,
-	// with another input 409. A tracked start whose time is over: 410.
+	// StartProcess starts a process, which runs independently of the call. A start with the
+	// same ClientToken and the same input attaches to the existing process; with another
+	// input it is 409. 410 says that the deadline of a tracked start has passed.
 	StartProcess(ctx context.Context, start agentapi.StartProcess) (*agentapi.StartedProcess, error)
-	// ListProcesses lists running ones first, then the newest, limit at most; 0 is
-	// the agent's own limit, 10.
+	// ListProcesses lists processes, running ones first, then the newest. limit 0 means the
+	// agent's own limit, 10.
 	ListProcesses(ctx context.Context, limit int) (*agentapi.ProcessList, error)
-	// ProcessOutput returns what a process has written; see also [Follow].
+	// ProcessOutput returns a process's output; see also [Follow].
 	ProcessOutput(ctx context.Context, id string, opts agentapi.OutputOptions) (*agentapi.ProcessOutput, error)
-	// SignalProcess ends a process: "terminate" asks it to, "kill" doesn't. 409 says
-	// that it has ended.
+	// SignalProcess sends a signal: "terminate" asks a process to end, "kill" ends it. 409
+	// says that it has ended.
 	SignalProcess(ctx context.Context, id, signal string) error
-	// WriteStdin writes to the standard input of a process that was started with
-	// it, and closes it. 409 says that it is closed.
+	// WriteStdin writes to the standard input of a process that was started with one, and
+	// may close it. 409 says that it is closed.
 	WriteStdin(ctx context.Context, id string, input agentapi.ProcessStdin) error
-	// ResizeProcess changes the size of the terminal of a process that was started
-	// on one; others: 409.
+	// ResizeProcess changes the terminal size of a process. 409 says that it has no
+	// terminal.
 	ResizeProcess(ctx context.Context, id string, size agentapi.TerminalSize) error
-	// ProcessToken says what a start with that client token has begun.
+	// ProcessToken returns what the start with this client token has started.
 	ProcessToken(ctx context.Context, token string) (*agentapi.TokenStatus, error)
-	// CancelTracked keeps a tracked start from happening any more, and ends what has
-	// begun. 409 says that the id or the agent's instance belongs to another start,
-	// 410 that the deadline has passed.
+	// CancelTracked prevents a tracked start, and ends the process if it has started. 409
+	// says that the id or the agent's instance belongs to another start, 410 that the
+	// deadline has passed.
 	CancelTracked(ctx context.Context, start agentapi.CancelTracked) (*agentapi.CancelledTracked, error)
 }
 

@@ -10,8 +10,8 @@ import (
 	"waymark/snapshot"
 )
 
-// watchWait is how long one request of Watch waits: long enough to cost
-// nothing, and short enough to notice within it that the line is dead.
+// watchWait is how long one request of Watch waits: long enough to be cheap, short enough
+// to detect a dead connection soon.
 const watchWait = 30 * time.Second
 
 func (a *agent) Watch(ctx context.Context, after uint64) iter.Seq2[*snapshot.Snapshot, error] {
@@ -21,17 +21,17 @@ func (a *agent) Watch(ctx context.Context, after uint64) iter.Seq2[*snapshot.Sna
 	}
 }
 
-// watcher is where one Watch stands.
+// watcher is the state of a Watch.
 type watcher struct {
 	api *apiclient.Server
-	// after and etag identify the snapshot that was yielded last. The ETag says
-	// from which life of the agent it is, which the version doesn't.
+	// after and etag identify the snapshot that was yielded last. The ETag also identifies
+	// the life of the agent, which the version doesn't.
 	after uint64
 	etag  string
 }
 
-// next waits for the next snapshot. It may return without one, and even at once
-// where the agent doesn't wait.
+// next waits for the next snapshot. It may return without one, even at once if the agent
+// doesn't wait.
 func (w *watcher) next(ctx context.Context, c *apiclient.Connection[*snapshot.Snapshot]) error {
 	r := newest(SnapshotOptions{Wait: watchWait, After: w.after})
 	r.ETag = w.etag

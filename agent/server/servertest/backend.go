@@ -1,5 +1,5 @@
-// Package servertest has an agent without an engine, to test both ends of the local
-// API with.
+// Package servertest has a Backend without an engine, for tests of both ends of the local
+// API.
 package servertest
 
 import (
@@ -26,14 +26,14 @@ import (
 	"waymark/snapshot"
 )
 
-// Backend is an agent without an engine. The zero value has no snapshot. Its
-// exported fields are set before it is used.
+// Backend is an agent without an engine. The zero value has no snapshot. Set its exported
+// fields before using it.
 type Backend struct {
 	// Report is what Status returns.
 	Report status.Status
-	// Fail, if set, is what everything with an error returns.
+	// Fail, if set, is returned by every method that has an error.
 	Fail error
-	// Block makes everything with a context but Wait wait for its end.
+	// Block makes every method with a context, except Wait, block until the context ends.
 	Block bool
 	// During, if set, is called by Resync.
 	During func()
@@ -41,29 +41,29 @@ type Backend struct {
 	Waiting []approvals.Pending
 	// Bodies are what Body returns, by id.
 	Bodies map[string][]byte
-	// Skills are the files of skills, by the ids of those and the files' paths.
+	// Skills are the contents of skills' files, by resource id and path.
 	Skills map[string]map[string]string
-	// Discovery is that of what Publish publishes.
+	// Discovery is the discovery of published snapshots.
 	Discovery snapshot.Discovery
 	// Panic, if set, is what Status panics with.
 	Panic any
 
 	published snapshot.Publisher
 
-	mu   sync.Mutex // guards what follows
+	mu   sync.Mutex // guards the fields below
 	list []sources.Source
 	seen Seen
 }
 
-// Seen is what a Backend has been called with.
+// Seen records the arguments of calls.
 type Seen struct {
 	Root           string
-	Ready, Retried int // how often
+	Ready, Retried int // number of calls
 	Approved       []string
 }
 
-// New makes a Backend that has published one snapshot, with a resource of
-// every kind of payload, and has one source.
+// New makes a Backend with one source and one published snapshot that has a resource of
+// every kind of payload.
 func New() *Backend {
 	f := &Backend{}
 	f.Publish("# Hello\n")
@@ -87,16 +87,16 @@ func New() *Backend {
 	return f
 }
 
-// What there is: resources by their payload, and the source.
+// The source and the resources that New publishes, named after their payload.
 const (
 	TextID   = "instruction_file:/w/50%/AGENTS.md"
 	BytesID  = "command:/w/x#k/1"
 	BigID    = "skill:/w/.agents/skills/big" // oversize
-	SecretID = "mcp_config:/w/.mcp.json"     // never has one
+	SecretID = "mcp_config:/w/.mcp.json"     // never has a payload
 	Source   = "/home/me/50% of #1?/a b"
 )
 
-// Publish publishes a snapshot whose instruction file has that text.
+// Publish publishes a snapshot in which the instruction file has this text.
 func (f *Backend) Publish(text string) *snapshot.Snapshot {
 	hash := sha256.Sum256([]byte(text))
 	s, _ := f.published.Publish(f.published.Begin(), snapshot.Content{Resources: []snapshot.Resource{
@@ -118,7 +118,7 @@ func (f *Backend) PublishResources(resources ...snapshot.Resource) *snapshot.Sna
 	return s
 }
 
-// end is what a method returns that takes a context.
+// end returns what a method with a context returns.
 func (f *Backend) end(ctx context.Context) error {
 	if f.Block {
 		<-ctx.Done()
@@ -134,7 +134,7 @@ func (f *Backend) SetSources(list ...sources.Source) {
 	f.list = list
 }
 
-// Seen returns what it has been called with.
+// Seen returns the arguments of the calls so far.
 func (f *Backend) Seen() Seen {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -152,7 +152,7 @@ func (f *Backend) Status() status.Status {
 // Current returns the newest snapshot.
 func (f *Backend) Current() *snapshot.Snapshot { return f.published.Current() }
 
-// Wait waits for a newer one.
+// Wait waits for a newer snapshot.
 func (f *Backend) Wait(ctx context.Context, after uint64) (*snapshot.Snapshot, error) {
 	if f.Fail != nil {
 		return nil, f.Fail
@@ -168,7 +168,7 @@ func (f *Backend) Resync(ctx context.Context) (*snapshot.Snapshot, error) {
 	return f.Current(), f.end(ctx)
 }
 
-// Body returns one of Bodies.
+// Body returns the entry of Bodies.
 func (f *Backend) Body(ctx context.Context, id string) ([]byte, error) {
 	return f.Bodies[id], f.end(ctx)
 }
@@ -178,8 +178,8 @@ func (f *Backend) Why(ctx context.Context, path string) (why.Answer, error) {
 	return why.Answer{Path: path, Found: true, Reason: why.ReasonFound}, f.end(ctx)
 }
 
-// For answers with what the newest snapshot has, each for the files below the directory
-// that it lies in, and as if the workspace were all of the file system.
+// For answers as if the workspace were the whole file system: each resource of the newest
+// snapshot applies to files below its directory.
 func (f *Backend) For(ctx context.Context, path string) (*applicability.Answer, error) {
 	if err := applicability.CheckPath(path); err != nil {
 		return nil, err
@@ -200,8 +200,8 @@ func (f *Backend) For(ctx context.Context, path string) (*applicability.Answer, 
 	return answer, err
 }
 
-// clientInput has what the newest snapshot has as a client finds it: an AGENTS.md in its
-// directory, and nothing else.
+// clientInput presents the newest snapshot as a client's input: only an AGENTS.md in its
+// directory.
 func (f *Backend) clientInput(ctx context.Context, client *codingagents.Client, dir string) (codingagents.Input, error) {
 	in := codingagents.Input{Client: client, Start: cmp.Or(dir, "/w/50%")}
 	if err := applicability.CheckPath(in.Start); err != nil {
@@ -239,7 +239,7 @@ func (f *Backend) ForClient(ctx context.Context, client *codingagents.Client, pa
 	return codingagents.For(in, filepath.Clean(path)).Answer(path), nil
 }
 
-// WhyClient judges by the same.
+// WhyClient judges the instructions of the newest snapshot.
 func (f *Backend) WhyClient(ctx context.Context, client *codingagents.Client, paths ...string) ([]codingagents.Verdict, error) {
 	in, err := f.clientInput(ctx, client, "")
 	if err != nil {
@@ -253,7 +253,7 @@ func (f *Backend) WhyClient(ctx context.Context, client *codingagents.Client, pa
 	return verdicts, nil
 }
 
-// SkillFiles lists what Skills has of a skill.
+// SkillFiles lists the files of a skill in Skills.
 func (f *Backend) SkillFiles(ctx context.Context, id string) (*status.SkillFiles, error) {
 	if err := f.end(ctx); err != nil {
 		return nil, err
@@ -271,7 +271,7 @@ func (f *Backend) SkillFiles(ctx context.Context, id string) (*status.SkillFiles
 	return list, nil
 }
 
-// SkillFile reads one of them.
+// SkillFile reads a file in Skills.
 func (f *Backend) SkillFile(ctx context.Context, id, file string) ([]byte, error) {
 	if err := f.end(ctx); err != nil {
 		return nil, err
@@ -285,7 +285,7 @@ func (f *Backend) SkillFile(ctx context.Context, id, file string) ([]byte, error
 
 var noSkill = &problem.Error{Code: http.StatusNotFound, Message: "no such file of a skill"}
 
-// Coverage finds one file that isn't used.
+// Coverage returns one unused file.
 func (f *Backend) Coverage(ctx context.Context) (*coverage.Report, error) {
 	file := coverage.File{Path: "/w/.cursorignore", Convention: "cursor-ignore", As: "ignore lists", Readers: []string{"cursor"}}
 	return &coverage.Report{Groups: []coverage.Group{
@@ -300,7 +300,7 @@ func (f *Backend) Sources() []sources.Source {
 	return append([]sources.Source(nil), f.list...)
 }
 
-// AddSource adds a source, whatever the path if it is absolute.
+// AddSource adds a source with any absolute path.
 func (f *Backend) AddSource(ctx context.Context, path string, persist bool) (sources.Source, bool, error) {
 	if err := f.end(ctx); err != nil {
 		return sources.Source{}, false, err
@@ -320,7 +320,7 @@ func (f *Backend) AddSource(ctx context.Context, path string, persist bool) (sou
 	return s, true, nil
 }
 
-// RemoveSource removes a source with exactly that path.
+// RemoveSource removes the source with exactly that path.
 func (f *Backend) RemoveSource(ctx context.Context, path string) error {
 	if err := f.end(ctx); err != nil {
 		return err
@@ -344,7 +344,7 @@ func (f *Backend) SetRoot(ctx context.Context, path string) error {
 	return f.end(ctx)
 }
 
-// Ready counts.
+// Ready counts its calls.
 func (f *Backend) Ready(ctx context.Context) error {
 	f.mu.Lock()
 	f.seen.Ready++
@@ -352,7 +352,7 @@ func (f *Backend) Ready(ctx context.Context) error {
 	return f.end(ctx)
 }
 
-// RetryPlugins counts.
+// RetryPlugins counts its calls.
 func (f *Backend) RetryPlugins(ctx context.Context) error {
 	f.mu.Lock()
 	f.seen.Retried++

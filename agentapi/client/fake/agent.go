@@ -32,40 +32,39 @@ const Home = "/home/user"
 
 // Options configure an agent. The zero value works.
 type Options struct {
-	// Programs are what processes run: by a whole command, or by the name of a
-	// program, the first word. They come before those that the fake has itself: echo,
-	// true, sleep, cat, which shows its input, and yes, which prints ten lines a second for ever.
+	// Programs are what processes run, by the whole command or by the program's name, which
+	// is the first word. They take precedence over the fake's own programs: echo, true,
+	// sleep, cat, which prints its input, and yes, which prints ten lines a second forever.
 	Programs map[string]Program
 	// MCP are the tools of MCP servers.
 	MCP []MCPTool
-	// Engine is what the agent finds: its snapshots and skills. Nil is that of
-	// servertest.New.
+	// Engine provides snapshots and skills. Nil means that of servertest.New.
 	Engine *servertest.Backend
-	// Rest answers the calls that the fake doesn't do, such as WatchGit, for all chats
-	// and tokens: it is a type of the test, say, that has these methods and embeds a
-	// client.Client for the others. Nil refuses them.
+	// Rest answers the calls that the fake doesn't implement, such as WatchGit, for all
+	// chats and tokens. Typically it is a type of the test that implements these methods
+	// and embeds a client.Client for the others. Nil refuses such calls.
 	Rest client.Client
 }
 
-// Agent is a fake agent, as a client with some token sees it. It implements
-// client.Client; the other methods are what a test does to it.
+// Agent is a fake agent as seen by a client with some token. It implements client.Client;
+// its other methods control the fake.
 type Agent struct {
-	client.Client // Options.Rest: calls that aren't methods of Agent go there
+	client.Client // Options.Rest, for calls that aren't methods of Agent
 
 	state  *state
 	caller agentapi.Caller
-	token  *agentapi.MintedToken // nil: the client has none
+	token  *agentapi.MintedToken // nil if the client has none
 }
 
-// state is what all Agents share that come from one New.
+// state is shared by all Agents from one New.
 type state struct {
 	programs map[string]Program
 	engine   *servertest.Backend
 	files    *Files
-	changed  notify.Signal  // tells that something below has
-	work     sync.WaitGroup // processes that run
+	changed  notify.Signal  // signals every change of the fields below
+	work     sync.WaitGroup // running processes
 
-	mu        sync.Mutex      // guards what follows, and one edits at a time
+	mu        sync.Mutex      // guards the fields below; held during edits, too
 	life      context.Context // ends with the agent
 	endLife   context.CancelFunc
 	instance  string
@@ -74,8 +73,7 @@ type state struct {
 	mcp       []MCPTool
 }
 
-// New makes an agent that runs. Its client has the control token, and is for no
-// chat.
+// New makes a running agent. Its client has the control token and no chat.
 func New(opts Options) *Agent {
 	rest := client.New("fake", client.Options{Dial: func(context.Context) (net.Conn, error) {
 		return nil, errors.New("the fake agent doesn't do this: see fake.Options.Rest")
@@ -89,10 +87,10 @@ func New(opts Options) *Agent {
 	return &Agent{Client: cmp.Or(opts.Rest, rest), state: s, token: control()}
 }
 
-// Files is the tree that the agent and its processes see.
+// Files returns the tree that the agent and its processes see.
 func (a *Agent) Files() *Files { return a.state.files }
 
-// Engine is what the agent finds.
+// Engine returns the source of snapshots and skills.
 func (a *Agent) Engine() *servertest.Backend { return a.state.engine }
 
 // For implements client.Client.
@@ -100,7 +98,7 @@ func (a *Agent) For(caller agentapi.Caller) client.Client {
 	return &Agent{Client: a.Client, state: a.state, caller: caller, token: a.token}
 }
 
-// Stop implements client.Client. It doesn't wait for what processes run.
+// Stop implements client.Client. It doesn't wait for the programs of processes.
 func (a *Agent) Stop(ctx context.Context) error {
 	err := a.do(ctx, scopeStop, func(context.Context) error { return nil })
 	if err == nil {
@@ -109,7 +107,7 @@ func (a *Agent) Stop(ctx context.Context) error {
 	return err
 }
 
-// Close ends the agent and all processes, and waits for what they run.
+// Close ends the agent and all processes, and waits for their programs.
 func (a *Agent) Close() error {
 	a.state.change((*state).stop)
 	a.state.work.Wait()
@@ -121,23 +119,23 @@ func (s *state) stop() {
 	s.endAll(128+9, "")
 }
 
-// Break ends the agent, as a crash does: calls that wait are cut off, later ones
-// get client.ErrNotRunning. Processes run on, and what they write is kept.
+// Break ends the agent as a crash would: waiting calls are cut off, later calls return
+// client.ErrNotRunning. Processes keep running, and their output is kept.
 func (a *Agent) Break() { a.state.change(func(s *state) { s.endLife() }) }
 
-// Resume starts the agent again after Break. It has all processes.
+// Resume starts the agent again after Break, with all processes.
 func (a *Agent) Resume() {
 	a.state.change(func(s *state) { s.life, s.endLife = context.WithCancel(context.Background()) })
 }
 
-// Restart is Break and Resume.
+// Restart calls Break and Resume.
 func (a *Agent) Restart() {
 	a.Break()
 	a.Resume()
 }
 
-// LoseSupervisor ends what holds the processes, as kill -9 of it does: those that
-// run are lost, and there is another instance afterwards.
+// LoseSupervisor ends the supervisor as kill -9 would: running processes are lost, and
+// there is a new instance.
 func (a *Agent) LoseSupervisor() {
 	a.state.change(func(s *state) {
 		s.instance = uuid.NewString()
@@ -145,7 +143,7 @@ func (a *Agent) LoseSupervisor() {
 	})
 }
 
-// change changes the state, and wakes all who wait for that.
+// change modifies the state and wakes everyone who waits for a change.
 func (s *state) change(how func(*state)) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -153,7 +151,7 @@ func (s *state) change(how func(*state)) {
 	s.changed.Notify()
 }
 
-// await waits until ok, which is called with the lock held.
+// await waits until ok returns true. It calls ok with the lock held.
 func (s *state) await(ctx context.Context, ok func() bool) error {
 	for {
 		changed := s.changed.Changed()
@@ -171,8 +169,8 @@ func (s *state) await(ctx context.Context, ok func() bool) error {
 	}
 }
 
-// call makes a call of the agent: do's context ends with the agent, too. A scope is
-// what the client's token must have; who only looks needs none.
+// call makes a call. The context of do also ends with the agent. scope is what the client's
+// token must have; "" needs no token.
 func call[T any](ctx context.Context, a *Agent, scope string, do func(ctx context.Context) (T, error)) (answer T, err error) {
 	a.state.mu.Lock()
 	life := a.state.life
@@ -195,13 +193,13 @@ func call[T any](ctx context.Context, a *Agent, scope string, do func(ctx contex
 	return answer, err
 }
 
-// do is call for what answers nothing.
+// do is like call, for calls without a result.
 func (a *Agent) do(ctx context.Context, scope string, what func(ctx context.Context) error) error {
 	_, err := call(ctx, a, scope, func(ctx context.Context) (struct{}, error) { return struct{}{}, what(ctx) })
 	return err
 }
 
-// refuse is the agent's "no".
+// refuse returns a refusal of the agent.
 func refuse(code int, format string, args ...any) error {
 	return &client.Error{Code: code, Message: fmt.Sprintf(format, args...)}
 }
@@ -209,7 +207,7 @@ func refuse(code int, format string, args ...any) error {
 // The scopes of tokens.
 const scopeProcesses, scopeFiles, scopeMCP, scopeTokens, scopeStop = "processes", "files", "mcp", "tokens", "stop"
 
-// control is the control token, which never ends.
+// control returns the control token, which never expires.
 func control() *agentapi.MintedToken {
 	return &agentapi.MintedToken{Token: agentapi.Token{ID: "control", Scopes: []string{scopeProcesses, scopeFiles, scopeMCP, scopeTokens, scopeStop}}}
 }
@@ -227,8 +225,7 @@ func (a *Agent) allowed(scope string) error {
 	return nil
 }
 
-// WithToken returns a client that has another token: one that CreateToken has made,
-// or "" for none.
+// WithToken returns a client with another token: one from CreateToken, or "" for none.
 func (a *Agent) WithToken(secret string) *Agent {
 	a.state.mu.Lock()
 	defer a.state.mu.Unlock()

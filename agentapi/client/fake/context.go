@@ -15,7 +15,7 @@ import (
 	"waymark/snapshot"
 )
 
-// received is v as it comes out of JSON: a copy, and without what doesn't travel.
+// received returns v after a round trip through JSON: a copy, without what isn't encoded.
 func received[T any](v T) (*T, error) {
 	data, err := json.Marshal(v)
 	if err != nil {
@@ -56,12 +56,12 @@ func (a *Agent) Snapshot(ctx context.Context, opts client.SnapshotOptions) (*sna
 	})
 }
 
-// Watch implements client.Client. It can be followed once.
+// Watch implements client.Client. The result can be iterated once.
 func (a *Agent) Watch(ctx context.Context, after uint64) iter.Seq2[*snapshot.Snapshot, error] {
 	return apiclient.Follow(ctx, time.Second, func(ctx context.Context, c *apiclient.Connection[*snapshot.Snapshot]) error {
 		s, err := a.Snapshot(ctx, client.SnapshotOptions{Wait: time.Minute, After: after})
 		if err != nil {
-			after = 0 // another life of the agent begins with what it has
+			after = 0 // another life of the agent starts with its current snapshot
 			return err
 		}
 		if s.Version != after {
@@ -86,7 +86,7 @@ func (a *Agent) Resource(ctx context.Context, id string) ([]byte, error) {
 func (a *Agent) Applies(ctx context.Context, name string) (*applicability.Answer, error) {
 	return call(ctx, a, "", func(ctx context.Context) (*applicability.Answer, error) {
 		answer, err := a.Engine().For(ctx, name)
-		if err != nil { // there is one: the path is none
+		if err != nil { // the only possible cause is an invalid path
 			err = refuse(http.StatusBadRequest, "%v", err)
 		}
 		return answer, err

@@ -19,14 +19,14 @@ import (
 	"waymark/workspace/files/edit"
 )
 
-// Files is a tree of files in memory, as the fake agent has it. Paths are absolute,
-// and errors are those of package os. It may be used by any number of goroutines.
+// Files is a tree of files in memory. Paths are absolute, and errors are those of package
+// os. It may be used by any number of goroutines.
 type Files struct {
 	mu   sync.Mutex
 	tree fstest.MapFS // guarded by mu
 }
 
-// of reads something of the tree. Nothing lies below a file.
+// of reads from the tree. It fails for a path below a file.
 func of[T any](f *Files, name string, read func(tree fs.FS, at string) (T, error)) (found T, err error) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -45,15 +45,15 @@ func (f *Files) Read(name string) (string, error) {
 	return string(data), err
 }
 
-// List returns what is in a directory, by name.
+// List returns the entries of a directory, ordered by name.
 func (f *Files) List(name string) ([]fs.DirEntry, error) { return of(f, name, fs.ReadDir) }
 
-// Write makes or replaces a file, and makes the directories on the way.
+// Write creates or replaces a file, and creates missing directories on the way.
 func (f *Files) Write(name, content string) error {
 	return f.put(name, &fstest.MapFile{Data: []byte(content)})
 }
 
-// Mkdir makes a directory and those on the way.
+// Mkdir creates a directory and missing directories on the way.
 func (f *Files) Mkdir(name string) error {
 	return f.put(name, &fstest.MapFile{Mode: fs.ModeDir})
 }
@@ -69,7 +69,7 @@ func (f *Files) put(name string, file *fstest.MapFile) error {
 	return err
 }
 
-// coded makes of an error of Files, a *fs.PathError, what a client gets.
+// coded converts an error of Files, a *fs.PathError, into the error that a client gets.
 func coded(name string, err error) error {
 	if err == nil {
 		return nil
@@ -80,7 +80,7 @@ func coded(name string, err error) error {
 	return refuse(http.StatusBadRequest, "%q is a directory, or is none: %v", name, errors.Unwrap(err))
 }
 
-// reach refuses paths that are none, and what the caller may not write.
+// reach refuses invalid paths, and paths that the caller may not write.
 func (a *Agent) reach(name string, write bool) error {
 	switch {
 	case !path.IsAbs(name) || strings.ContainsRune(name, 0) || !utf8.ValidString(name):
@@ -177,7 +177,7 @@ func (a *Agent) EditFiles(ctx context.Context, edits agentapi.EditFiles) (*agent
 			return nil, wrong
 		}
 		for name, content := range after {
-			_ = a.Files().Write(name, content) // they were there
+			_ = a.Files().Write(name, content) // can't fail: the files exist
 		}
 		return answer, nil
 	})

@@ -16,21 +16,21 @@ import (
 	"waymark/workspace/mcp/search"
 )
 
-// MCPTool is a tool of an MCP server, which is approved and connected.
+// MCPTool is a tool of an MCP server. The server counts as approved and connected.
 type MCPTool struct {
-	// Server is the server's name. Tools of one stand together.
+	// Server is the server's name. Keep the tools of one server together.
 	Server string
-	// Tool is what the server says of it.
+	// Tool is the tool as the server describes it.
 	catalog.Tool
-	// Call is what it does. Arguments are a JSON object. It returns when its context
-	// ends. An error is one of the call, and not IsError of a result.
+	// Call runs the tool. Arguments are a JSON object. It must return when its context
+	// ends. An error fails the call; it is not the same as IsError of a result.
 	Call func(ctx context.Context, arguments json.RawMessage, progress func(agentapi.MCPProgress)) (*agentapi.MCPToolResult, error)
 }
 
-// SetMCP says which tools of MCP servers there are from now on.
+// SetMCP replaces the tools of MCP servers.
 func (a *Agent) SetMCP(tools ...MCPTool) { a.state.change(func(s *state) { s.mcp = tools }) }
 
-// tools are those of all servers.
+// tools returns the tools of all servers.
 func (a *Agent) tools() []MCPTool {
 	a.state.mu.Lock()
 	defer a.state.mu.Unlock()

@@ -21,27 +21,27 @@ import (
 	"waymark/workspace/output"
 )
 
-// process is one that is held. The state's lock guards what changes.
+// process is a held process. The state's lock guards the fields that change.
 type process struct {
 	state  *state
-	ctx    context.Context // ends with it
+	ctx    context.Context // ends with the process
 	cancel context.CancelFunc
 	start  agentapi.StartProcess
 	chat   uuid.UUID
 	begun  time.Time
-	// plan is the fence of its token.
+	// plan is the fence of the token that started it.
 	id, dir, plan string
 
 	over          time.Time // zero while it runs
 	code          *int
 	lost          string
 	input, output []byte // input is what it hasn't read yet
-	closed        bool   // its input
+	closed        bool   // its input is closed
 }
 
 func (p *process) running() bool { return p.over.IsZero() }
 
-// The agent's own limits: of a wait, of a list, and of a page of output.
+// The agent's own limits for waiting, for a list, and for a page of output.
 const maxWait, listed, pageBytes = 5 * time.Minute, 10, 64 << 10
 
 // StartProcess implements client.Client.
@@ -80,7 +80,7 @@ func (a *Agent) StartProcess(ctx context.Context, start agentapi.StartProcess) (
 	})
 }
 
-// begin begins a process. The caller has the lock.
+// begin starts a process. The caller holds the lock.
 func (a *Agent) begin(start agentapi.StartProcess, dir string) (id string) {
 	s := a.state
 	p := &process{state: s, id: uuid.NewString(), start: start, dir: dir, chat: a.caller.Chat, plan: a.token.Plan, begun: time.Now(), closed: !start.Stdin && start.PTY == nil}
@@ -103,8 +103,8 @@ func (a *Agent) begin(start agentapi.StartProcess, dir string) (id string) {
 	return p.id
 }
 
-// end says that a process has ended, unless it has. lost says why nobody knows how.
-// The caller has the lock.
+// end marks a process as ended, unless it is already. lost says why its exit code is
+// unknown. The caller holds the lock.
 func (p *process) end(code int, lost string) {
 	if !p.running() {
 		return
@@ -116,14 +116,14 @@ func (p *process) end(code int, lost string) {
 	p.cancel()
 }
 
-// endAll ends all processes. The caller has the lock.
+// endAll ends all processes. The caller holds the lock.
 func (s *state) endAll(code int, lost string) {
 	for _, p := range s.processes {
 		p.end(code, lost)
 	}
 }
 
-// stdin is what a process reads.
+// stdin is the standard input of a process.
 type stdin struct{ *process }
 
 // Read implements io.Reader.
@@ -139,7 +139,7 @@ func (in stdin) Read(to []byte) (n int, err error) {
 	return n, err
 }
 
-// stdout takes what a process writes, until it has ended.
+// stdout collects the output of a process until it has ended.
 type stdout struct{ *process }
 
 // Write implements io.Writer.
@@ -169,7 +169,7 @@ func (a *Agent) ListProcesses(ctx context.Context, limit int) (*agentapi.Process
 	})
 }
 
-// shown is a process as it is listed.
+// shown returns a process as it is listed.
 func (p *process) shown() agentapi.Process {
 	w := agentapi.Process{
 		ID: p.id, Command: cmp.Or(p.start.Command, strings.Join(p.start.Argv, " ")), WorkDir: p.dir, Background: p.start.Background,
@@ -184,7 +184,7 @@ func (p *process) shown() agentapi.Process {
 	return w
 }
 
-// own returns a process that the caller may know of. The caller has the lock.
+// own returns a process that the caller may see. The caller holds the lock.
 func (a *Agent) own(id string) (*process, error) {
 	for _, p := range a.state.processes {
 		if p.id == id && a.caller.Owns(p.chat) {
@@ -224,7 +224,7 @@ func (a *Agent) ProcessOutput(ctx context.Context, id string, opts agentapi.Outp
 	})
 }
 
-// page adds what stands at an offset. The caller has the lock.
+// page adds the output at an offset. The caller holds the lock.
 func (p *process) page(out *agentapi.ProcessOutput, offset, limit int64, raw bool) {
 	data := p.output[min(offset, int64(len(p.output))):]
 	n := int(min(limit, int64(len(data))))
@@ -237,8 +237,7 @@ func (p *process) page(out *agentapi.ProcessOutput, offset, limit int64, raw boo
 	out.NextOffset = new(offset + int64(n))
 }
 
-// view adds head and tail of what a process has written. The caller has the
-// lock.
+// view adds the head and tail of the output. The caller holds the lock.
 func (p *process) view(out *agentapi.ProcessOutput) {
 	n := len(p.output)
 	half := min(n, output.HeadBytes)
@@ -246,7 +245,7 @@ func (p *process) view(out *agentapi.ProcessOutput) {
 	out.Output, out.Truncated = output.Show(output.Piece{Data: p.output[:half]}, output.Piece{Offset: int64(tail), Data: p.output[tail:]}, int64(n), !p.running())
 }
 
-// onProcess does something to a process that runs, with the lock held.
+// onProcess runs do on a running process, with the lock held.
 func (a *Agent) onProcess(ctx context.Context, id string, do func(p *process) error) error {
 	return a.do(ctx, scopeProcesses, func(context.Context) (err error) {
 		a.state.change(func(*state) {
@@ -293,30 +292,30 @@ func (a *Agent) WriteStdin(ctx context.Context, id string, input agentapi.Proces
 }
 
 // Program is what a process runs; it returns the exit code. Its context ends when the
-// process is ended, by a signal or its timeout: what it does after that isn't seen, but
-// it has to return, since [Agent.Close] waits for it.
+// process is ended by a signal or its timeout. What it does after that isn't visible, but
+// it must return, because [Agent.Close] waits for it.
 type Program func(ctx context.Context, p *Process) int
 
-// Process is a process as its Program sees it.
+// Process is a process as seen by its Program.
 type Process struct {
-	// Argv is the program's name and its arguments: of a command the words, or the whole
-	// where that was looked up.
+	// Argv is the program's name and its arguments: the words of a command, or the whole
+	// command if that was looked up.
 	Argv    []string
 	WorkDir string
-	// Env is all of its environment.
+	// Env is the complete environment.
 	Env map[string]string
-	// Stdin has nothing unless the start asked for it.
+	// Stdin is empty unless the start asked for an input.
 	Stdin io.Reader
-	// Output takes what it writes, to standard output and standard error.
+	// Output receives standard output and standard error.
 	Output io.Writer
 }
 
-// program finds what a start runs, with its arguments.
+// program returns what a start runs, with its arguments.
 func (s *state) program(start *agentapi.StartProcess) (Program, []string) {
 	argv := start.Argv
 	switch c := start.Command; {
 	case len(argv) > 0:
-	case s.programs[c] != nil || strings.TrimSpace(c) == "" || strings.ContainsAny(c, "|&;<>()$`\\\"'*?[#~\n"): // better no answer than another than a shell's
+	case s.programs[c] != nil || strings.TrimSpace(c) == "" || strings.ContainsAny(c, "|&;<>()$`\\\"'*?[#~\n"): // no answer is better than one that differs from a shell's
 		argv = []string{c}
 	default:
 		argv = strings.Fields(c)
@@ -327,7 +326,7 @@ func (s *state) program(start *agentapi.StartProcess) (Program, []string) {
 	return own(argv[0]), argv
 }
 
-// own are the fake's own programs.
+// own returns one of the fake's own programs.
 func own(name string) Program {
 	return func(ctx context.Context, p *Process) int {
 		switch name {

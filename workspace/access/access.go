@@ -1,34 +1,32 @@
-// Package access says who may act in a workspace: tokens with what they grant,
-// the guard that holds routes to it, and the log of what was done.
+// Package access controls who may act in a workspace. It has tokens with grants, the guard
+// that enforces them on routes, and the audit log.
 //
-// Who can open the agent's socket may read. What acts asks for a token in
-// addition: the control token, which lies in a file that no profile of
-// [waymark/workspace/launch] shows to a process, or one that was minted with it.
+// Whoever can open the agent's socket may read. Acting also requires a token: the control
+// token, which is in a file that no profile of [waymark/workspace/launch] shows to a
+// process, or one that was minted with it.
 //
 // # Guarantees
 //
-//   - A token grants what was written down when it was minted, which is never more
-//     than its minter had: scopes, fence, secrets, time. It ends with its minter.
-//   - Who is fenced in to a plan changes nothing else by any route: one that isn't a GET
-//     can't be mounted before it says whether it acts, and what acts is refused, unless its
-//     handler holds itself to the fence.
-//   - A capability, which a chat shows through a hub, is no token elsewhere: it is good
-//     for what [Tokens.Capability] is asked for, and for no route.
-//   - Minted tokens are kept as hashes; what a file of this package holds lets
-//     nobody in.
-//   - Every acting call that [Guard] lets through, or refuses to a known token, is a line
-//     of the audit log when it is over. No token and no content of a file gets
-//     there.
+//   - A token grants what was recorded when it was minted, which is never more than its minter's
+//     token granted: scopes, fence, secrets, time. It ends with its minter's token.
+//   - A token with a fence can change nothing but its plan on any route. A route that isn't a GET
+//     can only be mounted if it says whether it acts, and acting is refused unless the handler
+//     enforces the fence itself.
+//   - A capability, which a chat presents through a hub, isn't valid for any route. It only works
+//     with [Tokens.Capability].
+//   - Minted tokens are stored as hashes. No file of this package grants access to its reader.
+//   - Every acting call that [Guard] admits, and every one that it refuses to a known token, is
+//     recorded in the audit log when it is over. The log contains no tokens and no file contents.
 //
 // # Concurrency
 //
-// All may be used by any number of goroutines.
+// Everything may be used by any number of goroutines.
 //
 // # Limits
 //
-// At most 256 minted tokens are valid at a time. A token is looked at when a call
-// begins: one that ends meanwhile doesn't end the call. The agent that is killed
-// in the middle of a call leaves no line of it.
+// At most 256 minted tokens are valid at a time. A token is checked at the beginning of a
+// call and may expire during it. If the agent is killed during a call, the call isn't
+// recorded.
 package access
 
 import (
@@ -42,7 +40,7 @@ import (
 	"waymark/internal/httpapi/problem"
 )
 
-// Scope is a kind of acting.
+// Scope is a kind of action.
 type Scope string
 
 // The scopes.
@@ -65,32 +63,30 @@ const ControlID = "control"
 
 // Grant is what a token allows. It is immutable.
 type Grant struct {
-	// ID names the token in the audit log; it is no secret.
+	// ID identifies the token in the audit log. It isn't secret.
 	ID string
-	// Scopes are what it may do.
+	// Scopes are the allowed actions.
 	Scopes []Scope
-	// Plan, if not empty, is a fence: the absolute path, without links, of the one
-	// file that may be written. Processes run under a profile that holds them to
-	// it.
+	// Plan, if not empty, is a fence: the absolute path, without links, of the only file
+	// that may be written. Processes run under a profile that enforces it.
 	Plan string
-	// Secrets are the entries of the secret list that it may see, as patterns of
-	// vfs.SecretPatterns; "*" is all of them.
+	// Secrets are the visible entries of the secret list, as patterns of
+	// vfs.SecretPatterns; "*" means all.
 	Secrets []string
-	// Expires is zero for never.
+	// Expires is when the token expires; zero means never.
 	Expires time.Time
-	// Tools are names and patterns of tools; none means all that the rest leaves.
+	// Tools are names and patterns of allowed tools. None means all that scopes and fence
+	// allow.
 	Tools []string
-	// Within says that files outside of the workspace aren't there for it, whatever the
-	// configuration says.
+	// Within restricts the token to the workspace's files, whatever the configuration says.
 	Within bool
 }
 
 // Has reports whether the grant has a scope. A nil Grant has none.
 func (g *Grant) Has(scope Scope) bool { return g != nil && slices.Contains(g.Scopes, scope) }
 
-// Allows reports whether a tool, server__tool for one of a server, is among those that
-// the grant names. Whether its scopes and its fence leave it, others know. Without a
-// Grant there is no list.
+// Allows reports whether a tool (server__tool for a server's) is among the grant's Tools.
+// It doesn't check scopes and fence. A nil Grant has no list and allows all.
 func (g *Grant) Allows(tool string) bool {
 	return g == nil || len(g.Tools) == 0 || slices.ContainsFunc(g.Tools, func(pattern string) bool {
 		ok, err := path.Match(pattern, tool)
@@ -111,12 +107,11 @@ func From(ctx context.Context) *Grant {
 	return g
 }
 
-// Guard is [httpapi.Options].Guard of whoever serves these routes: 401 without a token
-// where the route has a scope, 403 beyond that, and for a fenced token where the route
-// acts and no fence holds that. What acts with a scope goes to the audit log of the
-// call's context, see [Audited] and [Note]: what that can't take any more of a token is 429,
-// what it can't write 503. A call without a token has no line: it does nothing, but any
-// program of the user could make so many that they displace what was done.
+// Guard implements [httpapi.Options].Guard. It returns 401 without a token if the route has
+// a scope, and 403 if the token lacks the scope or the route acts outside the token's
+// fence. Acting calls with a scope are recorded in the audit log of the call's context; see
+// [Audited] and [Note]. If the log's limit for the token is reached, it returns 429; if the
+// log can't be written, 503.
 func Guard(c *httpapi.Call, route *httpapi.Route) error {
 	g := From(c.Context())
 	err := g.mayCall(route)

@@ -14,56 +14,56 @@ import (
 	"waymark/internal/text"
 )
 
-// Record is a line of the audit log: one call that acted, or was refused to a
-// token that is known.
+// Record is a line of the audit log: a call that acted, or that was refused to a known
+// token.
 type Record struct {
-	Time time.Time `json:"time"` // when the call began
-	// Token is the id of the token, Chat the chat that the call was made for, if it
-	// said so, which anybody can.
+	Time time.Time `json:"time"` // beginning of the call
+	// Token is the id of the token. Chat is the chat that the call names, which any caller
+	// can choose.
 	Token string `json:"token"`
 	Chat  string `json:"chat,omitempty"`
-	// Action is the method and the path, in which the ids of processes are.
+	// Action is the method and the path, which contains ids of processes.
 	Action string `json:"action"`
-	// On is what it was done to: paths, or the id of what was started.
+	// On is what the call acted on: paths, or the id of what it started.
 	On []string `json:"on,omitempty"`
-	// Digest is the SHA-256 of the body, in hexadecimal, and Bytes its length.
-	// Without a Digest the body wasn't read to its end.
+	// Digest is the SHA-256 of the body, in hexadecimal, and Bytes its length. Digest is
+	// empty if the body wasn't read completely.
 	Digest string `json:"digest,omitempty"`
 	Bytes  int64  `json:"bytes,omitempty"`
-	// Code is the HTTP status; 0 means that there was no answer.
+	// Code is the HTTP status; 0 means no answer.
 	Code int `json:"code"`
-	// Repeated counts further calls of the token that were refused, or only looked, and
-	// have no line of their own.
+	// Repeated is the number of further calls of the token that were refused or only read,
+	// and have no line of their own.
 	Repeated int `json:"repeated,omitempty"`
 
-	// Owner has it kept apart, as is what the control token does: it approves, or gives
-	// rights. Looks says that the call has changed nothing.
+	// Owner stores the record in the owner's file, which is for actions of the control
+	// token: approvals and grants. Looks says that the call has changed nothing.
 	Owner, Looks bool `json:"-"`
 }
 
-// acted reports whether the call may have done something. One that was refused hasn't.
+// acted reports whether the call may have changed something.
 func (r *Record) acted() bool { return !r.Looks && r.Code/100 != 4 }
 
-// Audit takes the records of what was done, from any goroutine. Admit is called before a
-// call that acts, and Record when it is over.
+// Audit records calls, from any goroutine. Admit is called before an acting call, and
+// Record after it.
 type Audit interface {
-	// Admit reports whether what a token does can be recorded, and keeps room for it until
-	// done is called, after Record. Its error is a *problem.Error.
+	// Admit reserves space for the record of a call until done is called, after Record. Its
+	// error is a *problem.Error.
 	Admit(token string) (done func(), err error)
 	Record(r Record)
 }
 
 type auditKey struct{}
 
-// Audited returns a context whose acting calls are recorded.
+// Audited returns a context whose acting calls are recorded in audit.
 func Audited(ctx context.Context, audit Audit) context.Context {
 	return context.WithValue(ctx, auditKey{}, audit)
 }
 
 type notesKey struct{}
 
-// A line is bounded: what a call notes by what one edit may name, a path by what
-// the system takes, and all of them together.
+// Limits of a line: the number of notes, as many as an edit may name; the length of a note,
+// as of a path; and of all notes together.
 const (
 	maxNotes = 64
 	maxNote  = 4 << 10
@@ -75,9 +75,9 @@ type notes struct {
 	bytes int
 }
 
-// Note adds to the audit log's record of a call what is acted on: a path, the id of
-// what was started, and never a content. It is for handlers behind [Guard], in
-// their own goroutine; elsewhere it does nothing.
+// Note adds what a call acts on to its audit record: a path, or the id of what was started,
+// but never content. It is for handlers behind [Guard], in their own goroutine. Elsewhere
+// it does nothing.
 func Note(ctx context.Context, on ...string) {
 	n, _ := ctx.Value(notesKey{}).(*notes)
 	if n == nil {
@@ -92,8 +92,8 @@ func Note(ctx context.Context, on ...string) {
 	}
 }
 
-// record has a call recorded when it is over, and refuses one that can't be. refused is
-// what it will be answered, if that is decided.
+// record makes the call be recorded when it is over, or returns why it can't be. refused is
+// the error that the call will return, if that is decided.
 func record(c *httpapi.Call, g *Grant, scope Scope, refused error) error {
 	audit, _ := c.Context().Value(auditKey{}).(Audit)
 	if audit == nil {
@@ -125,12 +125,12 @@ func record(c *httpapi.Call, g *Grant, scope Scope, refused error) error {
 	return refused
 }
 
-// digested is a body of which a digest is taken as it is read.
+// digested is a body that is hashed while it is read.
 type digested struct {
 	io.ReadCloser
 	sum   hash.Hash
 	n     int64
-	whole bool // it was read to its end
+	whole bool // it was read completely
 }
 
 // Read implements io.Reader.

@@ -25,54 +25,55 @@ import (
 )
 
 const (
-	// maxPerMinute bounds what one token has done in a minute. The control token has none.
+	// maxPerMinute limits the acting calls of a token per minute. The control token has no
+	// limit.
 	maxPerMinute = 600
-	// unfolded is how many lines a minute a token has of what is refused, or only looks.
+	// unfolded is how many refused or reading calls of a token get a line of their own per
+	// foldFor.
 	unfolded = 10
 	foldFor  = time.Minute
-	// maxShort bounds each text of such a line, in bytes.
+	// maxShort limits each text in such a line, in bytes.
 	maxShort = 160
-	// maxLine bounds a line: twice what its texts may have, and what is around them.
+	// maxLine limits a line: twice the maximum of its texts, plus the rest.
 	maxLine = 2*maxNoted + 2*maxNote + 1<<10
-	// reserveStep is by how much room is kept on the disk at a time.
+	// reserveStep is how much disk space is reserved at a time.
 	reserveStep = 256 << 10
 )
 
-// AuditFiles are the names of the files of an audit log in a state directory: what the
-// control token did and who approved what, what other tokens did, and what was refused or
-// only looked.
+// AuditFiles returns the names of an audit log's files in a state directory: actions of the
+// control token and approvals; actions of other tokens; calls that were refused or only
+// read.
 func AuditFiles() []string {
 	return []string{"audit.owner.jsonl", "audit.jsonl", "audit.refused.jsonl"}
 }
 
-// Log is the audit log: three files of JSON lines, which together have at most the size
-// that it was given. No token but the control token has more than a quarter of the log. The
-// oldest lines go, of whoever has most.
+// Log is an audit log: three files of JSON lines with a limited total size. Every token but
+// the control token may use at most a quarter of the log. When space runs out, the oldest
+// lines of the token that uses the most are removed.
 type Log struct {
 	log *slog.Logger
 
-	mu                   sync.Mutex // guards what follows
+	mu                   sync.Mutex // guards the fields below
 	owner, acts, refused ring
-	underWay             int // calls that were admitted
+	underWay             int // admitted calls in progress
 	minute               time.Time
-	calls                map[string]int   // since minute, by token
+	calls                map[string]int   // calls in the current minute, by token
 	folds                map[string]*fold // by token
 	closed               bool
-	failed               bool // that was said already
+	failed               bool // the failure has been logged
 }
 
-// fold is what a token has had refused in a minute.
+// fold counts the refused calls of a token in a minute.
 type fold struct {
 	lines int
-	last  *Record // further ones, counted; nil for none
+	last  *Record // represents the calls without a line, with their number; nil for none
 	timer *time.Timer
 }
 
 var _ Audit = (*Log)(nil)
 
-// OpenLog opens the audit log in a directory that is the user's alone, and goes on
-// with what is there. A log that can't be written is told to the logger, once for
-// each time that it begins to fail. bytes is how large it becomes; 0 means
+// OpenLog opens the audit log in a private directory, and continues an existing one. Each
+// time that writing begins to fail, it logs that. bytes is the maximum size; 0 means
 // defaults.AuditBytes.
 func OpenLog(dir string, bytes int64, log *slog.Logger) *Log {
 	l := &Log{log: cmp.Or(log, slog.New(slog.DiscardHandler)), calls: map[string]int{}, folds: map[string]*fold{}}
@@ -83,7 +84,7 @@ func OpenLog(dir string, bytes int64, log *slog.Logger) *Log {
 	return l
 }
 
-// Bound sets how large it becomes from now on.
+// Bound sets the maximum size.
 func (l *Log) Bound(bytes int64) {
 	if bytes <= 0 {
 		bytes = defaults.AuditBytes
@@ -91,7 +92,7 @@ func (l *Log) Bound(bytes int64) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.owner.max, l.acts.max, l.refused.max = bytes/4, bytes*5/8, bytes/8
-	l.owner.share, l.acts.share, l.refused.share = bytes/16, bytes*5/32, bytes/32 // a quarter in all
+	l.owner.share, l.acts.share, l.refused.share = bytes/16, bytes*5/32, bytes/32 // a quarter in total
 }
 
 // Admit implements Audit.
@@ -123,7 +124,7 @@ func (l *Log) Admit(token string) (done func(), err error) {
 	}, nil
 }
 
-// plain is the system's word for what is wrong with a file, without its path.
+// plain returns the system's error for a file, without its path.
 func plain(err error) string {
 	var errno syscall.Errno
 	if errors.As(err, &errno) {
@@ -147,7 +148,7 @@ func (l *Log) Record(r Record) {
 	}
 }
 
-// fold writes the first refusals of a minute, and counts the rest.
+// fold writes the first refused calls of a minute, and counts the rest.
 func (l *Log) fold(r *Record) {
 	r.Action = text.Truncate(r.Action, maxShort)
 	if len(r.On) > 0 {
@@ -175,7 +176,7 @@ func (l *Log) fold(r *Record) {
 	}
 }
 
-// unfold writes what was counted.
+// unfold writes the counted calls.
 func (l *Log) unfold(token string) {
 	f := l.folds[token]
 	if f == nil || l.closed {
@@ -191,7 +192,7 @@ func (l *Log) unfold(token string) {
 // write adds a line to a file.
 func (l *Log) write(to *ring, r *Record) {
 	line, err := json.Marshal(r)
-	for len(line) >= maxLine && len(r.On) > 0 { // of what JSON makes many times as long
+	for len(line) >= maxLine && len(r.On) > 0 { // if JSON escapes make it much longer
 		r.On = r.On[:len(r.On)/2]
 		line, err = json.Marshal(r)
 	}
@@ -208,7 +209,7 @@ func (l *Log) tell(err error) {
 	l.failed = err != nil
 }
 
-// Close ends it. It may come twice; what is recorded later is lost.
+// Close closes the log. It may be called twice; later records are lost.
 func (l *Log) Close() error {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -219,17 +220,17 @@ func (l *Log) Close() error {
 	return errors.Join(l.owner.close(), l.acts.close(), l.refused.close())
 }
 
-// ring is a file of lines that is bounded. The Log's lock guards it.
+// ring is a file of lines with a limited size. The Log's lock guards it.
 type ring struct {
 	path       string
-	max, share int64 // bytes of all, and of one token
+	max, share int64 // limits of the file, and of one token
 
 	file           *os.File // nil while it isn't open
 	size, reserved int64
 	used           map[string]int64 // by token
 }
 
-// open opens the file, anew where it was removed, replaced or cut meanwhile.
+// open opens the file. It reopens a file that was removed, replaced or truncated meanwhile.
 func (r *ring) open() error {
 	if r.file != nil {
 		is, err := os.Lstat(r.path)
@@ -251,7 +252,8 @@ func (r *ring) open() error {
 		data, err = io.ReadAll(io.LimitReader(f, 4*r.max))
 	}
 	if n := len(data); err == nil && n > 0 && data[n-1] != '\n' {
-		// A crash has cut a line off: it must not spoil the next one.
+		// Terminate a line that was cut off by a crash, so that it doesn't corrupt the next
+		// one.
 		_, err = f.Write([]byte{'\n'})
 		data = append(data, '\n')
 	}
@@ -269,11 +271,11 @@ func tokenOf(line []byte) string {
 	var of struct {
 		Token string `json:"token"`
 	}
-	_ = json.Unmarshal(line, &of) // a line that is none is nobody's
+	_ = json.Unmarshal(line, &of) // an invalid line belongs to nobody
 	return of.Token
 }
 
-// reserve keeps room on the disk for so many bytes more, where the file system can.
+// reserve reserves disk space for more bytes, if the file system supports that.
 func (r *ring) reserve(bytes int64) error {
 	if err := r.open(); err != nil {
 		return err
@@ -305,13 +307,14 @@ func (r *ring) append(token string, line []byte) error {
 	}
 	n := int64(len(line))
 	if r.size+n > r.max || r.used[token]+n > r.shareOf(token) {
-		// On a full disk it can't, and what room is kept for is written all the same.
+		// On a full disk trimming fails, but a line that fits the reservation can be
+		// written anyway.
 		if err := r.trim(token, n); err != nil && r.size+n > r.reserved {
 			return err
 		}
 	}
 	if _, err := r.file.Write(line); err != nil {
-		_ = r.close() // it may have part of the line, of which the next one must know
+		_ = r.close() // the file may have a partial line, which open will terminate
 		return err
 	}
 	r.size += n
@@ -319,8 +322,9 @@ func (r *ring) append(token string, line []byte) error {
 	return nil
 }
 
-// trim makes room for a line of a token: its oldest lines go where it has more than its
-// share, and those of whoever has most. Half goes each time, so that it is seldom done.
+// trim makes room for a line of a token: by removing the token's oldest lines if it exceeds
+// its share, otherwise those of the token that uses the most. It removes half of them, so
+// that it is rarely necessary.
 func (r *ring) trim(token string, n int64) error {
 	data, err := os.ReadFile(r.path)
 	if err != nil {
@@ -331,7 +335,7 @@ func (r *ring) trim(token string, n int64) error {
 	for _, line := range lines {
 		used[tokenOf(line)] += int64(len(line))
 	}
-	// halve takes the oldest half of a token's lines away, or more, down to least.
+	// halve removes the oldest lines of a token until at most least bytes remain.
 	halve := func(token string, least int64) {
 		lines = slices.DeleteFunc(lines, func(line []byte) bool {
 			if used[token] <= least || tokenOf(line) != token {
@@ -345,7 +349,7 @@ func (r *ring) trim(token string, n int64) error {
 	if used[token]+n > r.shareOf(token) {
 		halve(token, r.shareOf(token)/2)
 	}
-	for total+n > r.max && len(lines) > 0 { // who has most makes room
+	for total+n > r.max && len(lines) > 0 { // the token that uses the most makes room
 		most := token
 		for other := range used {
 			if used[other] > used[most] {
@@ -359,11 +363,11 @@ func (r *ring) trim(token string, n int64) error {
 		return err
 	}
 	room := r.reserved - r.size
-	_ = r.close() // of what is gone
+	_ = r.close() // it is replaced
 	if err := r.open(); err != nil || room <= 0 {
 		return err
 	}
-	return r.reserve(room) // which calls that go on count on
+	return r.reserve(room) // calls in progress rely on it
 }
 
 func (r *ring) close() error {
@@ -375,24 +379,24 @@ func (r *ring) close() error {
 	return err
 }
 
-// LogPosition is a place in an audit log.
+// LogPosition is a position in an audit log.
 type LogPosition struct{ files [3]filePosition }
 
-// filePosition is one in a file: what was read of it, and the last line of that.
+// filePosition is a position in a file: its end so far, and the last line before it.
 type filePosition struct {
-	is     fs.FileInfo // nil is no file
+	is     fs.FileInfo // nil means no file
 	offset int64
 	line   string
 }
 
-// ReadLog returns the records of the audit log in a directory, the oldest first,
-// and where it ends: what to give ReadLogFrom. There may be none. A line that is
-// no record, as a crash can leave it, is skipped.
+// ReadLog returns the records of the audit log in a directory, oldest first, and the end
+// position for ReadLogFrom. A missing log has no records. Invalid lines, which a crash may
+// leave, are skipped.
 func ReadLog(dir string) (list []Record, end LogPosition, err error) {
 	return ReadLogFrom(dir, LogPosition{})
 }
 
-// ReadLogFrom returns what was recorded after a place.
+// ReadLogFrom returns the records after a position.
 func ReadLogFrom(dir string, from LogPosition) (list []Record, end LogPosition, err error) {
 	end = from
 	for i, name := range AuditFiles() {
@@ -406,8 +410,8 @@ func ReadLogFrom(dir string, from LogPosition) (list []Record, end LogPosition, 
 	return list, end, nil
 }
 
-// read reads on to the end of the last whole line. Where it is another file by now, from
-// which lines have gone, it goes on behind the line that it has read last.
+// read reads to the end of the last complete line. If the file was replaced because lines
+// were removed, it continues after the last line that was read.
 func (p *filePosition) read(path string) (list []Record, err error) {
 	f, err := os.OpenFile(path, os.O_RDONLY|syscall.O_NOFOLLOW|syscall.O_NONBLOCK, 0)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -422,7 +426,7 @@ func (p *filePosition) read(path string) (list []Record, err error) {
 		return nil, err
 	}
 	known := p.line
-	if p.is != nil && os.SameFile(is, p.is) && is.Size() >= p.offset { // else it was cut
+	if p.is != nil && os.SameFile(is, p.is) && is.Size() >= p.offset { // otherwise it was truncated
 		known = ""
 	} else {
 		p.offset = 0
@@ -436,7 +440,7 @@ func (p *filePosition) read(path string) (list []Record, err error) {
 		line, err := lines.ReadSlice('\n')
 		switch {
 		case errors.Is(err, io.EOF):
-			return list, nil // a line that isn't whole is read the next time
+			return list, nil // an incomplete line is read the next time
 		case err != nil && !errors.Is(err, bufio.ErrBufferFull):
 			return list, err
 		}

@@ -13,15 +13,15 @@ import (
 	"waymark/internal/credential"
 )
 
-// Capability is what a chat may have done through a hub. It is immutable.
+// Capability is what a chat may do through a hub. It is immutable.
 type Capability struct {
 	Grant
-	// Caller is the chat for which calls are made.
+	// Caller is the chat that calls are made for.
 	Caller agentapi.Caller
 }
 
-// Capability returns what a capability allows; nil for one that isn't known here, has
-// expired or was revoked, and for every other token. It is asked for each call.
+// Capability returns what a capability allows. It returns nil if the capability is unknown,
+// expired or revoked, and for any other token. Check it with each call.
 func (t *Tokens) Capability(secret string) *Capability {
 	found := t.find(credential.HashOf(secret))
 	if found == nil || found.Hub == nil {
@@ -31,21 +31,20 @@ func (t *Tokens) Capability(secret string) *Capability {
 	c.Tools = slices.Clone(found.Hub.Tools)
 	var err error
 	if c.Caller.Chat, err = uuid.Parse(found.Hub.Chat); err != nil {
-		return nil // somebody has written to the file
+		return nil // the file was modified
 	}
 	return c
 }
 
-// lent are the tokens by which this process uses its own API, each for the time of one
-// call.
+// lent are the tokens with which this process calls its own API, each for one call.
 type lent struct {
 	mu    sync.Mutex // guards grants
 	byKey map[credential.Hash]*Grant
 }
 
-// Lend returns a token for a grant that was found out otherwise, until end is called:
-// so one part of the agent asks another for what a capability allows, and isn't allowed
-// more. It is kept nowhere else.
+// Lend returns a token for a grant, valid until end is called. One part of the agent uses
+// it to call another with no more than what a capability allows. The token is only in
+// memory.
 func (t *Tokens) Lend(g *Grant) (token string, end func()) {
 	token = credential.LentToken.New()
 	hash := credential.HashOf(token)
@@ -68,7 +67,7 @@ func (l *lent) find(hash credential.Hash) *Grant {
 	return l.byKey[hash]
 }
 
-// kindOf is what is minted.
+// kindOf returns the kind of credential to mint.
 func kindOf(hub *agentapi.Capability) credential.Kind {
 	if hub != nil {
 		return credential.Capability
@@ -76,7 +75,7 @@ func kindOf(hub *agentapi.Capability) credential.Kind {
 	return credential.MintedToken
 }
 
-// capabilityOf says what a capability is good for; nil where none is wanted.
+// capabilityOf checks the requested capability; nil if none is requested.
 func capabilityOf(want *agentapi.NewToken) (*agentapi.Capability, error) {
 	if want.Hub == nil {
 		return nil, nil

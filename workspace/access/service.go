@@ -11,13 +11,13 @@ import (
 	"waymark/internal/httpapi/problem"
 )
 
-// tokenParams are the parameters of a path that names a token.
+// tokenParams are the parameters of a path with a token's id.
 type tokenParams struct {
-	// The id of the token, not the token.
+	// The id of the token, not its secret.
 	ID string `path:"id" minLength:"1"`
 }
 
-// Service returns the routes by which tokens are minted, listed and revoked.
+// Service returns the routes for minting, listing and revoking tokens.
 func (t *Tokens) Service() httpapi.Service {
 	one := agentapi.PathMintedTokens + "/{id}"
 	return httpapi.Service{
@@ -79,7 +79,7 @@ func (t *Tokens) revoke(c *httpapi.Call) error {
 	return c.NoContent()
 }
 
-// refusal is what is answered for an error of this package; another one stays.
+// refusal converts errors of this package into answers. It returns other errors unchanged.
 func refusal(c *httpapi.Call, err error) error {
 	for target, code := range map[error]int{
 		ErrRequest: http.StatusBadRequest, ErrWider: http.StatusForbidden,
@@ -92,7 +92,7 @@ func refusal(c *httpapi.Call, err error) error {
 	return err
 }
 
-// OverSocket reports whether a request came over the agent's own socket.
+// OverSocket reports whether a request came over the agent's Unix socket.
 func OverSocket(r *http.Request) bool {
 	_, ok := r.Context().Value(http.LocalAddrContextKey).(*net.UnixAddr)
 	return ok

@@ -24,61 +24,59 @@ import (
 )
 
 const (
-	// maxTokens bounds those that are valid at a time: each is compared with what a
-	// request shows.
+	// maxTokens limits the valid tokens, because each is compared with a request's.
 	maxTokens = 256
-	// maxFile bounds what is read of the file, in bytes: maxTokens with long paths.
+	// maxFile limits how much of the file is read, in bytes: maxTokens with long paths.
 	maxFile = 4 << 20
-	// maxLife keeps tokens from outliving the memory of who made them.
+	// maxLife limits the lifetime of tokens, so that they don't outlive the memory of who
+	// made them.
 	maxLife = 366 * 24 * time.Hour
-	// maxHubLife is for capabilities: they are in the hands of machines elsewhere.
+	// maxHubLife is shorter, because capabilities are given to other machines.
 	maxHubLife = 31 * 24 * time.Hour
-	// maxTools and maxTool bound the list of tools of a capability, and each of them.
+	// maxTools limits the number of a capability's tools, maxTool the length of each name.
 	maxTools, maxTool = 256, 200
 )
 
 var (
-	// ErrRequest is what is wrong with what was asked for.
+	// ErrRequest says that the requested token is invalid.
 	ErrRequest = errors.New("no such token can be made")
-	// ErrWider says that a token would be wider than its minter's.
+	// ErrWider says that a token would grant more than its minter's.
 	ErrWider = errors.New("it would be wider than the token that asks for it")
-	// ErrTooMany says that there are as many tokens as there can be.
+	// ErrTooMany says that the limit of valid tokens is reached.
 	ErrTooMany = fmt.Errorf("there are %d tokens: revoke some", maxTokens)
-	// ErrNoToken says that there is no such token, or that it isn't the caller's.
+	// ErrNoToken says that there is no such token, or that it doesn't belong to the caller.
 	ErrNoToken = errors.New("there is no such token")
 )
 
 // Options configure Tokens.
 type Options struct {
-	// Dir is the workspace's state directory, which is the user's alone. The tokens
-	// are kept in it.
+	// Dir is the workspace's private state directory, where the tokens are stored.
 	Dir string
 	// Control is the control token.
 	Control string
-	// Root returns the workspace's directory, absolute and without links; "" while
-	// it isn't known.
+	// Root returns the workspace's directory, absolute and without links; "" while it is
+	// unknown.
 	Root func() string
-	// Logger gets what is wrong with the file. Nil means none.
+	// Logger receives problems with the file. Nil means no log.
 	Logger *slog.Logger
 }
 
-// Tokens are the tokens of a workspace: the control token, and those that were
-// minted.
+// Tokens are a workspace's tokens: the control token and minted ones.
 type Tokens struct {
 	opts   Options
-	turn   *priolock.Turn // to change what follows
+	turn   *priolock.Turn // serializes changes of the fields below
 	minted atomic.Pointer[[]minted]
 	lent   lent
 }
 
-// minted is a token as the file has it.
+// minted is a token as stored in the file.
 type minted struct {
 	agentapi.Token
 	Hash credential.Hash `json:"sha256"`
 }
 
-// Open reads the tokens of a workspace. A file that can't be read is told to the
-// logger, and then none is valid but the control token.
+// Open reads the tokens of a workspace. If the file is unreadable, it logs the error, and
+// only the control token is valid.
 func Open(opts Options) *Tokens {
 	opts.Logger = cmp.Or(opts.Logger, slog.New(slog.DiscardHandler))
 	t := &Tokens{opts: opts, turn: priolock.New(context.Background())}
@@ -99,8 +97,8 @@ func readTokens(path string) (list []minted, err error) {
 	return list, err
 }
 
-// Authenticate returns what a token grants; nil for one that isn't known, has
-// expired or was revoked, and for a capability, which is good elsewhere.
+// Authenticate returns what a token grants. It returns nil if the token is unknown, expired
+// or revoked, and for a capability, which isn't valid here.
 func (t *Tokens) Authenticate(token string) *Grant {
 	if credential.Same(token, t.opts.Control) {
 		return &Grant{ID: ControlID, Scopes: Scopes()}
@@ -116,7 +114,7 @@ func (t *Tokens) Authenticate(token string) *Grant {
 	return found.grant()
 }
 
-// find returns the valid token with a hash; nil for none.
+// find returns the valid token with a hash; nil if there is none.
 func (t *Tokens) find(hash credential.Hash) *minted {
 	list := t.live()
 	if i := slices.IndexFunc(list, func(m minted) bool { return m.Hash == hash }); i >= 0 {
@@ -139,8 +137,8 @@ func (t *Tokens) live() []minted {
 	return slices.DeleteFunc(slices.Clone(*t.minted.Load()), func(m minted) bool { return credential.Expired(now, m.ExpiresAt) })
 }
 
-// visible returns the ids of the tokens that belong to a grant: its own, and what
-// was made with them. To the control token all do.
+// visible returns the ids of the tokens that belong to a grant: its own and those minted
+// with it, directly or indirectly. All tokens belong to the control token.
 func visible(list []minted, by *Grant) map[string]bool {
 	ids := map[string]bool{by.ID: true}
 	for grown := true; grown; {
@@ -154,8 +152,7 @@ func visible(list []minted, by *Grant) map[string]bool {
 	return ids
 }
 
-// List returns the tokens that a grant may know of, in the order in which they
-// were made.
+// List returns the tokens that a grant may see, in the order of their creation.
 func (t *Tokens) List(by *Grant) []agentapi.Token {
 	live := t.live()
 	ids := visible(live, by)
@@ -168,14 +165,14 @@ func (t *Tokens) List(by *Grant) []agentapi.Token {
 	return list
 }
 
-// Mint makes a token that isn't wider than the grant it is made by. The control
-// token has no grant for secrets, and yet somebody must be able to give one: with
-// secrets, which the caller decides, it may mint tokens that see them.
+// Mint mints a token that grants no more than by does. The control token itself grants no
+// secrets, but someone must be able to: if secrets is true, which the caller decides, it
+// may mint tokens that grant them.
 //
 // # Errors
 //
-// ErrRequest, ErrWider and ErrTooMany are matched; the context's, and that the
-// token couldn't be kept.
+// The error matches ErrRequest, ErrWider or ErrTooMany; or it is the context's, or that the
+// token couldn't be stored.
 func (t *Tokens) Mint(ctx context.Context, by *Grant, secrets bool, want agentapi.NewToken) (*agentapi.MintedToken, error) {
 	token, err := t.narrowed(by, secrets, want)
 	if err != nil {
@@ -197,12 +194,12 @@ func (t *Tokens) Mint(ctx context.Context, by *Grant, secrets bool, want agentap
 	return answer, t.keep(append(list, minted{Token: *token, Hash: credential.HashOf(answer.Secret)}))
 }
 
-// Revoke ends a token, and all that were made with it.
+// Revoke revokes a token and all tokens minted with it.
 //
 // # Errors
 //
-// ErrNoToken is matched; the context's, and that the file can't be written: then
-// nothing has changed.
+// The error matches ErrNoToken; or it is the context's, or that the file can't be written:
+// then nothing has changed.
 func (t *Tokens) Revoke(ctx context.Context, by *Grant, id string) error {
 	_, leave, err := t.turn.Take(ctx)
 	if err != nil {
@@ -218,7 +215,7 @@ func (t *Tokens) Revoke(ctx context.Context, by *Grant, id string) error {
 	return t.keep(slices.DeleteFunc(list, func(m minted) bool { return gone[m.ID] }))
 }
 
-// keep puts a list in force that has been written. The caller has the turn.
+// keep stores a list and puts it in force. The caller has the turn.
 func (t *Tokens) keep(list []minted) error {
 	data, err := json.MarshalIndent(list, "", "  ")
 	if err != nil {
@@ -231,7 +228,7 @@ func (t *Tokens) keep(list []minted) error {
 	return nil
 }
 
-// narrowed says what is granted of what is wanted.
+// narrowed returns the token that is granted for a request.
 func (t *Tokens) narrowed(by *Grant, secrets bool, want agentapi.NewToken) (*agentapi.Token, error) {
 	token := &agentapi.Token{ID: strings.ToLower(rand.Text()[:10]), CreatedAt: time.Now().UTC().Truncate(time.Second), MintedBy: by.ID}
 	var err error
@@ -320,8 +317,8 @@ func expiryOf(by *Grant, now time.Time, want *time.Time, hub *agentapi.Capabilit
 	return want.UTC(), nil
 }
 
-// planOf returns the path of a fence without links. The file, and directories on
-// the way to it, needn't exist.
+// planOf returns the path of a fence without links. The file and its directories needn't
+// exist.
 func (t *Tokens) planOf(by *Grant, want string) (string, error) {
 	if want == "" {
 		return by.Plan, nil
@@ -350,7 +347,7 @@ func (t *Tokens) planOf(by *Grant, want string) (string, error) {
 	return plan, nil
 }
 
-// withoutLinks resolves the links of a path of which the end may not exist.
+// withoutLinks resolves the links of a path whose end may not exist.
 func withoutLinks(path string) (string, error) {
 	resolved, err := filepath.EvalSymlinks(path)
 	if err == nil || !errors.Is(err, fs.ErrNotExist) {

@@ -19,7 +19,7 @@ import (
 	"waymark/workspace/access"
 )
 
-// intent is what a path is wanted for.
+// intent is the purpose of looking up a path.
 type intent int
 
 const (
@@ -27,28 +27,28 @@ const (
 	writing
 )
 
-// asker is who asks for paths in one call, with what it may reach.
+// asker looks up paths for a call, within what the caller may access.
 type asker struct {
 	s         *Service
-	root      string // the workspace; "" while it isn't known
+	root      string // the workspace; "" while it is unknown
 	rootBase  beneath.Base
 	guard     *vfs.SecretGuard
-	plan      string     // the one file that may be written; "" for no fence
+	plan      string     // the only writable file; "" means no fence
 	own       []string   // the agent's own places
-	forbidden []identity // those of them that are there
+	forbidden []identity // identities of those of them that exist
 }
 
-// identity tells files apart, whatever their names are.
+// identity identifies a file independently of its names.
 type identity struct{ dev, ino uint64 }
 
 func identityOf(st *unix.Stat_t) identity {
 	return identity{dev: uint64(st.Dev), ino: uint64(st.Ino)} //nolint:unconvert // the types differ between platforms
 }
 
-// top is where absolute paths begin.
+// top is the base of absolute paths.
 var top = beneath.NewBase(".", "/")
 
-// asker returns who asks in a call.
+// asker returns the asker for a call.
 func (s *Service) asker(ctx context.Context) (*asker, error) {
 	a := &asker{s: s, root: s.opts.Root()}
 	if a.root != "" {
@@ -75,7 +75,7 @@ func (s *Service) asker(ctx context.Context) (*asker, error) {
 	return a, nil
 }
 
-// relative makes an absolute clean path relative to the top of the file system.
+// relative makes an absolute clean path relative to "/".
 func relative(path string) string {
 	if path == "/" {
 		return "."
@@ -83,7 +83,7 @@ func relative(path string) string {
 	return path[1:]
 }
 
-// clean checks a path as it was asked for.
+// clean checks a requested path.
 func clean(path string) (string, error) {
 	switch {
 	case path == "":
@@ -98,10 +98,10 @@ func clean(path string) (string, error) {
 	return filepath.Clean(path), nil
 }
 
-// find looks up where a path leads, and refuses what the caller may not reach.
-// path is absolute and without links; where it ends in names that aren't there,
-// the resolution has them as Missing. The caller closes the resolution unless
-// there is an error.
+// find looks up where a path leads, and refuses what the caller may not access. The
+// returned path is absolute and without links. If it ends in names that don't exist, the
+// resolution has them as Missing. Unless there is an error, the caller closes the
+// resolution.
 func (a *asker) find(asked string, want intent) (found *beneath.Resolution, path string, err error) {
 	name, err := clean(asked)
 	if err != nil {
@@ -110,7 +110,7 @@ func (a *asker) find(asked string, want intent) (found *beneath.Resolution, path
 	if err := a.mayName(asked, name); err != nil {
 		return nil, "", err
 	}
-	within := []string{"/"} // so that every name that a link brings is judged
+	within := []string{"/"} // so that every name in a link's target is checked
 	if a.root != "" {
 		within = append(within, a.root)
 	}
@@ -127,7 +127,7 @@ func (a *asker) find(asked string, want intent) (found *beneath.Resolution, path
 	return nil, "", a.refusal(asked, err)
 }
 
-// join is the relative path of some names.
+// join returns the relative path of names.
 func join(names []string) string {
 	if len(names) == 0 {
 		return "."
@@ -135,13 +135,13 @@ func join(names []string) string {
 	return strings.Join(names, "/")
 }
 
-// onlyMissing reports whether nothing else is wrong with a path.
+// onlyMissing reports whether a path doesn't exist, without any other error.
 func onlyMissing(err error) bool {
 	_, refused := errors.AsType[*refusal](err)
 	return !refused && errors.Is(err, unix.ENOENT)
 }
 
-// refusal says why a path isn't reached.
+// refusal converts the error of a lookup.
 func (a *asker) refusal(asked string, err error) error {
 	if r, ok := errors.AsType[*refusal](err); ok {
 		return r
@@ -158,7 +158,7 @@ func (a *asker) refusal(asked string, err error) error {
 	return err
 }
 
-// mayName refuses a path by its names alone, before anything is looked at.
+// mayName refuses a path because of its names, before accessing it.
 func (a *asker) mayName(asked, path string) error {
 	if entry, secret := a.secret(path); secret {
 		return refuse(http.StatusForbidden, "%q is on the secret list (%s: %s): a token can grant it", asked, entry.Pattern, entry.What)
@@ -169,9 +169,8 @@ func (a *asker) mayName(asked, path string) error {
 	return nil
 }
 
-// secret returns the entry of the secret list that an absolute path is under.
-// Below the workspace only names below it count, as for resolvers: it lies where
-// its owner has put it.
+// secret returns the entry of the secret list for an absolute path. In the workspace only
+// names below its root count, as for resolvers, because its owner has chosen its location.
 func (a *asker) secret(path string) (vfs.Secret, bool) {
 	if a.inWorkspace(path) {
 		if path == a.root {
@@ -191,22 +190,22 @@ func below(path, dir string) bool {
 	return ok && (rest == "" || rest[0] == '/')
 }
 
-// isForbidden compares names in whatever case: some file systems fold it, and
-// nobody else's directory is spelled like the agent's.
+// isForbidden ignores case, because some file systems do, and no other directory has the
+// same name as the agent's.
 func (a *asker) isForbidden(path string) bool {
 	folded := strings.ToLower(path)
 	return slices.ContainsFunc(a.own, func(own string) bool { return below(folded, strings.ToLower(own)) })
 }
 
-// errUnreachable is why a name that a link brought isn't looked at.
+// errUnreachable says why a link's target isn't accessed.
 type errUnreachable string
 
 func (e errUnreachable) Error() string { return string(e) }
 
-// judge is the policy about names that links bring.
+// judge decides about names in the targets of links.
 func (a *asker) judge(within beneath.Base, names []beneath.Name) error {
 	if within.Path() != "/" {
-		return nil // it is asked for "/", too
+		return nil // it is called for "/", too
 	}
 	texts := make([]string, len(names))
 	for i, n := range names {
@@ -224,7 +223,7 @@ func (a *asker) judge(within beneath.Base, names []beneath.Name) error {
 	return nil
 }
 
-// mayReach refuses a path by where it leads.
+// mayReach refuses a path because of where it leads.
 func (a *asker) mayReach(found *beneath.Resolution, asked, path string, want intent) error {
 	if err := a.mayName(asked, path); err != nil {
 		return err
@@ -238,8 +237,8 @@ func (a *asker) mayReach(found *beneath.Resolution, asked, path string, want int
 	return a.notForbidden(found, asked)
 }
 
-// notForbidden compares the directories on the way with the agent's own, by what
-// they are: they may have other names, in another case or by another mount.
+// notForbidden compares the directories on a path with the agent's own by identity, because
+// they may be reachable by other names: in another case or through another mount.
 func (a *asker) notForbidden(found *beneath.Resolution, asked string) error {
 	if len(a.forbidden) == 0 {
 		return nil
@@ -265,8 +264,8 @@ func (a *asker) notForbidden(found *beneath.Resolution, asked string) error {
 	return nil
 }
 
-// hardLinked refuses a file that is on the secret list by another name, or the agent's
-// own.
+// hardLinked refuses a file that is a hard link to one on the secret list, or to one of the
+// agent's own.
 func (a *asker) hardLinked(asked string, st *unix.Stat_t) error {
 	if st.Nlink < 2 {
 		return nil
@@ -291,12 +290,12 @@ func (a *asker) hardLinked(asked string, st *unix.Stat_t) error {
 	return nil
 }
 
-// maxKept bounds the entries that are looked at in the agent's own places and those of
-// the secret list in the home directory.
+// maxKept limits the entries to compare in the agent's own places and in those of the
+// secret list in the home directory.
 const maxKept = 50_000
 
 // keptElsewhere refuses a file that has another name in one of the agent's own places, or
-// in one of the secret list in the home directory.
+// in a place of the secret list in the home directory.
 func (a *asker) keptElsewhere(asked string, st *unix.Stat_t) error {
 	left := maxKept
 	for _, place := range slices.Concat(a.own, a.guard.PlacesIn(a.s.opts.Home)) {
@@ -308,7 +307,7 @@ func (a *asker) keptElsewhere(asked string, st *unix.Stat_t) error {
 			if err == nil && entry.Type().IsRegular() && unix.Lstat(path, &other) == nil && identityOf(&other) == identityOf(st) {
 				return refuse(http.StatusForbidden, "%q is another name of what is kept secret elsewhere", asked)
 			}
-			return nil // what can't be looked at has no links that somebody else could make
+			return nil // other users can't create links in an unreadable directory
 		})
 		if err != nil {
 			return err

@@ -1,63 +1,55 @@
-// Package files serves the files of a machine to chats over HTTP: reading as
-// bytes or as numbered lines, writing, listing directories, and edits that
-// replace texts. Paths, fields, codes and limits are those of Coder's agent; what
-// matches in an edit is the business of package edit.
+// Package files serves the machine's files to chats over HTTP. It reads files as bytes or
+// as numbered lines, writes them, lists directories, and makes edits that replace texts.
+// Paths, fields, codes and limits are those of Coder's agent. Package edit determines what
+// matches in an edit.
 //
-// # What may be reached
+// # Access
 //
-// Paths are absolute, and may lie anywhere, as chats use them; Options.Within
-// narrows that to the workspace. Never reached are the agent's own directories
-// (Options.Own), the secret list of package vfs but for what a token
-// grants, and file systems that aren't files, such as /proc. A token with a fence
-// writes the one file that it names.
+// Paths are absolute and may be anywhere, as chats need; Options.Within restricts them to
+// the workspace. The agent's own directories (Options.Own), the secret list of package vfs
+// except for what a token grants, and special file systems such as /proc are never
+// accessible. A token with a fence may only write the file that it names.
 //
 // # Guarantees
 //
-//   - Every path is opened by descriptors, name by name and never through a link
-//     (package internal/beneath), for reading and for writing. Links are followed
-//     by reading them; one that lies in the workspace doesn't lead out of it, and
-//     the place outside isn't looked at. Whoever swaps directories and links
-//     meanwhile has a call fail, and no other file read or written.
-//   - The secret list is held against the path asked for, against every name that
-//     a link brings, and against where it leads, in every spelling that some file
-//     system folds to one of the list; a file with several names against those
-//     that lie in the workspace. Nothing is told of what is there.
-//   - Only regular files and directories are opened, and nothing blocks.
-//   - A file is replaced as a whole: who opens it finds the old content or the
-//     new one, also when a body breaks off, the disk is full or the machine
-//     crashes. The new content has reached the disk by then (fsync); the name
-//     reaches it with the file system's next commit, so that after a crash the
-//     old content may be back. Directories that are missing are made when the
-//     whole body is there: a write that fails leaves none.
-//   - A link stays a link: what it leads to is replaced. The mode is kept, less
-//     set-user-ID and set-group-ID, as when a file is written in place; owner,
-//     group, ACL and extended attributes are kept as far as this user may set
-//     them. Where the group can't be kept, it gets no more than others had.
-//   - A file that this user may not write isn't replaced, though its directory
-//     would allow that.
-//   - edit-files computes everything before it writes anything, and exchanges
-//     files only when all of the new ones are on the disk. When one can't be
-//     exchanged, those before it are put back. What somebody else saves between
-//     the reading and the exchange is not lost: the edits are made again on it.
-//   - Memory is bounded, whatever is read or written: read-file and write-file
-//     stream, read-file-lines holds its answer, and edit-files at most a few
-//     files of Options.MaxEdit at a time.
+//   - Every path is opened by descriptors, name by name and never through a link (package
+//     internal/beneath), for reading and for writing. Links are read and then followed. A link
+//     in the workspace can't lead out of it, and its target outside isn't accessed. If
+//     directories or links are swapped meanwhile, the call fails, but never accesses another file.
+//   - The secret list is checked against the requested path, every name in the target of a link,
+//     and the final path, in every spelling that a file system may treat as the same.
+//     Hard links are compared with secret files in the workspace, and with those in the
+//     secret list's places in the home directory and in the agent's own places. Refusals
+//     don't reveal what exists.
+//   - Only regular files and directories are opened, and opening never blocks.
+//   - A file is replaced atomically: readers see the old or the new content, even if a body is
+//     incomplete, the disk is full or the machine crashes. The new content is on the disk (fsync)
+//     before that. The name follows with the file system's next commit, so that after a crash the
+//     old content may be back. Missing directories are created after the whole body has arrived;
+//     a failed write leaves none behind.
+//   - A link stays a link: its target is replaced. The mode is kept, without set-user-ID and
+//     set-group-ID, as when a file is written in place. Owner, group, ACL and extended attributes
+//     are kept as far as this user can set them. If the group can't be kept, the new one gets the
+//     permissions of others.
+//   - A file that this user may not write isn't replaced, even if its directory allows that.
+//   - edit-files computes everything before it writes, and exchanges files only when all new ones
+//     are on the disk. If an exchange fails, earlier ones are undone. What others save between
+//     reading and exchanging isn't lost: the edits are repeated on it.
+//   - Memory is limited: read-file and write-file stream, read-file-lines holds its answer, and
+//     edit-files at most a few files of Options.MaxEdit at a time.
 //
 // # Concurrency
 //
-// A Service serves any number of calls. Edits and the last step of a write to
-// one file wait for each other; a write that comes second wins, an edit that comes
-// second is made on what it finds.
+// A Service serves any number of calls. Edits, and the last step of writes, of the same
+// file are serialized: the later write wins, and a later edit applies to what it finds.
 //
 // # Limits
 //
-// A directory that is moved out of the workspace while a call has it open is
-// still used, as with every descriptor. Hard links: a replaced file has one name,
-// and its others keep the old content; protected files outside of the workspace
-// aren't compared. A crash in the middle, or kill -9, leaves a file named
-// .waymark-*.tmp; where the file system can't exchange two files, edits to several
-// files that fail at the last step are put back by a second rename, and where it
-// has no hard links either they are not: the error says so. Who has a file open
-// for writing while it is replaced goes on writing into the old one. Names that
-// aren't UTF-8 can't be asked for and aren't listed.
+// A directory that is moved out of the workspace while a call has it open is still used. A
+// replaced file has only one name; its other hard links keep the old content. A crash or
+// kill -9 may leave a file named .waymark-*.tmp. If the file system can't exchange two
+// files, a second rename undoes failed edits of several files; without hard links they
+// can't be undone, and the error says so. A program that has a file open for writing while
+// it is replaced writes to the old one. Names that aren't UTF-8 can't be requested and
+// aren't listed.
 package files

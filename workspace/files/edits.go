@@ -17,8 +17,7 @@ import (
 	"waymark/workspace/files/edit"
 )
 
-// maxTries is how often edits are made again because somebody else has saved one
-// of the files meanwhile.
+// maxTries is how often edits are repeated because a file was saved meanwhile.
 const maxTries = 4
 
 // editFiles answers POST /api/v0/edit-files.
@@ -58,7 +57,7 @@ func (s *Service) editFiles(c *httpapi.Call) error {
 	return c.JSON(http.StatusOK, agentapi.EditedFiles{Files: edited})
 }
 
-// bounded refuses a request that is too large to be held.
+// bounded refuses a request that is too large.
 func (s *Service) bounded(body agentapi.EditFiles) error {
 	edits := 0
 	for _, f := range body.Files {
@@ -86,23 +85,23 @@ func (a *asker) edit(ctx context.Context, body agentapi.EditFiles) (edited []age
 	return nil, nil, &refusal{code: http.StatusConflict, text: err.Error() + ": try again", err: err}
 }
 
-// batch is one try to make all edits of a call.
+// batch is one attempt to make all edits of a call.
 type batch struct {
 	a        *asker
 	targets  []*target
 	failures failures
-	total    int64 // bytes held
+	total    int64 // bytes in memory
 	release  func()
 }
 
-// target is a file to be edited.
+// target is a file to edit.
 type target struct {
 	*place
 	key           lockKey
 	edits         []agentapi.Edit
 	file          *file
 	before, after string
-	temp          *temp // nil where nothing changes
+	temp          *temp // nil if nothing changes
 }
 
 func (b *batch) close() {
@@ -151,7 +150,7 @@ func (b *batch) run(ctx context.Context, body agentapi.EditFiles) ([]agentapi.Ed
 	return edited, paths, nil
 }
 
-// find looks all files up and locks them.
+// find looks up all files and locks them.
 func (b *batch) find(ctx context.Context, body agentapi.EditFiles) error {
 	var keys []lockKey
 	seen := make(map[lockKey]bool)
@@ -181,7 +180,7 @@ func twice(t *target) error {
 	return refuse(http.StatusBadRequest, "%q is there twice: put all edits of a file together", t.asked)
 }
 
-// target checks one entry of the request.
+// target checks an entry of the request.
 func (b *batch) target(f agentapi.FileEdits) (*target, error) {
 	p, err := b.a.place(f.Path, writing)
 	if err != nil {
@@ -210,7 +209,7 @@ func (t *target) checkEdits() error {
 	return nil
 }
 
-// compute reads a file and makes its edits, in memory.
+// compute reads a file and applies its edits in memory.
 func (b *batch) compute(t *target) (err error) {
 	if t.file, err = t.open(); err != nil {
 		return err
@@ -220,7 +219,7 @@ func (b *batch) compute(t *target) (err error) {
 	}
 	for _, other := range b.targets {
 		if other != t && other.file != nil && identityOf(&other.file.st) == identityOf(&t.file.st) {
-			return twice(t) // by a hard link
+			return twice(t) // through a hard link
 		}
 	}
 	size := t.file.st.Size
@@ -250,7 +249,7 @@ func (f *file) text() (string, error) {
 	return text.String(), nil
 }
 
-// commit writes all files that change, and exchanges them when all are written.
+// commit writes all changed files, and exchanges them when all are written.
 func (b *batch) commit() error {
 	var paths []string
 	for _, t := range b.targets {
@@ -274,7 +273,7 @@ func (b *batch) commit() error {
 	return nil
 }
 
-// write writes the new file beside the old one.
+// write writes the new file next to the old one.
 func (t *target) write() (err error) {
 	if t.temp, err = t.place.temp(0o600); err != nil {
 		return err
@@ -288,8 +287,7 @@ func (t *target) write() (err error) {
 	return t.temp.done()
 }
 
-// swap puts the new file in place of the old one, which gets the new one's name,
-// unless that isn't the file that was read.
+// swap exchanges the new file with the old one, unless that isn't the file that was read.
 func (t *target) swap(exchange func(dir int, a, b string) error) error {
 	if !t.isOld(t.name) {
 		return errChanged
@@ -297,7 +295,7 @@ func (t *target) swap(exchange func(dir int, a, b string) error) error {
 	err := exchange(t.dir, t.temp.name, t.name)
 	switch {
 	case errors.Is(err, unix.EINVAL), errors.Is(err, unix.ENOSYS), errors.Is(err, unix.ENOTSUP),
-		errors.Is(err, unix.EPERM): // by a container's filter that doesn't know the call, perhaps
+		errors.Is(err, unix.EPERM): // a container's filter may not know the call
 		return t.swapByLink()
 	case errors.Is(err, unix.ENOENT):
 		return errChanged // it was removed
@@ -311,9 +309,9 @@ func (t *target) swap(exchange func(dir int, a, b string) error) error {
 	return nil
 }
 
-// swapBack gives the name back to what somebody saved just before the new file
-// came there. If it has been saved once more since, that is what comes out, and is
-// put back in turn: the last save stays.
+// swapBack restores what somebody saved just before the exchange. If the file was saved
+// again since, that version is what the exchange returns, and is restored in turn: the last
+// save wins.
 func (t *target) swapBack(exchange func(dir int, a, b string) error) error {
 	var made unix.Stat_t
 	if err := unix.Fstat(int(t.temp.file.Fd()), &made); err != nil {
@@ -326,8 +324,8 @@ func (t *target) swapBack(exchange func(dir int, a, b string) error) error {
 			err = exchange(t.dir, t.temp.name, t.name)
 		}
 		if errors.Is(err, unix.ENOENT) {
-			// Nobody has the name any more: it is given to what was saved, whose other
-			// name is removed later. Somebody may have made it anew meanwhile.
+			// The name doesn't exist any more: link the saved file to it; its temporary
+			// name is removed later. Somebody may have created the name again meanwhile.
 			if err = unix.Linkat(t.dir, t.temp.name, t.dir, t.name, 0); err == nil {
 				return errChanged
 			}
@@ -348,8 +346,8 @@ func (t *target) swapBack(exchange func(dir int, a, b string) error) error {
 	return refuse(http.StatusInternalServerError, "%q was saved meanwhile, and what was saved may be in %q beside it: %s", t.asked, kept, errtext.Of(err))
 }
 
-// maxSwapBacks bounds how often a file is exchanged once more since it has been
-// saved in between, of which each takes microseconds.
+// maxSwapBacks limits how often files are exchanged because of saves in between. Each
+// exchange takes microseconds.
 const maxSwapBacks = 100
 
 func statAt(dir int, name string, st *unix.Stat_t) error {
@@ -359,8 +357,8 @@ func statAt(dir int, name string, st *unix.Stat_t) error {
 	return nil
 }
 
-// swapByLink does the same where the file system can't exchange files: the old
-// one gets a second name, and the new one replaces the first.
+// swapByLink is swap for file systems that can't exchange files. The old file gets a second
+// name, and the new one replaces the first.
 func (t *target) swapByLink() error {
 	kept := tempName()
 	linked := unix.Linkat(t.dir, t.name, t.dir, kept, 0) == nil
@@ -386,8 +384,8 @@ func (t *target) swapByLink() error {
 	return nil
 }
 
-// isOld reports whether a name stands for the file that was read, as it was read.
-// Times don't tell: two saves may have the same.
+// isOld reports whether a name refers to the file that was read, with the same content.
+// Times aren't sufficient: two saves may have the same.
 func (t *target) isOld(name string) bool {
 	var st unix.Stat_t
 	if statAt(t.dir, name, &st) != nil || identityOf(&st) != identityOf(&t.file.st) || st.Size != t.file.st.Size {
@@ -404,7 +402,7 @@ func (t *target) isOld(name string) bool {
 	return true
 }
 
-// rollBack puts back what was exchanged before the target that failed.
+// rollBack undoes the exchanges before the target that failed.
 func (b *batch) rollBack(failed int, why error) error {
 	var left []string
 	for i := failed - 1; i >= 0; i-- {
@@ -425,19 +423,19 @@ func (b *batch) rollBack(failed int, why error) error {
 		text: why.Error() + "; these were edited before that and couldn't be put back: " + strings.Join(left, ", ")}
 }
 
-// isNew reports whether the name still stands for what was put there: what
-// somebody else has saved since stays.
+// isNew reports whether the name still refers to the new file. Later saves by others must
+// stay.
 func (t *target) isNew() bool {
 	var now, made unix.Stat_t
 	return statAt(t.dir, t.name, &now) == nil && unix.Fstat(int(t.temp.file.Fd()), &made) == nil &&
 		identityOf(&now) == identityOf(&made) && now.Size == int64(len(t.after))
 }
 
-// failures are all that is wrong with a call.
+// failures are the errors of a call.
 type failures struct {
 	code  int
 	texts []string
-	other error // what is nobody's mistake
+	other error // not the caller's mistake
 }
 
 func (f *failures) add(err error) {
@@ -450,7 +448,7 @@ func (f *failures) add(err error) {
 	f.texts = append(f.texts, r.text)
 }
 
-// err is nil where nothing is wrong.
+// err returns nil if there is no failure.
 func (f *failures) err() error {
 	switch {
 	case f.other != nil:

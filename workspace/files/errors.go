@@ -13,23 +13,23 @@ import (
 	"waymark/internal/httpapi/problem"
 )
 
-// refusal is why a file isn't read or written, with the HTTP status for that.
+// refusal says why a file isn't read or written, with an HTTP status.
 type refusal struct {
 	code int
 	text string
-	err  error // what it was made of, if anything
+	err  error // the cause, if any
 }
 
 func (r *refusal) Error() string { return r.text }
 
-// Unwrap returns what the refusal was made of.
+// Unwrap returns the cause.
 func (r *refusal) Unwrap() error { return r.err }
 
 func refuse(code int, format string, args ...any) error {
 	return &refusal{code: code, text: fmt.Sprintf(format, args...)}
 }
 
-// refuseFor is the refusal for what the system says of a path.
+// refuseFor converts an error of the system about a path.
 func refuseFor(path string, err error) error {
 	if r, ok := errors.AsType[*refusal](err); ok {
 		return r
@@ -52,7 +52,7 @@ func codeOf(err error) int {
 	return http.StatusInternalServerError
 }
 
-// answer makes the error of a call of what goes wrong in it.
+// answer converts an error for the answer of a call.
 func answer(c *httpapi.Call, err error) error {
 	if r, ok := errors.AsType[*refusal](err); ok {
 		return &problem.Error{Code: r.code, Message: c.Failed(), Detail: r.text}
@@ -61,14 +61,14 @@ func answer(c *httpapi.Call, err error) error {
 }
 
 var (
-	// errSwapped says that there is a link, or something else, where a moment ago
-	// there was none. The path is to be looked up again.
+	// errSwapped says that a link or something else has appeared on the path meanwhile. The
+	// path must be looked up again.
 	errSwapped = errors.New("links kept changing on the way")
-	// errChanged says that somebody else has saved a file since it was read.
+	// errChanged says that a file was saved by somebody else since it was read.
 	errChanged = errors.New("it was changed meanwhile")
 )
 
-// keptChanging is the refusal after the last try.
+// keptChanging is the refusal after the last attempt.
 func keptChanging(path string, err error) error {
 	return &refusal{code: http.StatusConflict, text: fmt.Sprintf("%q: %s: try again", path, err), err: err}
 }

@@ -12,8 +12,8 @@ import (
 	"waymark/workspace/files/edit"
 )
 
-// readFileLines answers GET /api/v0/read-file-lines: with 200, whatever the file
-// is, and success or an error in it.
+// readFileLines answers GET /api/v0/read-file-lines. The status is always 200, and the body
+// has success or an error.
 func (s *Service) readFileLines(c *httpapi.Call) error {
 	path, want, err := lineRange(c)
 	if err != nil {

@@ -17,11 +17,11 @@ import (
 	"waymark/internal/httpapi"
 )
 
-// maxEntries bounds a listing, which is one answer.
+// maxEntries limits a listing.
 const maxEntries = 100_000
 
-// listDirectory answers POST /api/v0/list-directory. An absolute path in the
-// query wins over the body, as in Coder's agent.
+// listDirectory answers POST /api/v0/list-directory. An absolute path in the query takes
+// precedence over the body, as in Coder's agent.
 func (s *Service) listDirectory(c *httpapi.Call) error {
 	if err := onlyParameters(c, "path"); err != nil {
 		return err
@@ -55,7 +55,7 @@ func (s *Service) listDirectory(c *httpapi.Call) error {
 	return answer(c, keptChanging(path, err))
 }
 
-// directory is the path that a body names.
+// directory returns the path in a body.
 func (s *Service) directory(body agentapi.ListDirectory) (string, error) {
 	for _, name := range body.Path {
 		if strings.IndexByte(name, 0) >= 0 {
@@ -97,7 +97,7 @@ func (a *asker) list(asked string) (*agentapi.Directory, error) {
 	return dir, nil
 }
 
-// notListed says why a directory isn't opened.
+// notListed returns why a directory can't be opened.
 func notListed(found *beneath.Resolution, asked string, errno error) error {
 	var st unix.Stat_t
 	if found.Stat(found.Path(), &st) != 0 || beneath.TypeOf(&st) == fs.ModeSymlink {

@@ -9,8 +9,7 @@ import (
 	"golang.org/x/sync/semaphore"
 )
 
-// lockKey names a file that is replaced: by its directory, since the file itself
-// is another one afterwards.
+// lockKey identifies a file by its directory and name, because the file itself is replaced.
 type lockKey struct {
 	dir  identity
 	name string
@@ -20,7 +19,7 @@ func (k lockKey) compare(other lockKey) int {
 	return cmp.Or(cmp.Compare(k.dir.dev, other.dir.dev), cmp.Compare(k.dir.ino, other.dir.ino), cmp.Compare(k.name, other.name))
 }
 
-// locks let one call at a time replace a file. The zero value works.
+// locks serialize calls that replace the same file. The zero value is ready to use.
 type locks struct {
 	mu   sync.Mutex // guards held
 	held map[lockKey]*lock
@@ -29,11 +28,11 @@ type locks struct {
 // lock is one file's.
 type lock struct {
 	turn  *semaphore.Weighted
-	users int // who has it or waits; guarded by locks.mu
+	users int // number of holders and waiters; guarded by locks.mu
 }
 
-// acquire takes the locks of some files, in one order for all callers. It fails
-// when ctx ends.
+// acquire takes the locks of files, in the same order for all callers. It fails when ctx
+// ends.
 func (l *locks) acquire(ctx context.Context, keys ...lockKey) (release func(), err error) {
 	keys = slices.Clone(keys)
 	slices.SortFunc(keys, lockKey.compare)
@@ -81,7 +80,7 @@ func (l *locks) release(key lockKey) {
 	l.leave(key, k)
 }
 
-// leave forgets a lock that nobody uses any more.
+// leave removes an unused lock.
 func (l *locks) leave(key lockKey, k *lock) {
 	l.mu.Lock()
 	defer l.mu.Unlock()

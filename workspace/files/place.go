@@ -20,19 +20,19 @@ type place struct {
 	path  string // absolute, without links
 	dir   int    // the directory's descriptor
 	name  string
-	// parents are the directories below dir that have to be made to hold name; dir
-	// is theirs then.
+	// parents are the missing directories between dir and name. While they are being
+	// created, dir moves down.
 	parents []string
 	made    []madeDir
 }
 
-// madeDir is a directory that a place has made, to be taken back.
+// madeDir is a directory that was created for a place, and may have to be removed.
 type madeDir struct {
-	dir  int // in which it is
+	dir  int // descriptor of its parent
 	name string
 }
 
-// place looks a path up.
+// place looks up a path.
 func (a *asker) place(asked string, want intent) (*place, error) {
 	found, path, err := a.find(asked, want)
 	if err != nil {
@@ -63,7 +63,7 @@ func (a *asker) place(asked string, want intent) (*place, error) {
 	return p, nil
 }
 
-// close lets go of all descriptors.
+// close closes all descriptors.
 func (p *place) close() {
 	for _, d := range p.made {
 		_ = unix.Close(d.dir)
@@ -71,8 +71,8 @@ func (p *place) close() {
 	_ = unix.Close(p.dir)
 }
 
-// onFileSystem refuses what only looks like files: reading there tells of other
-// processes, and writing there is a command to the kernel.
+// onFileSystem refuses special file systems: reading there may reveal data of other
+// processes, and writing is a command to the kernel.
 func (p *place) onFileSystem(fd int) error {
 	strange, err := noFiles(fd)
 	if err != nil {
@@ -84,7 +84,7 @@ func (p *place) onFileSystem(fd int) error {
 	return nil
 }
 
-// file is a regular file that is open for reading.
+// file is a regular file, open for reading.
 type file struct {
 	fd int
 	st unix.Stat_t
@@ -107,8 +107,8 @@ func (f *file) ReadAt(b []byte, off int64) (n int, err error) {
 	return n, nil
 }
 
-// stat describes what is there, without following it, and refuses everything but
-// regular files.
+// stat describes the file without following links, and refuses everything but regular
+// files.
 func (p *place) stat(st *unix.Stat_t) error {
 	if errno := beneath.StatAt(p.dir, p.name, st); errno != 0 {
 		return refuseFor(p.asked, errno)
@@ -149,7 +149,7 @@ func (p *place) open() (*file, error) {
 	return &f, nil
 }
 
-// opened checks what was really opened.
+// opened checks what was actually opened.
 func (p *place) opened(f *file) error {
 	if err := unix.Fstat(f.fd, &f.st); err != nil {
 		return refuseFor(p.asked, err)
@@ -163,7 +163,7 @@ func (p *place) opened(f *file) error {
 	return p.a.hardLinked(p.asked, &f.st)
 }
 
-// open opens the file that a path leads to.
+// open opens the file at a path.
 func (a *asker) open(asked string) (*file, error) {
 	for range beneath.MaxSwaps {
 		f, err := a.openOnce(asked)
@@ -183,9 +183,9 @@ func (a *asker) openOnce(asked string) (*file, error) {
 	return p.open()
 }
 
-// withParents makes the directories that are missing, with mode 0755 less the
-// umask, and returns the place in the last of them, which the caller closes, after
-// an error too. Nothing of p changes, so that it can be tried again.
+// withParents creates the missing directories, with mode 0755 minus the umask, and returns
+// the place in the last one. The caller closes it, even after an error. p stays unchanged,
+// so that another attempt is possible.
 func (p *place) withParents() (*place, error) {
 	dir, errno := duplicate(p.dir)
 	if errno != 0 {
@@ -202,7 +202,7 @@ func (p *place) withParents() (*place, error) {
 	return in, nil
 }
 
-// enter goes down into a directory, which is made if it isn't there.
+// enter opens a subdirectory, and creates it if it is missing.
 func (p *place) enter(name string) error {
 	err := unix.Mkdirat(p.dir, name, 0o755)
 	if err != nil && !errors.Is(err, unix.EEXIST) {
@@ -229,9 +229,8 @@ func (p *place) enter(name string) error {
 	return nil
 }
 
-// refuseGone is refuseFor where a name was to be made in a directory: that it isn't
-// there means that the directory has just been removed, maybe by a call that took
-// back its own.
+// refuseGone is refuseFor for creating a name in a directory. ENOENT means that the
+// directory was just removed, perhaps by a call that undid its own work.
 func (p *place) refuseGone(err error) error {
 	if errors.Is(err, unix.ENOENT) {
 		return errSwapped
@@ -244,8 +243,7 @@ func duplicate(fd int) (int, syscall.Errno) {
 	return own, beneath.ErrnoOf(err)
 }
 
-// takeBack removes the directories that were made, as far as nobody else uses
-// them.
+// takeBack removes the created directories unless somebody uses them.
 func (p *place) takeBack() {
 	for i := len(p.made) - 1; i >= 0; i-- {
 		if unix.Unlinkat(p.made[i].dir, p.made[i].name, unix.AT_REMOVEDIR) != nil {
@@ -254,8 +252,8 @@ func (p *place) takeBack() {
 	}
 }
 
-// key is what calls lock that replace the file: its directory, and its name as
-// every file system would fold it.
+// key returns the key to lock for replacing the file: its directory, and its name with case
+// folded as some file systems do.
 func (p *place) key() (lockKey, error) {
 	var st unix.Stat_t
 	if err := unix.Fstat(p.dir, &st); err != nil {
@@ -264,8 +262,8 @@ func (p *place) key() (lockKey, error) {
 	return lockKey{dir: identityOf(&st), name: strings.ToLower(p.name)}, nil
 }
 
-// mayWrite refuses a file that this user may not write: that its directory lets
-// it be replaced is another matter.
+// mayWrite refuses a file that this user may not write, even if its directory allows
+// replacing it.
 func (p *place) mayWrite() error {
 	for {
 		err := unix.Faccessat(p.dir, p.name, unix.W_OK, unix.AT_EACCESS|unix.AT_SYMLINK_NOFOLLOW)

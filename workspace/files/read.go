@@ -10,7 +10,7 @@ import (
 	"waymark/internal/httpapi"
 )
 
-// chunk is how much of a file is in memory while it is read.
+// chunk is how much of a file is read at once, in bytes.
 const chunk = 128 << 10
 
 // readFile answers GET /api/v0/read-file with bytes.
@@ -46,7 +46,7 @@ func (s *Service) readFile(c *httpapi.Call) error {
 	return stream(c, mediaType(path), io.NewSectionReader(f, offset, length))
 }
 
-// number returns a parameter that is a whole number from 0.
+// number returns a parameter that must be a non-negative integer.
 func number(c *httpapi.Call, name string, otherwise int64) (int64, error) {
 	n, given, err := c.Number(name, 63)
 	if err != nil || !given {
@@ -55,7 +55,7 @@ func number(c *httpapi.Call, name string, otherwise int64) (int64, error) {
 	return int64(n), nil //nolint:gosec // it has 63 bits
 }
 
-// mediaType goes by the name's end, as Coder's agent does.
+// mediaType depends on the extension, as in Coder's agent.
 func mediaType(path string) string {
 	if media := mime.TypeByExtension(filepath.Ext(path)); media != "" {
 		return media
@@ -63,7 +63,7 @@ func mediaType(path string) string {
 	return "application/octet-stream"
 }
 
-// stream sends a file. A client that goes on reading may take its time.
+// stream sends a file. A client that keeps reading has no time limit.
 func stream(c *httpapi.Call, media string, r *io.SectionReader) error {
 	header := c.Writer().Header()
 	header.Set("Content-Type", media)
@@ -77,7 +77,7 @@ func stream(c *httpapi.Call, media string, r *io.SectionReader) error {
 	for left := r.Size(); left > 0; {
 		n, err := io.ReadFull(r, buf[:min(int64(len(buf)), left)])
 		if err != nil {
-			return err // it has become shorter: the answer is cut, so that nobody takes it for whole
+			return err // the file has become shorter: abort, so that the answer isn't taken for complete
 		}
 		if err := c.Flush(buf[:n]); err != nil {
 			return err

@@ -18,44 +18,42 @@ import (
 const (
 	defaultMaxWrite = 1 << 30
 	defaultMaxEdit  = 10 << 20
-	// maxEditBody bounds the JSON of edit-files. Models write a few KiB.
+	// maxEditBody limits the JSON of edit-files. Models send a few KiB.
 	maxEditBody = 16 << 20
-	// maxFiles and maxEdits bound one call of edit-files: each file takes two
-	// descriptors.
+	// maxFiles and maxEdits limit a call of edit-files. Each file takes two descriptors.
 	maxFiles = 100
 	maxEdits = 1000
-	// maxParallel is how many calls of edit-files compute at the same time, each
-	// of them with its files in memory.
+	// maxParallel limits the calls of edit-files that compute at the same time, each with
+	// its files in memory.
 	maxParallel = 4
-	// bodyTimeout is for a large file over a slow line.
+	// bodyTimeout allows for a large file over a slow connection.
 	bodyTimeout = 10 * time.Minute
-	// callTimeout ends what only looks: a file of many gigabytes is searched for
-	// lines, or somebody else has the file.
+	// callTimeout limits calls that read: they may search many gigabytes for lines, or wait
+	// for a lock.
 	callTimeout = time.Minute
 )
 
 // Options configure a Service. The zero value works.
 type Options struct {
-	// Root returns the workspace's directory, absolute and without links; "" while
-	// it isn't known. Nil means that it never is.
+	// Root returns the workspace's directory, absolute and without links; "" while it is
+	// unknown. Nil means that it always is.
 	Root func() string
-	// Home is the user's directory, for list-directory.
+	// Home is the user's home directory, for list-directory.
 	Home string
-	// Own lists the agent's own places, absolute: they and what is below them are neither
-	// read nor written. Nil means that there are none.
+	// Own returns the absolute paths of the agent's own places, which are inaccessible with
+	// everything below. Nil means none.
 	Own func() []string
-	// Within narrows every call to the workspace.
+	// Within restricts every call to the workspace.
 	Within bool
-	// MaxWrite bounds what write-file takes, in bytes. Default 1 GiB.
+	// MaxWrite limits the body of write-file, in bytes. Default 1 GiB.
 	MaxWrite int64
-	// MaxEdit bounds the files that are edited, in bytes. Default 10 MiB.
+	// MaxEdit limits the size of edited files, in bytes. Default 10 MiB.
 	MaxEdit int64
-	// Writing is told which files are about to be replaced, before the first one of a
-	// call is, and Touched which have been. Nil means nobody.
+	// Writing is called with the files that a call will replace, before the first
+	// replacement, and Touched with those that were replaced. Both may be nil.
 	Writing func(paths ...string)
 	Touched agentapi.Touched
-	// Logger gets what goes wrong behind an answer; never contents. Nil means
-	// none.
+	// Logger receives problems that answers don't report, never contents. Nil means no log.
 	Logger *slog.Logger
 }
 
@@ -65,11 +63,11 @@ type Service struct {
 	locks    locks
 	parallel chan struct{} // holds a token for each call that edits
 
-	// exchange swaps two names of one directory. Tests have it fail.
+	// exchange swaps two names in a directory. Tests replace it.
 	exchange func(dir int, a, b string) error
 }
 
-// New returns a Service. It holds nothing open.
+// New returns a Service. It needs no Close.
 func New(opts Options) *Service {
 	opts = defaults.Or(opts, Options{
 		Root: func() string { return "" }, Writing: func(...string) {}, Touched: func(agentapi.Caller, ...string) {},
@@ -80,35 +78,36 @@ func New(opts Options) *Service {
 
 // readFileParams are the parameters of GET /api/v0/read-file.
 type readFileParams struct {
-	// The file, an absolute path.
+	// The absolute path of the file.
 	Path string `query:"path" example:"/home/me/project/main.go" required:"true"`
 	// The first byte, from 0.
 	Offset int64 `query:"offset" minimum:"0" default:"0"`
-	// How many bytes; 0 is all.
+	// The number of bytes; 0 means all.
 	Limit int64 `query:"limit" minimum:"0" default:"0"`
 }
 
 // readFileLinesParams are the parameters of GET /api/v0/read-file-lines.
 type readFileLinesParams struct {
-	// The file, an absolute path.
+	// The absolute path of the file.
 	Path string `query:"path" example:"/home/me/project/main.go" required:"true"`
 	// The first line, from 1.
 	Offset int64 `query:"offset" minimum:"0" default:"1"`
-	// How many lines; 0 is all.
+	// The number of lines; 0 means all.
 	Limit int64 `query:"limit" minimum:"0" default:"0"`
-	// How large the file may be, in bytes.
+	// The maximum size of the file, in bytes.
 	MaxFileSize int64 `query:"max_file_size" minimum:"0" default:"1048576"`
-	// How many bytes of a line are shown: a longer one is cut, and ends with `... [truncated]`.
+	// The maximum length of a line, in bytes: a longer one is cut and ends with `...
+	// [truncated]`.
 	MaxLineBytes int64 `query:"max_line_bytes" minimum:"0" default:"1024"`
-	// How many lines the answer may have.
+	// The maximum number of lines in the answer.
 	MaxResponseLines int64 `query:"max_response_lines" minimum:"0" default:"2000"`
-	// How many bytes the answer may have, at most 16 MiB.
+	// The maximum length of the answer, in bytes; at most 16 MiB.
 	MaxResponseBytes int64 `query:"max_response_bytes" minimum:"0" default:"32768"`
 }
 
 // listDirectoryParams are the parameters of POST /api/v0/list-directory.
 type listDirectoryParams struct {
-	// The directory, an absolute path. With it the body's path isn't used.
+	// The absolute path of the directory. It takes precedence over the body's path.
 	Path string `query:"path"`
 }
 
@@ -116,12 +115,12 @@ type listDirectoryParams struct {
 type writeFileParams struct {
 	agentapi.CallerParams
 
-	// The file, an absolute path.
+	// The absolute path of the file.
 	Path string `query:"path" example:"/home/me/project/main.go" required:"true"`
 }
 
-// Service returns the routes. Those that write need a token with
-// access.ScopeFiles; what the others show depends on the grant, too.
+// Service returns the routes. Writing requires a token with access.ScopeFiles. What reading
+// shows depends on the grant, too.
 func (s *Service) Service() httpapi.Service {
 	about := httpapi.AgentAbout("files", "What chats read, write and edit. Paths, fields, codes and limits are those of Coder's agent. Paths are absolute and may lie outside of the workspace, unless the agent is configured to stay in it. A link in the workspace doesn't lead out of it; the agent's own directories and what is on the secret list are refused, as is what isn't a file, below `/proc` for one.")
 	about.Errors = map[int]string{
@@ -186,8 +185,8 @@ func (s *Service) Service() httpapi.Service {
 	}
 }
 
-// bodiless refuses a body: unread it would keep net/http from noticing that the
-// client is gone.
+// bodiless refuses a body. If it stayed unread, net/http wouldn't notice that the client
+// disconnects.
 func bodiless(next httpapi.Handler) httpapi.Handler {
 	return func(c *httpapi.Call) error {
 		if c.ContentLength != 0 {
@@ -197,7 +196,7 @@ func bodiless(next httpapi.Handler) httpapi.Handler {
 	}
 }
 
-// onlyParameters refuses parameters that the call doesn't know.
+// onlyParameters refuses unknown parameters.
 func onlyParameters(c *httpapi.Call, known ...string) error {
 	query, err := c.Query()
 	if err != nil {
@@ -211,10 +210,10 @@ func onlyParameters(c *httpapi.Call, known ...string) error {
 	return nil
 }
 
-// maxShown is how much of a name that means nothing an error shows, in bytes.
+// maxShown limits how much of an unknown name an error shows, in bytes.
 const maxShown = 60
 
-// caller is for whom a call acts.
+// caller returns the chat that a call is made for.
 func caller(c *httpapi.Call) (agentapi.Caller, error) {
 	who, err := agentapi.CallerOf(c.Header)
 	if err != nil {

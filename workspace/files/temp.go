@@ -14,26 +14,26 @@ import (
 	"waymark/internal/beneath"
 )
 
-// temp is a new file beside the one that it is to replace, or in the directory in
-// which those are to be made that are missing.
+// temp is a new file, next to the one that it will replace or in the nearest existing
+// directory.
 type temp struct {
-	dir  int // of the place that made it, which stays open
+	dir  int // descriptor of the place that created it, which stays open
 	name string
 	file *os.File
-	// replaced says that the name now stands for what was replaced.
+	// replaced says that the name now refers to the replaced file.
 	replaced bool
 }
 
-// tempName returns a name that nobody has. It isn't made from the file's own:
-// that may be as long as names can be.
+// tempName returns a unique name. It doesn't contain the file's own name, which may have
+// the maximum length.
 func tempName() string {
 	var b [8]byte
 	_, _ = rand.Read(b[:]) // never fails
 	return ".waymark-" + hex.EncodeToString(b[:]) + ".tmp"
 }
 
-// temp makes a new file in the place's directory. One that is to replace another
-// is for this user only until it is dressed as that.
+// temp creates a new file in the place's directory. One that will replace another is
+// private until dress.
 func (p *place) temp(mode uint32) (*temp, error) {
 	t := &temp{dir: p.dir, name: tempName()}
 	fd, err := beneath.Retry(func() (int, error) {
@@ -46,16 +46,16 @@ func (p *place) temp(mode uint32) (*temp, error) {
 	return t, nil
 }
 
-// done brings what was written to the disk.
+// done flushes the file to the disk.
 func (t *temp) done() error {
 	err := t.file.Sync()
 	if errors.Is(err, syscall.EINVAL) || errors.Is(err, errors.ErrUnsupported) {
-		err = nil // a file system that can't
+		err = nil // the file system doesn't support it
 	}
 	return err
 }
 
-// remove takes the name away, and with it what it stands for.
+// remove removes the file under its current name.
 func (t *temp) remove() {
 	_ = t.file.Close()
 	if t.name != "" {
@@ -63,23 +63,23 @@ func (t *temp) remove() {
 	}
 }
 
-// dress gives a new file what the old one has: its owner, group, attributes and
-// mode, as far as this user may. from is the old file's descriptor, or -1 where
-// it can't be opened for reading.
+// dress gives a new file the owner, group, attributes and mode of the old one, as far as
+// this user may. from is the old file's descriptor, or -1 if it can't be opened for
+// reading.
 func (t *temp) dress(from int, old *unix.Stat_t) error {
 	fd := int(t.file.Fd())
 	var st unix.Stat_t
 	if err := unix.Fstat(fd, &st); err != nil {
 		return err
 	}
-	// What was set-user-ID isn't any more once somebody has written it.
+	// Writing a file clears set-user-ID and set-group-ID.
 	mode := uint32(old.Mode) & 0o1777 //nolint:unconvert // the type differs between platforms
 	if old.Uid != st.Uid || old.Gid != st.Gid {
 		group := unix.Fchown(fd, -1, int(old.Gid))
 		if group == nil {
-			_ = unix.Fchown(fd, int(old.Uid), -1) // only root gives files away
+			_ = unix.Fchown(fd, int(old.Uid), -1) // only root can change the owner
 		} else if old.Gid != st.Gid {
-			mode = mode&^0o070 | mode&0o007<<3 // another group gets no more than everybody
+			mode = mode&^0o070 | mode&0o007<<3 // another group gets the permissions of others
 		}
 	}
 	if from >= 0 {
@@ -88,8 +88,8 @@ func (t *temp) dress(from int, old *unix.Stat_t) error {
 	return unix.Fchmod(fd, mode)
 }
 
-// copyAttributes copies extended attributes, the ACL and the security label among
-// them. Capabilities of a program are for the program that it was.
+// copyAttributes copies extended attributes, including the ACL and the security label. It
+// skips a program's capabilities, which were for the old content.
 func copyAttributes(from, to int) {
 	names := make([]byte, 64<<10)
 	n, err := unix.Flistxattr(from, names)

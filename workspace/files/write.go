@@ -16,7 +16,7 @@ import (
 	"waymark/internal/httpapi/problem"
 )
 
-// writeFile answers POST /api/v0/write-file: the body becomes the file.
+// writeFile answers POST /api/v0/write-file. The body is the new content.
 func (s *Service) writeFile(c *httpapi.Call) error {
 	if err := onlyParameters(c, "path"); err != nil {
 		return err
@@ -44,18 +44,17 @@ func (s *Service) writeFile(c *httpapi.Call) error {
 	return c.JSON(http.StatusOK, agentapi.Written{Message: fmt.Sprintf("Successfully wrote to %q", asked)})
 }
 
-// write makes the body the content of a file. It returns where that is.
+// write replaces the content of a file by the body, and returns the file's path.
 func (a *asker) write(ctx context.Context, asked string, body io.Reader) (path string, err error) {
-	// Directories that are missing are made when the body is there: one that breaks
-	// off leaves nothing, whoever else writes in them meanwhile.
+	// Missing directories are created after the body has arrived, so that an incomplete one
+	// leaves nothing behind.
 	p, t, err := a.toWrite(asked)
 	if err != nil {
 		return "", err
 	}
 	defer p.close()
 	defer t.remove()
-	// Until it is dressed as the old one it is for this user alone; what is new is
-	// for whom the umask has it.
+	// The file is private until it is dressed as the old one; a new file follows the umask.
 	mode, err := modeOf(t)
 	if err != nil {
 		return "", refuseFor(asked, err)
@@ -71,7 +70,7 @@ func (a *asker) write(ctx context.Context, asked string, body io.Reader) (path s
 	return "", keptChanging(asked, errSwapped)
 }
 
-// put makes the directories that are missing and puts a new file in its place.
+// put creates the missing directories and puts a new file in its place.
 func (p *place) put(ctx context.Context, t *temp, mode uint32) error {
 	in, err := p.withParents()
 	if err != nil {
@@ -99,7 +98,7 @@ func (p *place) putLocked(ctx context.Context, t *temp, mode uint32) error {
 	return p.become(t, mode)
 }
 
-// modeOf takes the mode of a new file, and leaves it to this user alone.
+// modeOf returns the mode of a new file, and makes the file private.
 func modeOf(t *temp) (mode uint32, err error) {
 	fd := int(t.file.Fd())
 	var st unix.Stat_t
@@ -109,8 +108,8 @@ func modeOf(t *temp) (mode uint32, err error) {
 	return uint32(st.Mode) & 0o777, unix.Fchmod(fd, 0o600) //nolint:unconvert // the type differs between platforms
 }
 
-// toWrite looks up a place to be written, makes a file for the new content in its
-// directory, and refuses what is known to fail before a body is read.
+// toWrite looks up a place, creates a file for the new content in its directory, and
+// refuses what is certain to fail before the body is read.
 func (a *asker) toWrite(asked string) (*place, *temp, error) {
 	for range beneath.MaxSwaps {
 		p, err := a.place(asked, writing)
@@ -136,13 +135,13 @@ func (p *place) tempToWrite() (*temp, error) {
 	}
 	t, err := p.temp(0o666)
 	if errors.Is(err, unix.ENOENT) {
-		return nil, errSwapped // the directory has just been removed
+		return nil, errSwapped // the directory was just removed
 	}
 	return t, err
 }
 
-// replaceable describes the file that is to be replaced, and refuses what mustn't
-// be. There may be none: nil.
+// replaceable describes the file to be replaced, and refuses one that must not be. It
+// returns nil if there is none.
 func (p *place) replaceable() (*unix.Stat_t, error) {
 	var st unix.Stat_t
 	switch err := p.stat(&st); {
@@ -160,7 +159,7 @@ func (p *place) replaceable() (*unix.Stat_t, error) {
 	return &st, nil
 }
 
-// copyBody writes a request's body.
+// copyBody writes a request's body to the file.
 func copyBody(t *temp, asked string, body io.Reader) error {
 	from := &bodyReader{r: body}
 	if _, err := io.CopyBuffer(struct{ io.Writer }{t.file}, from, make([]byte, chunk)); err != nil && from.err == nil {
@@ -178,7 +177,7 @@ func copyBody(t *temp, asked string, body io.Reader) error {
 	}
 }
 
-// bodyReader tells what goes wrong with the body from what does with the file.
+// bodyReader distinguishes errors of the body from those of the file.
 type bodyReader struct {
 	r   io.Reader
 	err error
@@ -193,7 +192,7 @@ func (b *bodyReader) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// become puts a new file in its place, dressed as what it replaces.
+// become puts a new file in its place, dressed as the one that it replaces.
 func (p *place) become(t *temp, mode uint32) error {
 	old, err := p.replaceable()
 	if err != nil {
@@ -205,7 +204,7 @@ func (p *place) become(t *temp, mode uint32) error {
 		w := beneath.Walker{Root: p.dir}
 		from, _, errno := w.Open(p.name)
 		if errno != 0 {
-			from = -1 // it can be written and not read
+			from = -1 // it is writable but not readable
 		}
 		err = t.dress(from, old)
 		if from >= 0 {

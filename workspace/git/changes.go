@@ -26,16 +26,16 @@ import (
 )
 
 const (
-	// maxFiles bounds the files that an answer names, and maxTexts its diffs, in bytes: a
-	// model reads all of it.
+	// maxFiles limits the files that an answer lists, and maxTexts its diffs, in bytes,
+	// because a model reads all of it.
 	maxFiles = 4000
 	maxTexts = 32 << 10
-	// maxRead bounds what is read to count the lines of untracked files, in bytes. 400,000
-	// lines have 20 MB.
+	// maxRead limits how much is read to count the lines of untracked files, in bytes.
+	// 400,000 lines have about 20 MB.
 	maxRead = 128 << 20
 )
 
-// What stands in the place of a text.
+// Notes in place of a text.
 const (
 	noteSecret  = "not shown: the secret list names it"
 	noteDerived = "not shown: another name of it, now or before, may be one that isn't shown"
@@ -46,30 +46,30 @@ const (
 	noteUnread  = "can't be read"
 )
 
-// file is one that has changed. Its names are as git says them until it is told.
+// file is a changed file. Its names are git's until they are sent.
 type file struct {
 	agentapi.GitFile
 	untracked bool
-	size      int // of an untracked one
+	size      int // size of an untracked file
 }
 
-// question is what is asked about repositories, and how much room is left in the answer.
+// question is a question about repositories, with the room that is left in the answer.
 type question struct {
-	root   string              // of the workspace
-	stay   bool                // nothing outside of root counts
-	places map[string][]string // by repository, relative to it; none is everything
+	root   string              // the workspace's root
+	stay   bool                // ignore everything outside of root
+	places map[string][]string // places by repository, relative to it; none means everything
 	files  int
 	texts  int
 }
 
 func (q *question) inside(path string) bool { return q.root != "" && within(path, q.root) }
 
-// Diff says what isn't committed in the repositories of a caller, or at paths: absolute ones,
-// of the workspace or those repositories. It looks for itself, and git ends with ctx.
+// Diff returns the uncommitted changes in a caller's repositories, or at absolute paths in
+// the workspace or those repositories. It scans them itself, and git ends with ctx.
 //
 // # Errors
 //
-// A *problem.Error of code 404 where there is no repository, or nothing at a path.
+// A *problem.Error with code 404 if there is no repository, or a path doesn't exist.
 func (s *Service) Diff(ctx context.Context, caller agentapi.Caller, paths []string) (*agentapi.GitDiffs, error) {
 	q := &question{root: s.opts.Root(), stay: s.opts.Within != nil && s.opts.Within(ctx), files: maxFiles, texts: maxTexts}
 	tops, err := s.places(caller.Chat, paths, q)
@@ -103,7 +103,7 @@ func (s *Service) Diff(ctx context.Context, caller agentapi.Caller, paths []stri
 	return answer, nil
 }
 
-// places returns the repositories that are meant, and notes what of them is.
+// places returns the repositories that are meant, and records the places in them.
 func (s *Service) places(chat uuid.UUID, paths []string, q *question) ([]string, error) {
 	tops := s.topsOf(chat)
 	if len(paths) == 0 {
@@ -125,8 +125,8 @@ func (s *Service) places(chat uuid.UUID, paths []string, q *question) ([]string,
 	return slices.Sorted(maps.Keys(q.places)), nil
 }
 
-// resolved is a path without links in the directories above it, as far as they are there:
-// a link is a file of a repository, too.
+// resolved returns a path without links in its existing parent directories. The last name
+// may be a link, because a repository can contain links.
 func resolved(path string) string {
 	dir, name := filepath.Split(filepath.Clean(path))
 	at, err := filepath.EvalSymlinks(dir)
@@ -140,7 +140,7 @@ func notThere(path, why string) error {
 	return &problem.Error{Code: http.StatusNotFound, Message: "there is no " + text.Printable(valid(path)), Detail: why}
 }
 
-// changes says what isn't committed in a repository.
+// changes returns the uncommitted changes of a repository.
 func (s *scan) changes(ctx context.Context, top string, q *question) (*agentapi.GitDiff, error) {
 	d := &agentapi.GitDiff{RepoRoot: valid(top), Files: []agentapi.GitFile{}}
 	return d, s.with(ctx, top, func(t *target, may visible) error {
@@ -160,7 +160,7 @@ func (s *scan) changes(ctx context.Context, top string, q *question) (*agentapi.
 				continue
 			}
 			if !f.untracked {
-				find = findCopies // what has been made of it, too
+				find = findCopies // also find copies of it
 			}
 		}
 		files = slices.DeleteFunc(files, func(f *file) bool { return !f.meant(top, q) })
@@ -184,18 +184,18 @@ func (s *scan) changes(ctx context.Context, top string, q *question) (*agentapi.
 	})
 }
 
-// changed returns the files that have changed: of those that git knows all, with how many
-// lines, and of the others those in some places. It tells which of them can't be read.
+// changed returns the changed files: all tracked ones with line counts, and untracked ones
+// in the places. It also returns those that can't be read.
 func (s *scan) changed(ctx context.Context, t *target, places []string) (files []*file, unread []string, err error) {
 	var untracked, unmerged []string
 	var listErr error
-	var listing sync.WaitGroup // beside the other: both have the same files looked at
+	var listing sync.WaitGroup // in parallel, although both stat the same files
 	listing.Go(func() { untracked, unmerged, _, listErr = s.list(ctx, t, places) })
 	files, unread, err = s.counted(ctx, t)
 	if listing.Wait(); listErr != nil {
 		return nil, nil, listErr
 	}
-	if len(unmerged) > 0 { // which git has no numbers for
+	if len(unmerged) > 0 { // git has no line counts for these
 		if err := s.track(ctx, t, unmerged); err != nil {
 			return nil, nil, err
 		}
@@ -210,13 +210,12 @@ func (s *scan) changed(ctx context.Context, t *target, places []string) (files [
 	return files, unread, err
 }
 
-// counted returns the files that git knows and that have changed, with how many lines, and
-// those that can't be read.
+// counted returns the changed tracked files with line counts, and those that can't be read.
 func (s *scan) counted(ctx context.Context, t *target) (files []*file, unread []string, err error) {
 	unread, err = despite(func(without []string) error {
 		files = nil
 		return s.run.run(ctx, s.diffCommand(t, specs(butNot, without), "--numstat", "-z", findRenames), func(in io.Reader) error {
-			var f *file // whose names come in records of their own
+			var f *file // the names of a rename follow in separate records
 			return records(in, func(record string) error {
 				switch {
 				case f == nil:
@@ -242,7 +241,7 @@ func (s *scan) counted(ctx context.Context, t *target) (files []*file, unread []
 	return files, unread, err
 }
 
-// withhold takes away what a file says that isn't to be shown.
+// withhold removes what must not be shown of a file.
 func (f *file) withhold(note string) { f.Added, f.Removed, f.Note = 0, 0, note }
 
 // meant reports whether a file is asked for.
@@ -251,13 +250,13 @@ func (f *file) meant(top string, q *question) bool {
 	return (!q.stay || q.inside(filepath.Join(top, f.Path))) && (len(places) == 0 || slices.ContainsFunc(places, f.in))
 }
 
-// in reports whether a file lies in a place, or did.
+// in reports whether a file is or was in a place.
 func (f *file) in(place string) bool {
 	return place == "" || within(strings.TrimSuffix(f.Path, "/"), place) || within(f.RenamedFrom, place)
 }
 
-// count counts the lines of the files that git doesn't know, and withholds those that may be
-// secret by another name: which ones that are is nowhere in a file.
+// count counts the lines of untracked files. It withholds files with hard links, because
+// they may be secret under another name that can't be found.
 func count(ctx context.Context, top string, files []*file) {
 	left, toRead := int64(maxRead), []*file(nil)
 	for _, f := range files {
@@ -279,7 +278,7 @@ func count(ctx context.Context, top string, files []*file) {
 			f.size, left = int(st.Size), left-st.Size
 			toRead = append(toRead, f)
 		case f.untracked:
-			f.Added = 1 // the place that a link leads to
+			f.Added = 1 // the target of a link counts as a line
 		}
 	}
 	var next atomic.Int64
@@ -296,8 +295,8 @@ func count(ctx context.Context, top string, files []*file) {
 	readers.Wait()
 }
 
-// lines counts the lines in a file of so many bytes, or says why not. It does without an
-// os.File, which costs as much as the rest where files are many and small.
+// lines counts the lines in a file of this size, or says why it can't. It avoids os.File,
+// which would double the cost of many small files.
 func lines(path string, size int, buf []byte) (n int, note string) {
 	fd, err := unix.Open(path, unix.O_RDONLY|unix.O_NOFOLLOW|unix.O_NONBLOCK|unix.O_CLOEXEC, 0)
 	if err != nil {
@@ -309,14 +308,14 @@ func lines(path string, size int, buf []byte) (n int, note string) {
 		return 0, noteUnread
 	}
 	last := byte('\n')
-	for size > 0 { // it may grow
+	for size > 0 { // the file may be growing
 		got, err := unix.Read(fd, buf[:min(size, len(buf))])
 		switch {
 		case errors.Is(err, unix.EINTR):
 			continue
 		case err != nil:
 			return 0, noteUnread
-		case got == 0: // it has shrunk
+		case got == 0: // the file has shrunk
 			size = 0
 			continue
 		case bytes.IndexByte(buf[:got], 0) >= 0:
@@ -330,12 +329,13 @@ func lines(path string, size int, buf []byte) (n int, note string) {
 	return n, ""
 }
 
-// texts returns the diffs of the files that have room, by one git.
+// texts returns the diffs of the files that fit, with a single git process.
 func (s *scan) texts(ctx context.Context, t *target, may visible, files []*file, without []string, find string, q *question) (string, error) {
 	var chosen, untracked []string
 	byName, room := make(map[string]*file), q.texts
 	for _, f := range files {
-		// What git says of it has as many bytes at least: a line has two, but for an empty one.
+		// A lower bound for the length of the diff: a changed line has at least two bytes,
+		// unless it is empty.
 		least := 40 + 2*len(f.Path) + f.Added + f.Removed + f.size
 		switch {
 		case f.Note != "":
@@ -358,7 +358,7 @@ func (s *scan) texts(ctx context.Context, t *target, may visible, files []*file,
 		return "", err
 	}
 	if find == findCopies {
-		chosen = nil // what isn't shown is compared, too
+		chosen = nil // hidden files must take part in the comparison
 	}
 	var b strings.Builder
 	err := s.diff(ctx, t, append(specs(only, chosen), without...), find, func(in io.Reader) error {

@@ -8,19 +8,19 @@ import (
 	"time"
 )
 
-// entry is one setting, with where it comes from.
+// entry is a setting and its origin.
 type entry struct {
 	scope  string // system, global, local, worktree, command
-	file   string // as git says it
+	file   string // as printed by git
 	key    string // section and key in lower case
 	value  string
 	isBare bool // a key without a value, which means true
 }
 
-// own reports whether a setting is of the repository and not of the user.
+// own reports whether a setting belongs to the repository, not the user.
 func (e *entry) own() bool { return e.scope == "local" || e.scope == "worktree" }
 
-// isTrue reports whether a setting says yes.
+// isTrue reports whether a boolean setting is true.
 func (e *entry) isTrue() bool {
 	switch strings.ToLower(e.value) {
 	case "true", "yes", "on", "1":
@@ -29,7 +29,7 @@ func (e *entry) isTrue() bool {
 	return e.isBare
 }
 
-// listConfig lists the settings in force, the strongest last. It executes nothing.
+// listConfig lists the settings in force, those with precedence last. It executes nothing.
 func (r *runner) listConfig(ctx context.Context, c command) ([]entry, error) {
 	c.args = []string{"config", "--list", "--includes", "--show-scope", "--show-origin", "-z"}
 	out, err := r.output(ctx, &c)
@@ -49,18 +49,17 @@ func (r *runner) listConfig(ctx context.Context, c command) ([]entry, error) {
 	return list, nil
 }
 
-// userConfig is what the user's own configuration names.
+// userConfig caches the files of the user's configuration.
 type userConfig struct {
 	until time.Time
-	files []string // that git reads
+	files []string // files that git reads
 }
 
-// keepUserConfig is how long it is taken for what it was.
+// keepUserConfig is how long userConfig is valid.
 const keepUserConfig = 30 * time.Second
 
-// userFiles returns the files that the user's configuration of git leads to: what
-// it includes, and lists of what is ignored. The configuration of a repository
-// can't add to them.
+// userFiles returns the files that the user's git configuration refers to: included files,
+// and lists of ignored files. A repository's configuration can't add to them.
 func (s *scan) userFiles(ctx context.Context) []string {
 	s.mu.Lock()
 	known := s.user
@@ -68,10 +67,10 @@ func (s *scan) userFiles(ctx context.Context) []string {
 	if time.Now().Before(known.until) {
 		return known.files
 	}
-	// There is no repository: the directory that is named isn't there.
+	// Use no repository: this directory doesn't exist.
 	list, err := s.run.listConfig(ctx, command{dir: "/", env: s.run.environment("GIT_DIR=/dev/null/none")})
 	if err != nil {
-		return known.files // git says so again when it is asked for a repository
+		return known.files // git will report the error again for a repository
 	}
 	var files []string
 	for _, e := range list {
@@ -91,7 +90,7 @@ func (s *scan) userFiles(ctx context.Context) []string {
 	return files
 }
 
-// expand makes a path of a setting absolute; "" where that can't be done.
+// expand makes a path in a setting absolute; "" if that is impossible.
 func (r *runner) expand(path, file string) string {
 	switch {
 	case strings.HasPrefix(path, "~/"):
@@ -104,27 +103,27 @@ func (r *runner) expand(path, file string) string {
 	return ""
 }
 
-// harmless are the settings that decide what differs. Nothing in them names a
-// program. All other ones have no effect.
+// harmless are the settings that affect what differs and name no program. All others are
+// ignored.
 var harmless = []string{
 	"core.autocrlf", "core.eol", "core.filemode", "core.ignorecase", "core.symlinks", "core.trustctime", "core.checkstat",
 	"core.precomposeunicode", "core.protecthfs", "core.protectntfs", "core.bigfilethreshold",
 	"core.sparsecheckout", "core.sparsecheckoutcone", "index.sparse",
 }
 
-// settings are what a scan takes from the configuration.
+// settings are the settings for a scan.
 type settings struct {
 	harmless []entry
-	excludes string // core.excludesFile, absolute; "" where it isn't set
-	remote   string // the URL of origin
-	format   string // of objects: "sha1" or "sha256"
-	worktree string // core.worktree, absolute; "" where it isn't set
+	excludes string // core.excludesFile, absolute; "" if it isn't set
+	remote   string // URL of origin
+	format   string // object format: "sha1" or "sha256"
+	worktree string // core.worktree, absolute; "" if it isn't set
 	bare     bool
 	sparse   bool // index.sparse
 }
 
-// settingsOf takes from a list what counts. What a repository includes from
-// elsewhere doesn't.
+// settingsOf extracts the relevant settings from a list. It ignores files outside that a
+// repository includes.
 func (r *runner) settingsOf(list []entry, p *place, ours func(string) bool) settings {
 	s := settings{format: "sha1"}
 	for _, e := range list {
@@ -176,7 +175,7 @@ func (r *runner) settingsOf(list []entry, p *place, ours func(string) bool) sett
 	return s
 }
 
-// text is the configuration of a private repository.
+// text returns the configuration of a private repository.
 func (s *settings) text() string {
 	var b strings.Builder
 	version := "0"
@@ -198,7 +197,7 @@ func (s *settings) text() string {
 	return b.String()
 }
 
-// quoteSetting writes a value so that git reads the same one.
+// quoteSetting quotes a value for a git configuration.
 func quoteSetting(value string) string {
 	return `"` + strings.NewReplacer(`\`, `\\`, `"`, `\"`, "\n", `\n`, "\t", `\t`).Replace(value) + `"`
 }

@@ -18,23 +18,22 @@ import (
 )
 
 const (
-	// maxDiff bounds the diffs of a message, in bytes, as Coder's agent does.
+	// maxDiff limits the diffs of a message, in bytes, as in Coder's agent.
 	maxDiff = 3 << 20
-	// maxCounted is how much of a diff that is too large is read to say how
-	// large it is.
+	// maxCounted limits how much of a diff is read to determine its size, in bytes.
 	maxCounted = 64 << 20
 )
 
-// patch is a diff as it may be shown.
+// patch is a diff that may be shown.
 type patch struct {
 	text     bytes.Buffer
-	size     int64 // of all of it; beyond maxDiff the text isn't whole
-	more     bool  // there is more than was counted
-	withheld int   // files of the secret list
+	size     int64 // total size; if it exceeds maxDiff, the text is incomplete
+	more     bool  // the size exceeds maxCounted
+	withheld int   // number of files on the secret list
 	notes    []string
 }
 
-// String returns the diff, or the sentence that takes its place.
+// String returns the diff, or the sentence that replaces it.
 func (p *patch) String() string {
 	var head strings.Builder
 	if p.withheld > 0 {
@@ -49,7 +48,8 @@ func (p *patch) String() string {
 	return head.String() + p.text.String()
 }
 
-// tooLarge is what takes the place of a diff. Coder's clients know its beginning.
+// tooLarge returns the sentence that replaces a diff. Coder's clients recognize its
+// beginning.
 func tooLarge(size int64, more bool) string {
 	least := ""
 	if more {
@@ -58,14 +58,14 @@ func tooLarge(size int64, more bool) string {
 	return fmt.Sprintf("Total diff too large to show. Size: %s%.1f MiB. Showing branch and remote only.", least, float64(size)/(1<<20))
 }
 
-// visible reports whether a file of a repository may be shown, by its name as git
-// says it: "/" separates, and nothing else of it is changed.
+// visible reports whether a file of a repository may be shown. The name is git's, with "/"
+// as separator.
 type visible func(name string) bool
 
-// errEnough says that no more of a diff is wanted.
+// errEnough stops reading a diff.
 var errEnough = errors.New("that is enough")
 
-// readPatch reads what git diff prints, file by file.
+// readPatch reads the output of git diff, file by file.
 func readPatch(r io.Reader, may visible) (*patch, error) {
 	p := &patch{}
 	err := sections(r, func(s *section) { p.add(s, may) })
@@ -73,12 +73,12 @@ func readPatch(r io.Reader, may visible) (*patch, error) {
 	return p, err
 }
 
-// sections reads what git diff prints and calls do with what it says of each file.
-// errEnough says that there is more than maxCounted.
+// sections reads the output of git diff and calls do with the section of each file. It
+// returns errEnough if there is more than maxCounted.
 func sections(r io.Reader, do func(*section)) error {
 	s, size := &section{}, int64(0)
 	lines := bufio.NewReaderSize(r, 64<<10)
-	begins := true // a line
+	begins := true // at the beginning of a line
 	for {
 		part, err := lines.ReadSlice('\n')
 		if begins && bytes.HasPrefix(part, []byte("diff --git ")) {
@@ -102,17 +102,17 @@ func sections(r io.Reader, do func(*section)) error {
 	}
 }
 
-// section is what a diff says of one file.
+// section is the part of a diff about one file.
 type section struct {
-	head   []byte // up to the first hunk
-	body   []byte // from the first line that begins with @@; cut at maxDiff
+	head   []byte // everything before the first hunk
+	body   []byte // everything from the first line that begins with @@, cut at maxDiff
 	inBody bool
 	nul    bool
-	size   int64 // of head and body
+	size   int64 // size of head and body
 }
 
-// maxHead bounds what stands before the first hunk, in bytes: ten lines, with a
-// name or two in most of them.
+// maxHead limits what precedes the first hunk, in bytes: about ten lines, most with one or
+// two names.
 const maxHead = 128 << 10
 
 func (s *section) write(part []byte, begins bool) {
@@ -129,10 +129,10 @@ func (s *section) write(part []byte, begins bool) {
 	}
 }
 
-// add puts a section into the diff, unless it is of a file that nobody may see.
+// add appends a section to the diff, unless it is about a secret file.
 func (p *patch) add(s *section, may visible) {
 	if !bytes.HasPrefix(s.head, []byte("diff --git ")) {
-		return // what git says before the first file
+		return // output of git before the first file
 	}
 	from, to, err := names(string(s.head))
 	if err != nil || !may(from) || !may(to) {
@@ -150,21 +150,20 @@ func (p *patch) add(s *section, may visible) {
 	}
 }
 
-// text is what a section may say of the file that had, and has, these names.
+// text returns what a section may show about the file with these names before and after.
 func (s *section) text(from, to string) string {
 	head, body := string(s.head), string(s.body)
 	if s.nul {
-		// git takes what has its first NUL late for text, and what an attribute
-		// says is.
+		// git treats files as text if their first NUL is late or an attribute says so.
 		head, body = binary(head, from, to), ""
 	}
 	return valid(head) + valid(body)
 }
 
-// binary reports whether git says nothing but that a file has changed.
+// binary reports whether the section says only that a binary file has changed.
 func (s *section) binary() bool { return s.nul || bytes.Contains(s.head, []byte("\nBinary files ")) }
 
-// valid makes what isn't UTF-8 valid.
+// valid replaces invalid UTF-8.
 func valid(s string) string {
 	if utf8.ValidString(s) {
 		return s
@@ -172,8 +171,7 @@ func valid(s string) string {
 	return strings.ToValidUTF8(s, "\uFFFD")
 }
 
-// binary makes the head of a section that only names a file whose content is no
-// text.
+// binary returns the head of a section that only says that a binary file has changed.
 func binary(head, from, to string) string {
 	var b strings.Builder
 	from, to = "a/"+from, "b/"+to
@@ -194,7 +192,7 @@ func binary(head, from, to string) string {
 
 var errName = errors.New("it names no file")
 
-// names returns which file the head of a section is of, before and after.
+// names returns the names of a section's file, before and after.
 func names(head string) (from, to string, err error) {
 	header, rest, _ := strings.Cut(head, "\n")
 	header = strings.TrimPrefix(header, "diff --git ")
@@ -219,7 +217,7 @@ func names(head string) (from, to string, err error) {
 	return from, to, nil
 }
 
-// sameName returns the name that stands twice in a header, but for the prefixes.
+// sameName returns the name that occurs twice in a header, apart from the prefixes.
 func sameName(header string) (string, error) {
 	if strings.HasPrefix(header, `"`) {
 		name, _, err := unquote(header)
@@ -231,7 +229,7 @@ func sameName(header string) (string, error) {
 	return header[len("a/") : len(header)/2], nil
 }
 
-// isHeader reports whether a header names these files. Either may be quoted.
+// isHeader reports whether a header has these names, which may be quoted there.
 func isHeader(header, from, to string) bool {
 	rest, ok := strings.CutPrefix(header, "a/"+from)
 	if strings.HasPrefix(header, `"`) {
@@ -257,7 +255,7 @@ func plainName(s string) (string, error) {
 	return name, err
 }
 
-// unquote reads a name in git's quotes, those of C, and returns what follows it.
+// unquote decodes a name in C-style quotes, and returns what follows it.
 func unquote(s string) (name, rest string, err error) {
 	var b strings.Builder
 	for i := 1; i < len(s); i++ {
@@ -285,9 +283,9 @@ func unquote(s string) (name, rest string, err error) {
 	return "", "", errName
 }
 
-// judge returns which files of a repository may be shown. The secret list counts
-// for their whole path, up to the workspace's root: whoever has made ~/.aws a
-// repository shows no one its files, unless it is the workspace itself.
+// judge returns which files of a repository may be shown. The secret list applies to their
+// whole path from the workspace's root: if somebody makes ~/.aws a repository, its files
+// stay secret, unless it is the workspace itself.
 func judge(top, root string) (visible, error) {
 	if root == "" || !within(top, root) {
 		root = "/"
@@ -301,7 +299,7 @@ func judge(top, root string) (visible, error) {
 	return func(name string) bool {
 		for part := range strings.SplitSeq(name, "/") {
 			if part == "" || part == "." || part == ".." {
-				return false // git has no such names, but its index may be made up
+				return false // git doesn't allow such names, but an index may be forged
 			}
 		}
 		_, secret := guard.Entry(base, valid(path.Join(prefix, name)))

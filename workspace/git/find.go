@@ -15,9 +15,8 @@ import (
 	"waymark/internal/text"
 )
 
-// findTop returns the directory of the repository that a path lies in, or would
-// lie in, without links; "" when there is none. It is the nearest one, so that a
-// nested repository has its own files.
+// findTop returns the directory of the innermost repository that contains a path, which
+// needn't exist, without links; "" if there is none.
 func findTop(path string) string {
 	if !filepath.IsAbs(path) {
 		return ""
@@ -47,8 +46,8 @@ func findTop(path string) string {
 	}
 }
 
-// isRepository reports whether something named .git is a repository, or was one
-// and is broken. Other tools make empty directories of that name.
+// isRepository reports whether a .git is a repository, even a broken one. Other tools
+// create empty directories of that name.
 func isRepository(git string) bool {
 	info, err := os.Stat(git)
 	if err != nil {
@@ -66,32 +65,31 @@ func isRepository(git string) bool {
 	return false
 }
 
-// errGone says that there is no repository any more.
+// errGone says that the repository doesn't exist any more.
 var errGone = errors.New("the repository is gone")
 
-// place is where the parts of a repository are, all of them absolute and without
-// links.
+// place has the absolute paths, without links, of a repository's parts.
 type place struct {
-	top string // the directory with its files
-	// git and common are its own directory and the one that it shares with the
-	// other work trees of the repository.
+	top string // the work tree
+	// git is the repository's own directory, common the one that it shares with other work
+	// trees.
 	git, common string
 	objects     string
-	// alternates are further directories with objects.
+	// alternates are further object directories.
 	alternates []string
-	// unproven is set where git lies elsewhere and nothing in it has said yet
-	// that top is its work tree: its configuration must.
+	// unproven is set if git is elsewhere and hasn't confirmed yet that top is its work
+	// tree; then its configuration must.
 	unproven bool
 }
 
-// locate finds the parts of the repository at top. What a repository's own files
-// lead to counts only where it lies in that repository or in the workspace's root, or
-// says itself that it belongs here: anybody can write a .git that names the
-// repository of somebody else, whose content the diff would show.
+// locate finds the parts of the repository at top. What a repository's files refer to
+// counts only if it is in that repository or in the workspace's root, or confirms that it
+// belongs here. Otherwise anybody could write a .git that refers to somebody else's
+// repository, and the diff would show its content.
 //
 // # Errors
 //
-// errGone, or what is wrong with it.
+// errGone, or what is wrong with the repository.
 func locate(top, root string) (*place, error) {
 	p := &place{top: top}
 	ours := func(path string) bool { return within(path, top) || root != "" && within(path, root) }
@@ -134,7 +132,7 @@ func locate(top, root string) (*place, error) {
 	return p, p.addAlternates(p.objects, in, 0)
 }
 
-// findCommon finds what a work tree shares with the others of its repository.
+// findCommon finds the directory that a work tree shares with others.
 func (p *place) findCommon() error {
 	data, err := readSmall(filepath.Join(p.git, "commondir"))
 	if errors.Is(err, fs.ErrNotExist) {
@@ -154,8 +152,7 @@ func (p *place) findCommon() error {
 	return nil
 }
 
-// namesBack reports whether the directory of a linked work tree says that it
-// belongs to top.
+// namesBack reports whether the directory of a linked work tree refers to top.
 func (p *place) namesBack() bool {
 	data, err := readSmall(filepath.Join(p.git, "gitdir"))
 	if err != nil {
@@ -169,11 +166,10 @@ func (p *place) namesBack() bool {
 	return err == nil && filepath.Base(back) == ".git" && dir == p.top
 }
 
-// maxAlternates bounds how deep stores of objects lead to further ones, as git
-// does.
+// maxAlternates limits the nesting of object directories, as in git.
 const maxAlternates = 5
 
-// addAlternates finds the stores that a store of objects leads to.
+// addAlternates adds the object directories that an object directory refers to.
 func (p *place) addAlternates(objects string, in func(string) bool, depth int) error {
 	data, err := readSmall(filepath.Join(objects, "info", "alternates"))
 	if errors.Is(err, fs.ErrNotExist) || errors.Is(err, syscall.ENOTDIR) {
@@ -198,7 +194,7 @@ func (p *place) addAlternates(objects string, in func(string) bool, depth int) e
 		}
 		store, err := filepath.EvalSymlinks(line)
 		if err != nil {
-			continue // git goes on without it, too
+			continue // git ignores it, too
 		}
 		if !in(store) {
 			return fmt.Errorf("some of its objects lie in another repository, %s, outside the workspace: 'git repack -ad' there, without the alternate, makes it whole", text.Printable(store))
@@ -211,12 +207,12 @@ func (p *place) addAlternates(objects string, in func(string) bool, depth int) e
 	return lines.Err()
 }
 
-// within reports whether a clean path is a directory or lies below it.
+// within reports whether a path is dir or below it. Both must be clean.
 func within(path, dir string) bool {
 	return path == dir || strings.HasPrefix(path, strings.TrimSuffix(dir, "/")+"/")
 }
 
-// goneOr returns errGone for what isn't there.
+// goneOr returns errGone if something doesn't exist.
 func goneOr(err error) error {
 	if errors.Is(err, fs.ErrNotExist) || errors.Is(err, syscall.ENOTDIR) {
 		return errGone
@@ -224,7 +220,7 @@ func goneOr(err error) error {
 	return fmt.Errorf("it can't be looked at: %s", reason(err))
 }
 
-// reason is what the system says, without the path.
+// reason returns the system's error without the path.
 func reason(err error) string {
 	var path *fs.PathError
 	if errors.As(err, &path) {
@@ -233,7 +229,7 @@ func reason(err error) string {
 	return text.Printable(err.Error())
 }
 
-// readGitFile reads a .git that is a file, and returns where it leads to.
+// readGitFile reads a .git file, and returns the path in it.
 func readGitFile(path string) (string, error) {
 	data, err := readSmall(path)
 	if err != nil {
@@ -246,10 +242,10 @@ func readGitFile(path string) (string, error) {
 	return target, nil
 }
 
-// maxSmall bounds the small files that we read ourselves, in bytes.
+// maxSmall limits the small files that this package reads, in bytes.
 const maxSmall = 1 << 20
 
-// readSmall reads a regular file, which isn't a link.
+// readSmall reads a regular file that isn't a link.
 func readSmall(path string) ([]byte, error) {
 	f, err := openRegular(path)
 	if err != nil {
@@ -263,10 +259,10 @@ func readSmall(path string) ([]byte, error) {
 	return data, err
 }
 
-// errNotRegular says that there is something that nobody should read.
+// errNotRegular says that a file isn't regular and must not be read.
 var errNotRegular = errors.New("it is not a regular file")
 
-// openRegular opens a regular file, which isn't a link. A FIFO doesn't hold it up.
+// openRegular opens a regular file that isn't a link. It doesn't block on a FIFO.
 func openRegular(path string) (*os.File, error) {
 	f, err := os.OpenFile(path, os.O_RDONLY|syscall.O_NOFOLLOW|syscall.O_NONBLOCK, 0)
 	if err != nil {

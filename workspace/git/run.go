@@ -18,27 +18,26 @@ import (
 )
 
 const (
-	// commandTime bounds one git command. A diff of 20,000 files takes a
-	// second, and a file system may be slow.
+	// commandTime limits a git command. A diff of 20,000 files takes a second, but a file
+	// system may be slow.
 	commandTime = time.Minute
-	// killDelay is how long git's pipes are waited for after its end.
+	// killDelay is how long to wait for git's pipes after its end.
 	killDelay = 5 * time.Second
-	// maxComplaint bounds what is kept of what git says is wrong, in bytes.
+	// maxComplaint limits the stored standard error, in bytes.
 	maxComplaint = 4 << 10
-	// maxList bounds what the commands that list something may print, in bytes.
+	// maxList limits the output of commands that list something, in bytes.
 	maxList = 16 << 20
 )
 
-// runner starts git: hardened always, confined where that can be had.
+// runner runs git, always hardened, and confined if possible.
 type runner struct {
-	program  string // of git, absolute
+	program  string // absolute path of git
 	launcher *launch.Program
 	home     string
-	config   string // XDG_CONFIG_HOME; "" where it isn't set
+	config   string // XDG_CONFIG_HOME; "" if it isn't set
 }
 
-// options are what every command of git gets first. They are repeated in the
-// configuration of no repository: what stands here wins.
+// options precede the arguments of every git command. They override any configuration.
 var options = []string{
 	"--no-pager",
 	"-c", "core.fsmonitor=false",
@@ -50,8 +49,8 @@ var options = []string{
 	"-c", "protocol.allow=never",
 }
 
-// environment is all that git gets of one: nothing of the agent's, which may run
-// in a hook, or under git itself.
+// environment returns git's complete environment. It contains nothing from the agent's,
+// which may run in a git hook.
 func (r *runner) environment(more ...string) []string {
 	env := []string{
 		"PATH=/usr/local/bin:/usr/bin:/bin", "HOME=" + r.home, "LC_ALL=C",
@@ -65,24 +64,24 @@ func (r *runner) environment(more ...string) []string {
 	return append(env, more...)
 }
 
-// command is one start of git.
+// command is a single git command.
 type command struct {
 	dir     string
 	env     []string
 	args    []string
 	profile *launch.Profile
-	stdin   io.Reader // nil is nothing
+	stdin   io.Reader // nil means empty
 }
 
-// failure is a git that didn't succeed.
+// failure is a failed git command.
 type failure struct {
-	code int    // its exit code
-	text string // what it said, its first line
+	code int    // exit code
+	text string // first line of its error
 }
 
 func (f *failure) Error() string { return f.text }
 
-// run runs git, and read reads what it prints. An error of read ends git.
+// run runs git, and read reads its output. An error of read ends git.
 func (r *runner) run(ctx context.Context, c *command, read func(io.Reader) error) error {
 	ctx, cancel := context.WithTimeout(ctx, commandTime)
 	defer cancel()
@@ -137,7 +136,7 @@ func (r *runner) start(ctx context.Context, c *command, stdout, stderr io.Writer
 	return cmd.Run()
 }
 
-// firstLine is what git says is wrong. Warnings come before it.
+// firstLine returns git's error, which follows any warnings.
 func firstLine(complaint string, exit *exec.ExitError) string {
 	for line := range strings.Lines(complaint) {
 		if line, ok := strings.CutPrefix(line, "fatal: "); ok {
@@ -150,10 +149,10 @@ func firstLine(complaint string, exit *exec.ExitError) string {
 	return "git ended with " + exit.String()
 }
 
-// errTooMuch says that git lists more than anybody would read.
+// errTooMuch says that git's output is too long.
 var errTooMuch = fmt.Errorf("git lists more than %d MiB", maxList>>20)
 
-// output runs git and returns what it prints.
+// output runs git and returns its output.
 func (r *runner) output(ctx context.Context, c *command) ([]byte, error) {
 	var buf bytes.Buffer
 	err := r.run(ctx, c, func(in io.Reader) error {
@@ -166,15 +165,15 @@ func (r *runner) output(ctx context.Context, c *command) ([]byte, error) {
 	return buf.Bytes(), err
 }
 
-// system is what git needs to run, wherever a repository is.
+// system are the places that git needs to run, wherever a repository is.
 var system = []string{
 	"/usr", "/lib", "/lib32", "/lib64", "/libx32", "/bin", "/sbin", "/nix/store", "/gnu/store",
 	"/etc/ld.so.cache", "/etc/ld.so.conf", "/etc/ld.so.conf.d", "/etc/ld.so.preload", "/etc/gitconfig", "/etc/gitattributes", "/etc/localtime",
 	"/dev/zero", "/dev/urandom",
 }
 
-// profile is what git may do: read the repository and the user's configuration of
-// git, and write one directory, if any.
+// profile returns git's profile: it may read the repository and the user's git
+// configuration, and write to at most one directory.
 func (r *runner) profile(write string, read ...string) *launch.Profile {
 	p := &launch.Profile{Name: "git", NoTCP: true, NoUnix: true, KeepModes: true, Write: []string{"/dev/null"}}
 	if write != "" {
@@ -190,7 +189,7 @@ func (r *runner) profile(write string, read ...string) *launch.Profile {
 		config = filepath.Join(r.home, ".config")
 	}
 	p.Read = append(p.Read, filepath.Join(config, "git"))
-	// What the kernel is told of has no links, and nothing is told twice.
+	// The kernel requires paths without links.
 	for i, path := range p.Read {
 		if resolved, err := filepath.EvalSymlinks(path); err == nil {
 			p.Read[i] = resolved

@@ -14,26 +14,26 @@ import (
 	"waymark/workspace/launch"
 )
 
-// Options configure a Service. Root and Home must be set.
+// Options configure a Service. Root and Home are required.
 type Options struct {
-	// Root returns the workspace's directory, absolute and without links; "" while
-	// it isn't known.
+	// Root returns the workspace's directory, absolute and without links; "" while it is
+	// unknown.
 	Root func() string
-	// Home is the user's home directory, and ConfigHome what XDG_CONFIG_HOME says:
-	// git finds the user's configuration there. "" is ~/.config.
+	// Home is the user's home directory, and ConfigHome the value of XDG_CONFIG_HOME, where
+	// git finds the user's configuration; "" means ~/.config.
 	Home, ConfigHome string
-	// StateDir is a directory of this agent's own, in which private copies of
-	// indexes are made and removed. It exists. "" means that for temporary files.
+	// StateDir is an existing directory of this agent's own for temporary private
+	// repositories. "" means the directory for temporary files.
 	StateDir string
 	// Launcher starts git under a profile; nil doesn't confine it.
 	Launcher *launch.Program
-	// Within reports whether a call of [Service.Diff] is to stay in the workspace. Nil
-	// never does.
+	// Within reports whether a call of [Service.Diff] is restricted to the workspace. Nil
+	// means never.
 	Within func(context.Context) bool
-	// Logger gets what goes wrong with repositories. Nil means none.
+	// Logger receives problems with repositories. Nil means no log.
 	Logger *slog.Logger
 
-	// What tests replace.
+	// Tests replace these.
 	poll, pause, ping time.Duration
 	untracked         int
 	scanner           scanner
@@ -46,25 +46,25 @@ type Service struct {
 	log     *slog.Logger
 	scanner scanner
 	find    func(path string) string
-	// unconfined is why git runs without a profile; nil when it has one.
+	// unconfined is why git runs without a profile; nil if it has one.
 	unconfined error
 
 	ctx     context.Context
 	cancel  context.CancelFunc
-	running sync.WaitGroup // the goroutines of repositories
-	slots   chan struct{}  // holds a token for each look that goes on
+	running sync.WaitGroup // goroutines of repositories
+	slots   chan struct{}  // holds a token for each scan in progress
 
 	touches touches
-	changed notify.Signal // a repository or a touch
+	changed notify.Signal // signals a changed repository or a touch
 
 	mu           sync.Mutex // guards repositories
 	repositories map[string]*repository
 }
 
-// maxLooks bounds how many repositories are looked at at a time.
+// maxLooks limits the concurrent scans.
 const maxLooks = 2
 
-// New makes a Service. It looks at nothing until somebody watches.
+// New makes a Service. It scans nothing until somebody watches.
 func New(opts Options) *Service {
 	if opts.StateDir == "" {
 		opts.StateDir = os.TempDir()
@@ -99,11 +99,11 @@ func New(opts Options) *Service {
 	return s
 }
 
-// privatePrefix begins the names of private repositories.
+// privatePrefix is the prefix of private repositories.
 const privatePrefix = "git-private-"
 
-// sweep removes what an agent that was killed has left behind. What can't be
-// removed is in nobody's way.
+// sweep removes what a killed agent has left behind. It ignores errors, because leftovers
+// do no harm.
 func sweep(dir string) {
 	left, _ := filepath.Glob(filepath.Join(globbed(dir), privatePrefix+"*"))
 	for _, path := range left {
@@ -111,21 +111,20 @@ func sweep(dir string) {
 	}
 }
 
-// Unconfined says why git runs without a profile that holds it to the repository
-// it looks at; nil means that it has one. It executes nothing either way.
+// Unconfined returns why git runs without a profile that restricts it to the scanned
+// repository; nil if it has one. git never executes anything in either case.
 func (s *Service) Unconfined() error { return s.unconfined }
 
-// Touched remembers that a caller has worked on paths, and has their repositories
-// looked at for whoever watches. What isn't absolute is ignored. It returns at
-// once.
+// Touched records that a caller has worked on paths, and makes their repositories be
+// scanned for subscribers. It ignores relative paths, and returns at once.
 func (s *Service) Touched(caller agentapi.Caller, paths ...string) {
 	if s.touches.add(caller, paths) {
 		s.changed.Notify()
 	}
 }
 
-// Close ends all looks. Subscribers end with their requests. It may be called more
-// than once.
+// Close ends all scans. Subscribers end with their requests. It may be called more than
+// once.
 func (s *Service) Close() error {
 	s.cancel()
 	s.running.Wait()

@@ -19,12 +19,12 @@ import (
 )
 
 const (
-	// pingEvery is how often a client is asked whether it is there.
+	// pingEvery is the interval of pings to a client.
 	pingEvery = 30 * time.Second
-	// patience is how long a client may take to answer that, or to take a message.
-	// A slow one misses nothing: it gets the newest state when it reads again.
+	// patience is how long a client may take to answer a ping or read a message. A slow
+	// client misses nothing: it gets the newest state when it reads again.
 	patience = 30 * time.Second
-	// lastWords is how long it may take what is on its way when the watch ends.
+	// lastWords is how long a client may take for pending messages when the watch ends.
 	lastWords = time.Second
 )
 
@@ -34,7 +34,7 @@ type watchParams struct {
 	Chat string `query:"chat_id" format:"uuid" example:"5b2c6a8e-1f0a-4a52-9d7a-3f5c2a1b0c9d"`
 }
 
-// Service is the git watch, with the diff for one call, as a part of an API.
+// Service returns the git watch and the diff for a single call as a part of an API.
 func (s *Service) Service() httpapi.Service {
 	about := httpapi.AgentAbout("git", "What isn't committed.")
 	about.Messages = []any{agentapi.GitMessage{}}
@@ -91,7 +91,7 @@ func (s *Service) serveDiff(c *httpapi.Call) error {
 	return c.JSON(http.StatusOK, found)
 }
 
-// serve is one WebSocket.
+// serve serves a WebSocket.
 func (s *Service) serve(c *httpapi.Call) error {
 	text, err := c.Text("chat_id")
 	if err != nil {
@@ -131,15 +131,15 @@ func (s *Service) serve(c *httpapi.Call) error {
 	if c.Context().Err() != nil || s.ctx.Err() != nil {
 		code, why = websocket.StatusGoingAway, httpapi.ErrStopping.Error()
 	}
-	_ = socket.Close(code, why) // which ends listen; the client may have gone
+	_ = socket.Close(code, why) // this ends listen; the client may be gone
 	<-ended
 	<-pinging
 	return nil
 }
 
-// listen reads what a client says until the socket is closed.
+// listen reads a client's messages until the socket is closed.
 func listen(socket *websocket.Conn, refresh notify.Wake) error {
-	ctx := context.Background() // the socket's end is its own: serve closes it
+	ctx := context.Background() // serve closes the socket, which ends reading
 	for {
 		_, data, err := socket.Read(ctx)
 		if err != nil {
@@ -156,8 +156,8 @@ func listen(socket *websocket.Conn, refresh notify.Wake) error {
 	}
 }
 
-// send sends a message, which the client has some time to take, and lastWords from when ctx
-// ends.
+// send sends a message. The client may take patience to read it, but only lastWords after
+// ctx ends.
 func send(ctx context.Context, socket *websocket.Conn, m *agentapi.GitMessage) error {
 	data, err := httpapi.Encode(m)
 	if err != nil {
@@ -169,14 +169,13 @@ func send(ctx context.Context, socket *websocket.Conn, m *agentapi.GitMessage) e
 	return socket.Write(own, websocket.MessageText, data)
 }
 
-// unhurried is a context for a write that doesn't end with ctx: a write whose context ends
-// cuts the connection, so that the client has half a message and isn't told why.
+// unhurried returns a context for a write that doesn't end with ctx, because that would cut
+// the connection within a message, before the client gets the reason.
 func unhurried(ctx context.Context) (context.Context, context.CancelFunc) {
 	return context.WithTimeout(context.WithoutCancel(ctx), patience)
 }
 
-// ping asks the client now and then whether it is there, until ctx ends and the socket is
-// closed.
+// ping pings the client until ctx ends and the socket is closed.
 func ping(ctx context.Context, socket *websocket.Conn, every time.Duration) error {
 	ticker := time.NewTicker(every)
 	defer ticker.Stop()

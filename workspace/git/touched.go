@@ -11,30 +11,29 @@ import (
 )
 
 const (
-	// maxChats and maxPaths bound what is remembered: some 40 MiB at the very most,
-	// and in practice some KiB.
+	// maxChats and maxPaths limit what is stored: at most some 40 MiB, in practice a few
+	// KiB.
 	maxChats = 256
 	maxPaths = 1000
-	// maxPath is the longest path that is remembered, in bytes: Linux takes no
-	// longer one.
+	// maxPath is the longest stored path, in bytes, which is Linux's maximum.
 	maxPath = 4096
 )
 
-// touches remembers which chat has worked on which paths. It does no I/O.
+// touches records which chat has worked on which paths. It does no I/O.
 type touches struct {
-	mu    sync.Mutex               // guards the rest
-	seq   uint64                   // of the last touch
-	chats map[uuid.UUID]*chatPaths // uuid.Nil has the paths of everybody
+	mu    sync.Mutex               // guards the other fields
+	seq   uint64                   // number of the last touch
+	chats map[uuid.UUID]*chatPaths // uuid.Nil has the paths of all callers
 }
 
-// chatPaths are the paths of one chat, with the number of the last touch of each.
+// chatPaths are the paths of a chat, with the number of the last touch of each.
 type chatPaths struct {
 	last  uint64
 	paths map[string]uint64
 }
 
-// add remembers that a caller has worked on paths, for itself and the chats that
-// it was started by. It reports whether there was anything to remember.
+// add records that a caller has worked on paths, for its chat and the chat's ancestors. It
+// reports whether anything was recorded.
 func (t *touches) add(caller agentapi.Caller, paths []string) bool {
 	var clean []string
 	for _, path := range paths {
@@ -56,7 +55,7 @@ func (t *touches) add(caller agentapi.Caller, paths []string) bool {
 	return true
 }
 
-// addTo remembers paths of one chat. The caller holds the lock.
+// addTo records paths of a chat. The caller holds the lock.
 func (t *touches) addTo(chat uuid.UUID, paths []string) {
 	c := t.chats[chat]
 	if c == nil {
@@ -73,12 +72,12 @@ func (t *touches) addTo(chat uuid.UUID, paths []string) {
 	for len(c.paths) > maxPaths {
 		delete(c.paths, oldest(c.paths, func(seq uint64) uint64 { return seq }))
 	}
-	for len(t.chats) > maxChats+1 { // and that of everybody
+	for len(t.chats) > maxChats+1 { // plus uuid.Nil
 		delete(t.chats, oldest(t.chats, func(c *chatPaths) uint64 { return c.last }))
 	}
 }
 
-// oldest returns the key of the entry that was touched first.
+// oldest returns the key of the least recently touched entry.
 func oldest[K comparable, V any](entries map[K]V, touched func(V) uint64) (key K) {
 	first := true
 	var least uint64
@@ -90,8 +89,8 @@ func oldest[K comparable, V any](entries map[K]V, touched func(V) uint64) (key K
 	return key
 }
 
-// since returns the paths of a chat that were touched after a number, and the number
-// to ask with the next time. uuid.Nil is everybody.
+// since returns the paths of a chat that were touched after seq, and the number for the
+// next call. uuid.Nil means all callers.
 func (t *touches) since(chat uuid.UUID, seq uint64) (paths []string, now uint64) {
 	t.mu.Lock()
 	defer t.mu.Unlock()

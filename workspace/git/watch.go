@@ -16,36 +16,36 @@ import (
 )
 
 const (
-	// pollEvery is how often a repository is looked at without a reason: a tool
-	// that isn't ours may have changed it.
+	// pollEvery is the interval of scans without a reason, because other tools may change a
+	// repository.
 	pollEvery = 30 * time.Second
-	// pause is the least time between two looks at a repository. One that takes
-	// longer than that to look at is left alone as long as that took.
+	// pause is the minimum time between two scans of a repository. It is at least as long
+	// as the last scan took.
 	pause = time.Second
-	// gather is how long the first message of a subscriber waits for repositories
-	// that are still being looked at.
+	// gather is how long a subscriber's first message waits for repositories that are still
+	// being scanned.
 	gather = time.Second
-	// maxRepositories bounds those of a subscriber.
+	// maxRepositories limits the repositories of a subscriber.
 	maxRepositories = 256
-	// maxMessage bounds an encoded message, in bytes: that is what clients read.
+	// maxMessage limits an encoded message, in bytes, because clients read no more.
 	maxMessage = 4 << 20
 )
 
-// repository is one that somebody watches. Its goroutine runs while it has users.
+// repository is a watched repository. Its goroutine runs while it has users.
 type repository struct {
 	top  string
-	want notify.Wake // holds a token when a look is asked for
+	want notify.Wake // holds a token when a scan is requested
 	stop context.CancelFunc
 
-	// Service.mu guards what follows.
+	// Guarded by Service.mu.
 	users int
-	asked uint64 // how often a look was asked for
-	seen  uint64 // which of these the newest result covers
+	asked uint64 // number of requested scans
+	seen  uint64 // number of the last request that the newest result covers
 	at    time.Time
 	result
 }
 
-// keep looks at the repository whenever that is asked for, and now and then.
+// keep scans the repository on request, and at intervals.
 func (s *Service) keep(ctx context.Context, r *repository) {
 	defer s.running.Done()
 	poll := time.NewTimer(s.opts.poll)
@@ -70,8 +70,7 @@ func (s *Service) keep(ctx context.Context, r *repository) {
 	}
 }
 
-// lookAt looks at a repository and publishes the result. It returns false when
-// ctx has ended.
+// lookAt scans a repository and publishes the result. It returns false when ctx has ended.
 func (s *Service) lookAt(ctx context.Context, r *repository) bool {
 	select {
 	case s.slots <- struct{}{}:
@@ -89,7 +88,7 @@ func (s *Service) lookAt(ctx context.Context, r *repository) bool {
 	}
 	s.mu.Lock()
 	if result.warning != "" {
-		// What it was like is what is still known.
+		// keep the last known state
 		result.GitRepository = r.GitRepository
 	}
 	if result.warning != r.warning && result.warning != "" {
@@ -101,7 +100,7 @@ func (s *Service) lookAt(ctx context.Context, r *repository) bool {
 	return true
 }
 
-// acquire makes a repository one of a subscriber.
+// acquire adds a user to a repository.
 func (s *Service) acquire(top string) *repository {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -127,8 +126,8 @@ func (s *Service) release(r *repository) {
 	}
 }
 
-// ask asks for a look at a repository, and returns what its seen will be at least
-// when that has happened.
+// ask requests a scan of a repository, and returns the value that its field seen will at
+// least have after it.
 func (s *Service) ask(r *repository) uint64 {
 	s.mu.Lock()
 	r.asked++
@@ -138,15 +137,15 @@ func (s *Service) ask(r *repository) uint64 {
 	return asked
 }
 
-// subscriber is one who watches.
+// subscriber is a client of the watch.
 type subscriber struct {
 	s    *Service
-	chat uuid.UUID // uuid.Nil: the workspace's own repository
-	seq  uint64    // of the touches that it knows
+	chat uuid.UUID // uuid.Nil means the workspace's own repository
+	seq  uint64    // number of the last known touch
 
 	watched map[string]*subscription // by the repository's directory
-	// owed is set until the answer to a subscription or a refresh has been sent:
-	// that is sent also when nothing has changed.
+	// owed is set until the answer to a subscription or a refresh has been sent, which is
+	// sent even if nothing has changed.
 	owed bool
 	// held is until when that answer may wait for all repositories.
 	held time.Time
@@ -155,14 +154,14 @@ type subscriber struct {
 // subscription is a repository of a subscriber.
 type subscription struct {
 	*repository
-	until uint64 // what its seen is waited for
+	until uint64 // the value of seen to wait for
 	told  bool   // sent is what the subscriber knows
 	sent  agentapi.GitRepository
-	said  string // the warning that was told
+	said  string // the last warning that was sent
 }
 
-// watch calls send with what has changed, until ctx ends or send fails. A token in
-// refresh asks for a look at everything.
+// watch calls send with what has changed, until ctx ends or send fails. A token in refresh
+// requests a scan of everything.
 func (s *Service) watch(ctx context.Context, chat uuid.UUID, refresh <-chan struct{}, send func(*agentapi.GitMessage) error) error {
 	w := &subscriber{s: s, chat: chat, watched: make(map[string]*subscription)}
 	defer func() {
@@ -193,23 +192,23 @@ func (s *Service) watch(ctx context.Context, chat uuid.UUID, refresh <-chan stru
 		case <-refresh:
 			w.all()
 		case <-poll.C:
-			w.find() // one may have been made; those that are known look by themselves
+			w.find() // there may be new repositories; known ones are polled anyway
 		case <-ctx.Done():
 			return context.Cause(ctx)
 		}
 	}
 }
 
-// all asks for a look at all repositories, which is answered in any case.
+// all requests a scan of all repositories. It will be answered even if nothing has changed.
 func (w *subscriber) all() {
 	for _, r := range w.watched {
 		r.until = w.s.ask(r.repository)
 	}
-	w.find() // which asks for those that are new
+	w.find() // requests scans of new ones
 	w.owed, w.held = true, time.Now().Add(gather)
 }
 
-// find looks for the repositories anew.
+// find adds repositories that are new.
 func (w *subscriber) find() {
 	_, w.seq = w.s.touches.since(w.chat, 0)
 	for _, top := range w.s.topsOf(w.chat) {
@@ -217,7 +216,7 @@ func (w *subscriber) find() {
 	}
 }
 
-// topsOf returns the repositories of a chat, or that of the workspace.
+// topsOf returns the repositories of a chat, or the workspace's.
 func (s *Service) topsOf(chat uuid.UUID) []string {
 	paths, _ := s.touches.since(chat, 0)
 	if chat == uuid.Nil {
@@ -229,7 +228,7 @@ func (s *Service) topsOf(chat uuid.UUID) []string {
 	return s.tops(paths)
 }
 
-// follow takes note of what has been touched since.
+// follow handles new touches.
 func (w *subscriber) follow() {
 	paths, seq := w.s.touches.since(w.chat, w.seq)
 	if w.seq = seq; len(paths) == 0 {
@@ -244,7 +243,7 @@ func (w *subscriber) follow() {
 	}
 }
 
-// add makes a repository one of those that are watched, unless there are too many.
+// add adds a repository to the watched ones, unless the limit is reached.
 func (w *subscriber) add(top string) {
 	if w.watched[top] == nil && len(w.watched) < maxRepositories {
 		r := &subscription{repository: w.s.acquire(top)}
@@ -253,7 +252,7 @@ func (w *subscriber) add(top string) {
 	}
 }
 
-// tops returns the repositories that paths lie in, each once.
+// tops returns the distinct repositories of paths.
 func (s *Service) tops(paths []string) []string {
 	found := make(map[string]bool)
 	for _, path := range paths {
@@ -264,8 +263,8 @@ func (s *Service) tops(paths []string) []string {
 	return slices.Sorted(maps.Keys(found))
 }
 
-// news is what has changed since the last message; nil when there is nothing to
-// say, or not yet: then wait, if it isn't 0, is when to ask again at the latest.
+// news returns what has changed since the last message; nil if there is nothing to send
+// yet. Then wait, if it isn't 0, is when to call it again at the latest.
 func (w *subscriber) news(now time.Time) (message *agentapi.GitMessage, wait time.Duration) {
 	m := &agentapi.GitMessage{Type: agentapi.GitChanges}
 	var warnings []string
@@ -314,7 +313,7 @@ func (w *subscriber) news(now time.Time) (message *agentapi.GitMessage, wait tim
 	return m, 0
 }
 
-// news is what the subscriber doesn't know of a repository yet. The caller holds
+// news returns what the subscriber doesn't know about a repository. The caller holds
 // Service.mu.
 func (r *subscription) news() (told *agentapi.GitRepository, warning string) {
 	if r.gone {
@@ -335,7 +334,7 @@ func (r *subscription) news() (told *agentapi.GitRepository, warning string) {
 	return &list, ""
 }
 
-// shrink makes the diffs of a message fit it: the largest give way.
+// shrink makes the diffs of a message fit by replacing the largest.
 func shrink(list []agentapi.GitRepository) {
 	total, encoded := 0, 0
 	for i := range list {
@@ -354,11 +353,11 @@ func shrink(list []agentapi.GitRepository) {
 	}
 }
 
-// maxFrame is what a message may hold besides diffs, in bytes: paths, branches and
+// maxFrame limits everything in a message except diffs, in bytes: paths, branches and
 // remotes.
 const maxFrame = 256 << 10
 
-// encodedSize is how long a text is in JSON, in bytes.
+// encodedSize returns the length of a text in JSON, in bytes.
 func encodedSize(s string) int {
 	n := len(s)
 	for i := range len(s) {

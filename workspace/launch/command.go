@@ -18,29 +18,28 @@ import (
 )
 
 const (
-	// role is what the shim is called, by helper and by re-execution.
+	// role is the shim's name as a role, of the helper and of this program.
 	role = "launch"
-	// waitDelay is how long output is read on after a program has ended: what it
-	// left behind may hold the pipe for ever.
+	// waitDelay is how long output is read after a program has ended. Processes that it
+	// left behind may keep the pipe open forever.
 	waitDelay = 5 * time.Second
-	// maxAnswer bounds what the shim can say.
+	// maxAnswer limits the shim's answer, in bytes.
 	maxAnswer = 64 << 10
 )
 
-// Role is the shim as a role of a program that starts itself.
+// Role is the shim as a role of a program that executes itself.
 func Role() reexec.Role { return reexec.Role{Name: role, Main: Main} }
 
-// Program is how the shim is started. It is immutable.
+// Program says how to start the shim. It is immutable.
 type Program struct {
-	path string          // the helper's; empty means by self
-	role string          // what it calls the shim
+	path string          // path of the helper; empty means self
+	role string          // the helper's role for the shim
 	self *reexec.Program // its roles include Role
 }
 
-// Find finds the shim: the helper program beside this one, or in
-// ../libexec/waymark, or else this very program, which costs more time and memory
-// at each start. self is what reexec.Main returned; nil, or one without Role, is
-// an error where there is no helper.
+// Find finds the shim: the helper program next to this one or in ../libexec/waymark, or
+// else this program, which takes more time and memory at each start. self is the result of
+// reexec.Main. Without a helper, a self that is nil or lacks Role is an error.
 func Find(self *reexec.Program) (*Program, error) {
 	h, err := FindHelper()
 	if err == nil {
@@ -52,28 +51,27 @@ func Find(self *reexec.Program) (*Program, error) {
 	return &Program{self: self}, nil
 }
 
-// Command is one start of a program.
+// Command is a single start of a program.
 type Command struct {
-	// Cmd has Stdin, Stdout, Stderr and WaitDelay for the caller to set before
-	// Start, and Process and ProcessState to look at afterwards. Its own Start isn't
-	// called, nor what calls that: Run, Output. Wait is.
+	// Cmd has the fields Stdin, Stdout, Stderr and WaitDelay, which the caller may set
+	// before Start, and Process and ProcessState for later. Don't call its Start, Run or
+	// Output; call its Wait.
 	Cmd *exec.Cmd
-	// Fork, unless it is nil, starts the shim in the place of Cmd.Start, with Cmd's three
-	// streams and these two files as its descriptors 0 to 4, as a child of this process,
-	// and returns its number.
+	// Fork, if not nil, starts the shim instead of Cmd.Start: as a child of this process,
+	// with Cmd's three streams and these two files as its descriptors 0 to 4. It returns
+	// the pid.
 	Fork func(spec, answer *os.File) (pid int, err error)
 
 	spec []byte
 }
 
-// Command prepares a start. When ctx ends, the process is killed with its group.
-// Standard input, output and error are the null device unless the caller says
-// otherwise.
+// Command prepares a start. When ctx ends, the process is killed with its group. Standard
+// streams default to the null device.
 //
 // # Errors
 //
-// ErrUnsupported where there is a profile and the kernel can't hold anything to
-// it, and what is wrong with the specification.
+// ErrUnsupported if there is a profile and the kernel can't enforce any; and errors in the
+// specification.
 func (p *Program) Command(ctx context.Context, s *Spec) (*Command, error) {
 	if s.Profile != nil {
 		if _, err := Supported(); err != nil {
@@ -90,10 +88,10 @@ func (p *Program) Command(ctx context.Context, s *Spec) (*Command, error) {
 			return nil, err
 		}
 	}
-	// A session of its own has no controlling terminal: the agent's, into which
-	// input could be typed, isn't the program's.
+	// A new session has no controlling terminal. Otherwise the program could inject input
+	// into the agent's.
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true, Setctty: s.Terminal}
-	cmd.Dir, cmd.Env = "/", []string{} // Go's runtime in the shim isn't to be told anything by the program's
+	cmd.Dir, cmd.Env = "/", []string{} // the program's environment must not affect the shim's Go runtime
 	cmd.Cancel = func() error { return syscall.Kill(-cmd.Process.Pid, syscall.SIGKILL) }
 	cmd.WaitDelay = waitDelay
 	return &Command{Cmd: cmd, spec: spec}, nil
@@ -103,7 +101,7 @@ func (p *Program) Command(ctx context.Context, s *Spec) (*Command, error) {
 //
 // # Errors
 //
-// *Error says why the program doesn't run; nothing is left of the process then.
+// An *Error says why the program doesn't run. Nothing is left of the process then.
 func (c *Command) Start() error {
 	specR, specW, err := os.Pipe()
 	if err != nil {
@@ -113,23 +111,23 @@ func (c *Command) Start() error {
 	if err != nil {
 		return errors.Join(err, specR.Close(), specW.Close())
 	}
-	defer func() { _ = answerR.Close() }() // read to its end, or of no use
+	defer func() { _ = answerR.Close() }() // it was read completely, or is useless
 	err = c.fork(specR, answerW)
-	_, _ = specR.Close(), answerW.Close() // the child's ends
+	_, _ = specR.Close(), answerW.Close() // the child has its own copies
 	if err != nil {
 		_ = specW.Close()
 		return fmt.Errorf("the program that starts others: %w", err)
 	}
-	_, _ = specW.Write(c.spec) // if the shim doesn't take it, it says why
+	_, _ = specW.Write(c.spec) // if the shim doesn't read it, its answer says why
 	_ = specW.Close()
 	listener, err := readAnswer(answerR)
 	if err != nil {
-		_ = c.Kill() // a shim that has said no is about to end
+		_ = c.Kill() // a shim that has reported an error is about to end
 		_ = c.Cmd.Wait()
 		return err
 	}
 	if listener != nil {
-		go decide(listener) // which ends with the last of the processes
+		go decide(listener) // ends with the last process
 	}
 	return nil
 }
@@ -149,7 +147,7 @@ func (c *Command) fork(spec, answer *os.File) error {
 	return err
 }
 
-// socketpair returns two connected sockets that no other program inherits.
+// socketpair returns two connected sockets that other programs don't inherit.
 func socketpair() (a, b *os.File, err error) {
 	syscall.ForkLock.RLock()
 	defer syscall.ForkLock.RUnlock()
@@ -163,8 +161,8 @@ func socketpair() (a, b *os.File, err error) {
 	return os.NewFile(uintptr(fds[0]), "answer"), os.NewFile(uintptr(fds[1]), "answer"), nil
 }
 
-// readAnswer reads what the shim says until it has become the program: a line when it
-// has begun, another one with a listener, and an Error if it can't.
+// readAnswer reads the shim's answer until the shim has executed the program: a line at the
+// beginning, another one with a listener, and an Error if it fails.
 func readAnswer(f *os.File) (listener *os.File, err error) {
 	conn, err := net.FileConn(f)
 	if err != nil {
@@ -175,12 +173,12 @@ func readAnswer(f *os.File) (listener *os.File, err error) {
 	for part, rights := make([]byte, 4<<10), make([]byte, unix.CmsgSpace(4)); len(data) < maxAnswer; {
 		n, oob, _, _, err := conn.(*net.UnixConn).ReadMsgUnix(part, rights) //nolint:forcetypeassert // of socketpair
 		if n <= 0 || err != nil {
-			break // without an answer, if it isn't the end
+			break // EOF means success, anything else no answer
 		}
 		data = append(data, part[:n]...)
 		if messages, err := unix.ParseSocketControlMessage(rights[:oob]); err == nil && len(messages) == 1 {
 			if fds, err := unix.ParseUnixRights(&messages[0]); err == nil && len(fds) == 1 {
-				_ = unix.SetNonblock(fds[0], true) // for Go to wait for it
+				_ = unix.SetNonblock(fds[0], true) // so that Go's poller can wait for it
 				listener = os.NewFile(uintptr(fds[0]), "listener")
 			}
 		}
@@ -192,7 +190,7 @@ func readAnswer(f *os.File) (listener *os.File, err error) {
 	return listener, nil
 }
 
-// answered says what a shim's answer means.
+// answered interprets a shim's answer.
 func answered(data []byte) error {
 	rest, ok := bytes.CutPrefix(data, []byte(hello))
 	if !ok {
@@ -209,8 +207,8 @@ func answered(data []byte) error {
 	return e
 }
 
-// Run starts the program and waits until it has ended, as exec.Cmd's Run does.
-// On Linux what is left of its group then is killed.
+// Run starts the program and waits for its end, like exec.Cmd.Run. On Linux it then kills
+// what is left of the program's group.
 func (c *Command) Run() error {
 	if err := c.Start(); err != nil {
 		return err
@@ -219,7 +217,7 @@ func (c *Command) Run() error {
 	return c.Cmd.Wait()
 }
 
-// Output runs the program and returns what it has written to standard output.
+// Output runs the program and returns its standard output.
 func (c *Command) Output() ([]byte, error) {
 	var out bytes.Buffer
 	c.Cmd.Stdout = &out
@@ -227,6 +225,6 @@ func (c *Command) Output() ([]byte, error) {
 	return out.Bytes(), err
 }
 
-// Kill kills the program's group. It is for a program that has been started and
-// not waited for: afterwards the number can be another's.
+// Kill kills the program's group. Call it only before Wait has returned: after that, the
+// number may belong to another group.
 func (c *Command) Kill() error { return syscall.Kill(-c.Cmd.Process.Pid, syscall.SIGKILL) }

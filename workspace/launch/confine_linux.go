@@ -11,16 +11,16 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// minABI is the version of Landlock without which no profile holds: before 3
-// (Linux 6.2) whatever can't be written can be truncated.
+// minABI is the minimum version of Landlock. Before version 3 (Linux 6.2), files that can't
+// be written could be truncated.
 const minABI = 3
 
-// Supported returns the version of Landlock that the kernel has.
+// Supported returns the kernel's version of Landlock.
 //
 // # Errors
 //
-// ErrUnsupported, with the reason: the kernel is too old, it was started without
-// Landlock, or a filter of system calls keeps it away.
+// ErrUnsupported, with the reason: the kernel is too old, Landlock is disabled, or a
+// seccomp filter blocks it.
 func Supported() (abi int, err error) {
 	abi, err = ll.LandlockGetABIVersion()
 	switch {
@@ -37,12 +37,13 @@ func Supported() (abi int, err error) {
 	return abi, nil
 }
 
-// ScopeSignals keeps this thread, and all that it starts from now on, from signaling
-// anything else. There is no way back, and who is kept by it can signal this thread.
+// ScopeSignals prevents this thread, and everything that it starts from now on, from
+// signaling anything else. It can't be undone. Confined processes can still signal this
+// thread.
 //
 // # Errors
 //
-// ErrUnsupported where the kernel can't.
+// ErrUnsupported if the kernel can't do this.
 func ScopeSignals() error {
 	if !HoldsSignals() {
 		return fmt.Errorf("%w: the kernel can't hold signals", ErrUnsupported)
@@ -58,8 +59,9 @@ func ScopeSignals() error {
 	return ll.LandlockRestrictSelf(ruleset, 0)
 }
 
-// confine holds this thread, and what it executes, to a profile, but for signals where
-// these are held already. The starter is to have the listener, if there is one.
+// confine confines this thread, and what it executes, to a profile. With kin, signals are
+// already restricted and stay as they are. If it returns a listener, the starter must get
+// it.
 func confine(p *Profile, kin bool) (listener *os.File, err error) {
 	abi, err := Supported()
 	if err != nil {
@@ -77,21 +79,20 @@ func confine(p *Profile, kin bool) (listener *os.File, err error) {
 	return filterCalls(p)
 }
 
-// Rights of Landlock, as they are given to places.
+// Landlock rights for places.
 const (
 	readRights  = ll.AccessFSExecute | ll.AccessFSReadFile | ll.AccessFSReadDir
 	writeRights = readRights | ll.AccessFSWriteFile | ll.AccessFSTruncate | ll.AccessFSRemoveDir | ll.AccessFSRemoveFile |
 		ll.AccessFSMakeDir | ll.AccessFSMakeReg | ll.AccessFSMakeSock | ll.AccessFSMakeFifo | ll.AccessFSMakeSym |
 		ll.AccessFSRefer | ll.AccessFSIoctlDev
-	// allRights are what is refused where it isn't given. Nobody is given the
-	// making of devices.
+	// allRights are denied unless they are granted. Creating devices is never granted.
 	allRights = writeRights | ll.AccessFSMakeChar | ll.AccessFSMakeBlock
-	// fileRights are those that a file can be given.
+	// fileRights are the rights that can be granted on a file.
 	fileRights = ll.AccessFSExecute | ll.AccessFSReadFile | ll.AccessFSWriteFile | ll.AccessFSTruncate | ll.AccessFSIoctlDev | ll.AccessFSResolveUnix
 )
 
-// handled is what a kernel is to refuse where it isn't given: what the profile
-// says, of what the kernel can.
+// handled returns what the kernel denies by default: what the profile requires, as far as
+// the kernel supports it.
 func handled(p *Profile, abi int) ll.RulesetAttr {
 	attr := ll.RulesetAttr{HandledAccessFS: allRights}
 	if abi < 5 {
@@ -112,28 +113,29 @@ func handled(p *Profile, abi int) ll.RulesetAttr {
 	return attr
 }
 
-// HoldsSignals reports whether the kernel can refuse signals to others. Before 6.12's later
-// releases that would keep a program with threads from signaling its own.
+// HoldsSignals reports whether the kernel can restrict signals. Kernels before the fix, in
+// later releases of 6.12, would prevent a program with several threads from signaling
+// itself.
 func HoldsSignals() bool {
 	const mended = 1 << 1
 	errata, err := ll.LandlockGetErrata()
 	return err == nil && errata&mended != 0
 }
 
-// rights are what is given to the places of a profile.
+// rights are the rights for the places of a profile.
 type rights struct{ list, read, write uint64 }
 
 func rightsOf(p *Profile) rights {
 	r := rights{list: ll.AccessFSReadDir, read: readRights, write: writeRights}
-	if !p.NoUnix { // which the kernel cuts from version 9 on
+	if !p.NoUnix { // the kernel restricts this from version 9 on
 		r.read |= ll.AccessFSResolveUnix
 		r.write |= ll.AccessFSResolveUnix
 	}
 	return r
 }
 
-// restrict applies Landlock to this thread. go-landlock's own Restrict opens the
-// paths by their names, and all at once; here none is opened through a link.
+// restrict applies Landlock to this thread. Unlike go-landlock's Restrict, it opens no path
+// through a link.
 func restrict(p *Profile, abi int, kin bool) error {
 	if p.Ports != nil && abi < 4 {
 		return fmt.Errorf("%w: ports take version 4 of Landlock (Linux 6.7), and the kernel has %d", ErrUnsupported, abi)
@@ -173,8 +175,8 @@ func restrict(p *Profile, abi int, kin bool) error {
 	return err
 }
 
-// allow gives rights to a place and all below it. What isn't there is skipped;
-// a link is an error, whoever has put it there.
+// allow grants rights on a place and everything below it. It skips a place that doesn't
+// exist. A link is an error, whoever has created it.
 func allow(ruleset int, path string, rights uint64) error {
 	how := unix.OpenHow{Flags: unix.O_PATH | unix.O_CLOEXEC, Resolve: unix.RESOLVE_NO_SYMLINKS}
 	fd, err := unix.Openat2(unix.AT_FDCWD, path, &how)
@@ -207,8 +209,7 @@ var capabilities = map[string]int{
 	"setfcap": unix.CAP_SETFCAP, "setgid": unix.CAP_SETGID, "setuid": unix.CAP_SETUID, "sys_chroot": unix.CAP_SYS_CHROOT,
 }
 
-// dropCapabilities takes this thread's capabilities away but for some, and has no
-// program that it executes get them back.
+// dropCapabilities drops all of this thread's capabilities but the named ones, permanently.
 func dropCapabilities(names []string) error {
 	var kept []int
 	for _, name := range names {
@@ -222,8 +223,8 @@ func dropCapabilities(names []string) error {
 	if err := unix.Prctl(unix.PR_CAP_AMBIENT, unix.PR_CAP_AMBIENT_CLEAR_ALL, 0, 0, 0); err != nil && !errors.Is(err, unix.EINVAL) {
 		return err
 	}
-	// Only who has CAP_SETPCAP can, and who hasn't gets nothing by executing, since
-	// no_new_privs is set.
+	// This requires CAP_SETPCAP. Without it, executing a program grants no capabilities
+	// either, because of no_new_privs.
 	if data[0].Effective&(1<<unix.CAP_SETPCAP) != 0 {
 		for c := 0; ; c++ {
 			if slices.Contains(kept, c) {
@@ -231,7 +232,7 @@ func dropCapabilities(names []string) error {
 			}
 			err := unix.Prctl(unix.PR_CAPBSET_DROP, uintptr(c), 0, 0, 0)
 			if errors.Is(err, unix.EINVAL) {
-				break // the last one has been before
+				break // the previous one was the last
 			}
 			if err != nil {
 				return err

@@ -7,8 +7,8 @@ import (
 	"strings"
 )
 
-// passed are the variables that every server gets: who and where it is, in which
-// language, how to reach the network, and where toolchains are.
+// passed are variables that every server gets: about the user, the language, the network
+// and toolchains.
 var passed = []string{
 	"PATH", "HOME", "USER", "LOGNAME", "SHELL", "LANG", "LANGUAGE", "LC_*", "TZ", "TERM",
 	"HTTP_PROXY", "HTTPS_PROXY", "ALL_PROXY", "NO_PROXY", "http_proxy", "https_proxy", "all_proxy", "no_proxy",
@@ -16,14 +16,13 @@ var passed = []string{
 	"NVM_DIR", "NVM_BIN", "VOLTA_HOME", "PYENV_ROOT", "PYENV_VERSION", "ASDF_DIR", "ASDF_DATA_DIR", "JAVA_HOME", "GOROOT", "GOPATH", "CARGO_HOME", "RUSTUP_HOME",
 }
 
-// ServerEnv returns the whole environment of a server, sorted by name: what servers
-// need of the agent's, base, and what the widening names of it, but no
-// AgentVariable; then directories for temporary files and caches, so that programs
-// don't write the home directory; then the entry's own variables, which win.
+// ServerEnv returns the complete environment of a server, sorted by name. It consists of
+// those variables in base that servers need or the widening names, without any
+// AgentVariable; then directories for temporary files and caches, so that programs don't
+// write to the home directory; then the entry's own variables, which take precedence.
 //
-// Other programs' configuration can't be read, so that the server isn't to look for
-// it: XDG_CONFIG_HOME and its like point into the cache, too, unless it is
-// Unconfined.
+// A server can't read the configuration of other programs and shouldn't look for it. So
+// XDG_CONFIG_HOME and the like point to the cache, too, unless it is Unconfined.
 func ServerEnv(base []string, own map[string]string, s ServerPlaces, wide Widening) []string {
 	env := map[string]string{}
 	for _, have := range base {
@@ -57,13 +56,13 @@ func ServerEnv(base []string, own map[string]string, s ServerPlaces, wide Wideni
 	return list
 }
 
-// cacheVariables say where programs keep what they fetch and make, by directories
-// below a server's cache. Those that follow XDG_CACHE_HOME aren't named.
+// cacheVariables are the variables for directories below a server's cache. Variables whose
+// default follows XDG_CACHE_HOME aren't listed.
 var cacheVariables = map[string]string{
 	"XDG_CACHE_HOME": ".", "XDG_CONFIG_HOME": "config", "XDG_DATA_HOME": "data", "XDG_STATE_HOME": "state",
 	"npm_config_cache": "npm", "npm_config_userconfig": "npmrc", "YARN_CACHE_FOLDER": "yarn", "BUN_INSTALL_CACHE_DIR": "bun",
 	"PYTHONPYCACHEPREFIX": "pycache", "NODE_REPL_HISTORY": "node_history",
 }
 
-// homes are those of cacheVariables that take the place of the user's own files.
+// homes are those of cacheVariables that replace the user's own files.
 var homes = []string{"XDG_CONFIG_HOME", "XDG_DATA_HOME", "XDG_STATE_HOME", "npm_config_userconfig"}

@@ -5,24 +5,24 @@ import (
 	"syscall"
 )
 
-// ErrUnsupported says that this machine can't hold a program to a profile.
+// ErrUnsupported says that this machine can't confine a program.
 var ErrUnsupported = errors.New("programs can't be confined here")
 
-// Exit codes of starts that failed, as shells have them.
+// Exit codes for failed starts, as in shells.
 const (
-	CodeNotStarted = 126 // it is there, and can't be started
-	CodeNotFound   = 127 // it isn't there
+	CodeNotStarted = 126 // it exists, but can't be started
+	CodeNotFound   = 127 // it doesn't exist
 )
 
 // Error says why a program wasn't started.
 type Error struct {
 	// Message is a sentence for people.
 	Message string `json:"message"`
-	// Errno is the system's reason; 0 where there is none.
+	// Errno is the system's reason; 0 if there is none.
 	Errno syscall.Errno `json:"errno,omitempty"`
 	// Code is CodeNotFound or CodeNotStarted.
 	Code int `json:"code"`
-	// Unsupported makes it ErrUnsupported.
+	// Unsupported makes the error match ErrUnsupported.
 	Unsupported bool `json:"unsupported,omitempty"`
 }
 
@@ -36,10 +36,10 @@ func (e *Error) Unwrap() error {
 	return e.Errno
 }
 
-// Is reports whether target is ErrUnsupported and the error says that.
+// Is reports whether the error matches ErrUnsupported.
 func (e *Error) Is(target error) bool { return target == ErrUnsupported && e.Unsupported }
 
-// failure makes an Error of what has gone wrong while something was done.
+// failure returns an Error for a failed step.
 func failure(doing string, err error) *Error {
 	e := &Error{Message: doing + ": " + err.Error(), Code: CodeNotStarted, Unsupported: errors.Is(err, ErrUnsupported)}
 	_ = errors.As(err, &e.Errno)

@@ -9,9 +9,9 @@ import (
 	"unicode/utf8"
 )
 
-// Paths, arguments and variables are bytes, and JSON has only UTF-8: other bytes
-// would come out as others. None of these holds a NUL, so that one can begin the
-// two hexadecimal digits of such a byte.
+// Paths, arguments and variables are arbitrary bytes, but JSON has only UTF-8. So bytes
+// that aren't UTF-8 are encoded as a NUL, which none of these contains, and two hexadecimal
+// digits.
 
 func escape(s string) string {
 	if utf8.ValidString(s) {
@@ -30,7 +30,7 @@ func escape(s string) string {
 	return b.String()
 }
 
-// unescape undoes escape. What isn't of escape's making is left, with its NUL.
+// unescape reverses escape. It leaves anything that escape didn't produce unchanged.
 func unescape(s string) string {
 	var b strings.Builder
 	for {
@@ -51,7 +51,7 @@ func unescape(s string) string {
 	}
 }
 
-// each applies a function to all of a list; nil stays nil.
+// each applies a function to all elements of a list; nil stays nil.
 func each(list []string, f func(string) string) []string {
 	list = slices.Clone(list)
 	for i := range list {
@@ -63,15 +63,15 @@ func each(list []string, f func(string) string) []string {
 // plainProfile is a Profile without methods.
 type plainProfile Profile
 
-// MarshalJSON keeps paths that aren't UTF-8 what they are.
+// MarshalJSON preserves paths that aren't UTF-8.
 func (p *Profile) MarshalJSON() ([]byte, error) {
 	w := plainProfile(*p)
 	w.Read, w.Write, w.List = each(p.Read, escape), each(p.Write, escape), each(p.List, escape)
 	return json.Marshal(w)
 }
 
-// UnmarshalJSON reads what MarshalJSON writes. A field that isn't known is an error:
-// it would have confined something.
+// UnmarshalJSON reads the output of MarshalJSON. An unknown field is an error, because it
+// may be a restriction.
 func (p *Profile) UnmarshalJSON(data []byte) error {
 	dec := json.NewDecoder(bytes.NewReader(data))
 	dec.DisallowUnknownFields()

@@ -16,43 +16,42 @@ import (
 	"waymark/internal/reexec"
 )
 
-// HelperDigest is the SHA-256 of the helper program that belongs to this one, in
-// hexadecimal. The linker sets it (-X waymark/workspace/launch.HelperDigest=…); empty in
-// a build that doesn't, which takes whatever helper is there.
+// HelperDigest is the SHA-256 of the matching helper program, in hexadecimal. The linker
+// sets it (-X waymark/workspace/launch.HelperDigest=…). Without it, any helper is accepted.
 var HelperDigest string
 
 const (
-	// helper is the program that is the shim, and the supervisor, and nothing else.
+	// helper is the name of the program that is only the shim and the supervisor.
 	helper = "supervisor"
-	// libexec is where packages put it, relative to the directory of the agent.
+	// libexec is where packages install it, relative to the agent's directory.
 	libexec = "../libexec/waymark"
-	// maxHelper bounds the file, in bytes.
+	// maxHelper limits the file, in bytes.
 	maxHelper = 256 << 20
-	// firstFree is a descriptor above those that a child is given.
+	// firstFree is above all descriptors that a child gets.
 	firstFree = 64
 )
 
-// ErrOtherHelper says that the file in the helper's place isn't the helper.
+// ErrOtherHelper says that the helper's file is another program.
 var ErrOtherHelper = errors.New("it isn't the program that was built with this one, and isn't started: install both again")
 
-// Helper is the helper program: where it was found, and the path by which it is executed.
-// On Linux that is one of an open file, which whoever puts another one into its place
-// doesn't reach. While something runs from the file, as a supervisor does for as long as
-// there are processes of chats, nobody can write to it either.
+// Helper is the helper program: its path, and the path for executing it. On Linux the
+// latter is that of an open file, so that replacing the file has no effect. Nobody can
+// write to the file while it is executing, for example as a supervisor.
 type Helper struct{ Path, Run string }
 
-// found is the helper once there was one.
+// found is the helper once it was found.
 var found struct {
 	sync.Mutex
 	Helper
 }
 
-// FindHelper returns the helper program. It is looked for, and compared with HelperDigest,
-// until it has been found.
+// FindHelper returns the helper program, after comparing it with HelperDigest. It repeats
+// the search until it succeeds.
 //
 // # Errors
 //
-// fs.ErrNotExist is matched where there is none; ErrOtherHelper where it is another one.
+// The error matches fs.ErrNotExist if there is none, and ErrOtherHelper if it is another
+// program.
 func FindHelper() (Helper, error) {
 	found.Lock()
 	defer found.Unlock()
@@ -64,8 +63,8 @@ func FindHelper() (Helper, error) {
 	return found.Helper, err
 }
 
-// Replaced reports whether there is another file by now where the helper was found: what
-// has been opened is still the helper, and what others start by that path isn't.
+// Replaced reports whether the helper's path has another file by now. The open file is
+// still the helper, but starting that path isn't safe.
 func (h Helper) Replaced() bool {
 	was, err := os.Stat(h.Run)
 	is, ierr := os.Stat(h.Path)
@@ -86,7 +85,7 @@ func findHelper() (Helper, error) {
 	return Helper{}, fmt.Errorf("the program %q isn't beside this one, nor in %s: %w", helper, libexec, os.ErrNotExist)
 }
 
-// openHelper opens the file, compares it, and keeps it open for as long as this process runs.
+// openHelper opens the file, compares it, and keeps it open as long as this process runs.
 func openHelper(path string) (Helper, error) {
 	f, err := os.Open(path)
 	if err != nil {
@@ -102,21 +101,20 @@ func openHelper(path string) (Helper, error) {
 			return Helper{}, fmt.Errorf("%s: %w", path, ErrOtherHelper)
 		}
 	}
-	// Not one of those by which a child gets what it is given: these would take its place.
+	// Keep it away from the low descriptors, which are replaced in a child.
 	fd, err := unix.FcntlInt(f.Fd(), unix.F_DUPFD_CLOEXEC, firstFree)
 	if err != nil {
 		return Helper{}, err
 	}
 	run := "/proc/self/fd/" + strconv.Itoa(fd)
-	if _, err := os.Stat(run); err != nil { // there is no /proc
+	if _, err := os.Stat(run); err != nil { // /proc is missing
 		_ = unix.Close(fd)
 		run = path
 	}
 	return Helper{Path: path, Run: run}, nil
 }
 
-// Own returns the program that this process runs as the shim: its main calls Main for
-// the argument.
+// Own returns this process's own program as the shim. Its main calls Main for the argument.
 func Own(role string) (*Program, error) {
 	path, err := reexec.Executable()
 	return &Program{path: path, role: role}, err

@@ -8,7 +8,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// limits are those that every system of ours has.
+// limits are available on all supported systems.
 var limits = map[string]int{
 	"as":     unix.RLIMIT_AS,
 	"core":   unix.RLIMIT_CORE,
@@ -27,7 +27,7 @@ func LimitNames() []string { return slices.Sorted(maps.Keys(limits)) }
 func setLimits(s *Spec) error {
 	wanted := s.Limits
 	if s.Profile != nil {
-		wanted = map[string]uint64{"core": 0} // a dump lies where the program runs, for all to find
+		wanted = map[string]uint64{"core": 0} // a core dump in the working directory would expose memory
 		maps.Copy(wanted, s.Limits)
 	}
 	for _, name := range slices.Sorted(maps.Keys(wanted)) {

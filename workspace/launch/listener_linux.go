@@ -9,19 +9,19 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Ioctls of a listener, the sizes of what they take included.
+// Ioctls of a listener, including the sizes of their arguments.
 const (
 	notifyReceive = 0xc0502100 // SECCOMP_IOCTL_NOTIF_RECV
 	notifySend    = 0xc0182101 // SECCOMP_IOCTL_NOTIF_SEND
 )
 
-// notification is struct seccomp_notif: a call that waits for an answer.
+// notification is struct seccomp_notif: a system call that waits for a decision.
 type notification struct {
 	id         uint64
 	pid, flags uint32
 	number     int32
 	arch       uint32
-	_          uint64 // where the program is
+	_          uint64 // instruction pointer
 	args       [6]uint64
 }
 
@@ -33,9 +33,9 @@ type reply struct {
 	flags uint32
 }
 
-// decide answers for the starter what a filter can't see: whether what a call names is
-// the caller's own. It returns when the last process under the filter has ended; when
-// the starter does before that, such calls fail.
+// decide answers for the starter what a filter can't see: whether the process that a call
+// names is in the caller's session. It returns when the last process under the filter has
+// ended. If the starter ends before that, such calls fail.
 func decide(listener *os.File) {
 	defer func() { _ = listener.Close() }()
 	conn, err := listener.SyscallConn()
@@ -52,7 +52,7 @@ func decide(listener *os.File) {
 				_, err = unix.Poll(events, 0)
 			}
 			received = events[0].Revents&unix.POLLIN != 0
-			return events[0].Revents != 0 // else receiving would wait
+			return events[0].Revents != 0 // otherwise receiving would block
 		})
 		if err != nil || !received {
 			return
@@ -62,14 +62,14 @@ func decide(listener *os.File) {
 			return errno
 		}
 		if control(notifyReceive, unsafe.Pointer(&n)) != 0 { //nolint:gosec // that is how the kernel takes it
-			continue // who called has been interrupted, or has ended
+			continue // the caller was interrupted, or has ended
 		}
 		r := n.decided()
 		control(notifySend, unsafe.Pointer(&r)) //nolint:gosec // as above
 	}
 }
 
-// decided is what becomes of a call.
+// decided is the decision on a call.
 func (n *notification) decided() reply {
 	arch := architectures[runtime.GOARCH]
 	if n.arch != arch.audit {
@@ -85,15 +85,15 @@ func (n *notification) decided() reply {
 	return reply{id: n.id, errno: -int32(unix.EPERM)}
 }
 
-// isOwn reports whether a number is of the session of who calls, which has the threads
-// of a program and all that it has started but for what has left it. A session can't be
-// joined. That the number becomes another's between here and the call takes as many new
-// processes as there are numbers.
+// isOwn reports whether a number is of a thread or process in the caller's session: the
+// program's threads and all that it started, except what has left the session. A process
+// can't join a session. For the number to become another's between this check and the call,
+// as many new processes are needed as there are numbers.
 func (n *notification) isOwn(who uint64) bool {
 	theirs, err := unix.Getsid(int(int32(who))) //nolint:gosec // an int of the kernel's
 	if err != nil {
 		return false
 	}
 	own, err := unix.Getsid(int(n.pid))
-	return err == nil && own == theirs && own > 0 // 0 is one that isn't seen from here
+	return err == nil && own == theirs && own > 0 // 0 is a session that isn't visible from here
 }

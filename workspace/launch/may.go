@@ -7,8 +7,8 @@ import (
 	"strings"
 )
 
-// May says in sentences what a program may do under the profile, for who decides on
-// it. The nil Profile confines nothing.
+// May says in sentences what a program may do under the profile, for a person who decides
+// about it. The nil Profile confines nothing.
 func (p *Profile) May() []string {
 	if p == nil {
 		return []string{"It may do everything that the user can: it is not confined."}
@@ -23,7 +23,7 @@ func (p *Profile) May() []string {
 	return append(list, p.mayReach()...)
 }
 
-// mayReach is what a profile says of everything but files.
+// mayReach describes everything in a profile except files.
 func (p *Profile) mayReach() []string {
 	var list []string
 	switch {
@@ -55,7 +55,7 @@ func (p *Profile) mayReach() []string {
 	return list
 }
 
-// sentence lists things.
+// sentence joins a list into a sentence.
 func sentence(begin string, things []string, none string) string {
 	if len(things) == 0 {
 		return begin + " " + none + "."
@@ -63,7 +63,7 @@ func sentence(begin string, things []string, none string) string {
 	return begin + " " + strings.Join(things, ", ") + "."
 }
 
-// serverMay is what the profile "server" says of files, in words for what would be
+// serverMay describes the files of the profile "server" in words, which would otherwise be
 // hundreds of paths.
 func serverMay(p Places, wide Widening, read, write []string) []string {
 	var list []string
@@ -89,8 +89,8 @@ func serverMay(p Places, wide Widening, read, write []string) []string {
 		" and the like, nor anything of the agent's.")
 }
 
-// Weaknesses says in sentences what this machine can't hold of what May says: all of
-// it, or what takes a newer kernel. There are none on one that can.
+// Weaknesses says in sentences what of May this machine can't enforce: all of it, or what
+// needs a newer kernel. It is empty if the machine can enforce everything.
 func (p *Profile) Weaknesses() []string {
 	if p == nil {
 		return nil
@@ -102,8 +102,8 @@ func (p *Profile) Weaknesses() []string {
 	return p.weaknesses(abi, HoldsSignals(), hasFilter())
 }
 
-// weaknesses are those under a version of Landlock, where it holds signals or not, and
-// there is a filter of system calls or none.
+// weaknesses are those for a version of Landlock, with or without scoped signals, and with
+// or without a filter of system calls.
 func (p *Profile) weaknesses(abi int, signals, filter bool) (list []string) {
 	newer := func(least int, kernel, what string) {
 		if abi < least {

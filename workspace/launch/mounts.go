@@ -10,19 +10,18 @@ import (
 	"strings"
 )
 
-// mount is a line of /proc/self/mountinfo: a directory of a file system, and where
-// it is.
+// mount is a line of /proc/self/mountinfo.
 type mount struct {
 	device, root, point string
-	kernel              bool // its files are the kernel's own, or devices
+	kernel              bool // its files belong to the kernel, or are devices
 }
 
-// kernelTypes are file systems whose files the kernel makes.
+// kernelTypes are file systems with files of the kernel.
 var kernelTypes = []string{
 	"binfmt_misc", "bpf", "cgroup", "cgroup2", "configfs", "debugfs", "devtmpfs", "efivarfs", "proc", "pstore", "securityfs", "sysfs", "tracefs",
 }
 
-// readMounts returns what is mounted. There is no such file but on Linux.
+// readMounts returns the mounts. Only Linux has this file.
 func readMounts() ([]mount, error) {
 	data, err := os.ReadFile("/proc/self/mountinfo")
 	if errors.Is(err, fs.ErrNotExist) {
@@ -38,7 +37,7 @@ func parseMounts(text string) []mount {
 		fields := strings.Fields(where)
 		const device, root, point = 2, 3, 4
 		if len(fields) <= point || !strings.HasPrefix(fields[root], "/") {
-			continue // of a file system that has none of our files, such as that of namespaces
+			continue // a file system without regular files, such as nsfs
 		}
 		kind, _, _ := strings.Cut(what, " ")
 		list = append(list, mount{fields[device], unoctal(fields[root]), unoctal(fields[point]), slices.Contains(kernelTypes, kind)})
@@ -46,7 +45,7 @@ func parseMounts(text string) []mount {
 	return list
 }
 
-// unoctal undoes the octal escapes of blanks and backslashes.
+// unoctal decodes the octal escapes of blanks and backslashes.
 func unoctal(field string) string {
 	var b strings.Builder
 	for i := 0; i < len(field); i++ {
@@ -62,12 +61,12 @@ func unoctal(field string) string {
 	return b.String()
 }
 
-// everywhere returns a path and all others under which the same file or directory
-// is mounted: in a container the home directory often is twice.
+// everywhere returns a path and all other paths of the same file or directory through other
+// mounts. In a container the home directory is often mounted twice.
 func (w *walk) everywhere(path string) []string {
 	list := []string{path}
 	var own *mount
-	for i := range w.mounts { // a later mount at the same place lies on top
+	for i := range w.mounts { // a later mount hides an earlier one at the same place
 		if m := &w.mounts[i]; within(path, m.point) && (own == nil || len(m.point) >= len(own.point)) {
 			own = m
 		}

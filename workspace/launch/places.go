@@ -15,38 +15,38 @@ import (
 	"waymark/host/vfs"
 )
 
-// Places are those that profiles are made of: absolute paths, which may lead over
-// links. Only Home and Own have to be set.
+// Places are the absolute paths from which profiles are made. They may contain links. Only
+// Home and Own are required.
 type Places struct {
-	// Home is the user's home directory, in which the places of the secret list are.
+	// Home is the user's home directory, to which the secret list is relative.
 	Home string
-	// Own are the agent's own places, files and directories, whether they are there or
-	// not: those that package places says are hidden.
+	// Own are the agent's own files and directories that package places hides, whether they
+	// exist or not.
 	Own []string
 	// Root is the workspace's directory.
 	Root string
-	// Tmp is a directory for temporary files, which the caller has made and names
-	// in TMPDIR. It may be in one of Own.
+	// Tmp is a directory for temporary files. The caller has created it and sets TMPDIR. It
+	// may be in one of Own.
 	Tmp string
-	// Granted are the entries of vfs.SecretPatterns that aren't hidden.
+	// Granted are entries of vfs.SecretPatterns that aren't hidden.
 	Granted []string
 }
 
-// HideSecrets returns the profile "secrets": everything may be read and written
-// that the user can, but
+// HideSecrets returns the profile "secrets". It allows reading and writing everything that
+// the user can, except
 //
-//   - the places of the secret list below Home that are there now, and those of
-//     entries without a directory (*.pem) that lie in Home itself. What git and its
-//     like keep isn't hidden from programs; resolvers are another matter;
-//   - the places of the agent, whether they are there or not;
-//   - /proc for root and /sys, which can be read only, and devices but the harmless
-//     ones: what is in them could undo the rest.
+//   - existing places of the secret list below Home, and, for entries without a directory
+//     (*.pem), files directly in Home. What git and similar programs keep isn't hidden from
+//     programs, unlike from resolvers;
+//   - the agent's own places, whether they exist or not;
+//   - /proc for root and /sys, which are read-only, and devices except harmless ones: they could
+//     be used to undo the restrictions.
 //
-// Landlock can only allow. So everything is allowed that isn't on the way to one of
-// these: in the directories that are on the way, from "/" over Home down, nothing
-// can be made, renamed or removed, and what others make there later is out of
-// reach. Names can be listed everywhere, since listing a directory can't be allowed
-// without all below it. Root keeps the capabilities of CapabilityNames.
+// Landlock can only allow. So the profile allows everything that isn't above one of these
+// places. In the directories above them, from "/" to Home and below, nothing can be
+// created, renamed or removed, and what others create there later is inaccessible. Names
+// can be listed everywhere, because Landlock can't allow listing a directory without
+// everything below it. Root keeps the capabilities of CapabilityNames.
 func HideSecrets(p Places) (*Profile, error) {
 	w, err := newWalk(p)
 	if err != nil {
@@ -59,8 +59,8 @@ func HideSecrets(p Places) (*Profile, error) {
 	}
 	w.openTmp(p.Tmp)
 	profile.Write = w.opened
-	// Who isn't root can write what belongs to its own processes, and tools that
-	// make namespaces have to. Root could have the kernel run programs.
+	// An ordinary user can write only to its own processes there, which tools that create
+	// namespaces need. Root could make the kernel execute programs.
 	if os.Geteuid() == 0 {
 		profile.Read = append(profile.Read, "/proc")
 	} else {
@@ -69,18 +69,17 @@ func HideSecrets(p Places) (*Profile, error) {
 	return profile, nil
 }
 
-// Plan returns the profile "plan": everything may be read that HideSecrets doesn't
-// hide, and nothing written but the plan's file, Tmp, and devices that keep
-// nothing. Unix sockets are cut, and modes and owners of files stay what they are,
-// those of Tmp included.
+// Plan returns the profile "plan". It allows reading everything that HideSecrets doesn't
+// hide, and writing only the plan's file, Tmp, and devices that store nothing. It forbids
+// Unix sockets, and changes of modes and owners, even in Tmp.
 //
-// The plan is written in place: a file that isn't there yet can't be made, and one
-// that has been replaced since by another of its name is out of reach. Without a
-// plan, "", there is no such file.
+// The plan is written in place. A file that doesn't exist can't be created, and a file that
+// has replaced it under the same name is inaccessible. If plan is "", there is no such
+// file.
 //
 // # Errors
 //
-// The plan lies where it would be hidden, or isn't a regular file with one name.
+// The plan is in a hidden place, or isn't a regular file with one name.
 func Plan(plan string, p Places) (*Profile, error) {
 	w, err := newWalk(p)
 	if err != nil {
@@ -103,7 +102,7 @@ func Plan(plan string, p Places) (*Profile, error) {
 	}, nil
 }
 
-// Devices that programs need. No others are given: a disk's has all files in it.
+// Devices that programs need. No others are allowed: a disk contains all its files.
 var (
 	readable  = []string{"/dev/null", "/dev/zero", "/dev/full", "/dev/random", "/dev/urandom"}
 	terminals = []string{"/dev/tty", "/dev/ptmx", "/dev/pts"}
@@ -111,20 +110,20 @@ var (
 	computing = []string{"/dev/kvm", "/dev/kfd", "/dev/dri", "/dev/nvidia*"}
 )
 
-// walk finds what can be opened so that the rest stays hidden.
+// walk determines what to allow so that the rest stays hidden.
 type walk struct {
 	hidden map[string]bool // real paths
-	closed map[string]bool // those of them that nobody can choose to work in: the agent's, and the kernel's
-	way    map[string]bool // real paths of the directories above them
+	closed map[string]bool // those that can't be chosen as a working directory: the agent's, and the kernel's
+	way    map[string]bool // real paths of the directories above hidden ones
 	mounts []mount
-	home   string // real
+	home   string // real path
 	opened []string
 
-	listed map[string][]fs.DirEntry // nil for what can't be listed
+	listed map[string][]fs.DirEntry // nil for unreadable directories
 }
 
-// list returns what is in a directory, which is asked for once for each entry of the
-// secret list.
+// list returns the entries of a directory. It caches them, because each entry of the secret
+// list asks for them.
 func (w *walk) list(dir string) ([]fs.DirEntry, bool) {
 	entries, ok := w.listed[dir]
 	if !ok {
@@ -161,7 +160,7 @@ func newWalk(p Places) (*walk, error) {
 	for _, path := range p.Own {
 		w.hideAgent(path)
 	}
-	for i := range mounts { // a second /proc, say, in a directory for containers
+	for i := range mounts { // another /proc, for example, in a directory for containers
 		if m := &mounts[i]; m.kernel && !slices.ContainsFunc(special, func(dir string) bool { return within(m.point, dir) }) {
 			w.closed[m.point] = true
 			w.hide(m.point)
@@ -177,11 +176,10 @@ func newWalk(p Places) (*walk, error) {
 	return w, nil
 }
 
-// versioned are entries that programs in a workspace live on.
+// versioned are entries of the secret list that programs in a workspace need.
 var versioned = []string{".git/**", ".hg/**", ".svn/**", ".jj/**"}
 
-// expand returns what there is below a directory that a pattern names, whose names
-// are compared in any case.
+// expand returns the existing paths below a directory that match a pattern, ignoring case.
 func (w *walk) expand(dir, pattern string) []string {
 	first, rest, more := strings.Cut(strings.ToLower(pattern), "/")
 	entries, _ := w.list(dir)
@@ -200,12 +198,12 @@ func (w *walk) expand(dir, pattern string) []string {
 	return list
 }
 
-// hideAgent hides a place of the agent. One that isn't there mustn't be made by a
-// program, unless nobody but root could make it.
+// hideAgent hides a place of the agent. If it doesn't exist, it also prevents programs from
+// creating it, unless only root could.
 func (w *walk) hideAgent(place string) {
 	path, links := resolve(place)
 	for _, link := range links {
-		w.hidePath(link) // or another one could be put in its place
+		w.hidePath(link) // otherwise the link could be replaced
 	}
 	if _, err := os.Lstat(path); errors.Is(err, fs.ErrNotExist) && unix.Access(existing(path), unix.W_OK) != nil {
 		return
@@ -214,19 +212,19 @@ func (w *walk) hideAgent(place string) {
 	w.hide(path)
 }
 
-// hide hides a place, under all paths that lead to it, and what links in it lead to
-// below the home directory.
+// hide hides a place under all paths that lead to it, and the targets of links in it that
+// are below the home directory.
 func (w *walk) hide(path string) {
 	target := realPath(path)
 	if within(w.home, target) {
-		return // a link to everything hides nothing: that is an accident
+		return // a link to the home or above is an accident: hiding everything is useless
 	}
 	for _, target := range append([]string{target}, w.linked(target, maxDepth)...) {
 		w.hidePath(target)
 	}
 }
 
-// hidePath hides what a path without links names, wherever it is mounted.
+// hidePath hides a path without links, under all its mounts.
 func (w *walk) hidePath(path string) {
 	for _, path := range w.everywhere(path) {
 		w.hidden[path] = true
@@ -237,16 +235,15 @@ func (w *walk) hidePath(path string) {
 }
 
 const (
-	// maxDepth is how deep links are looked for in hidden directories, and maxLinked
-	// in how many entries of each. Those of a home that is kept in a repository lie
-	// at the top.
+	// maxDepth limits how deep to look for links in hidden directories, maxLinked the
+	// entries of each. Links to a repository with a user's home are at the top.
 	maxDepth  = 3
 	maxLinked = 1024
 )
 
-// linked returns the files below the home directory that links in a hidden
-// directory lead to: a home is often kept in a repository, with links to it. Links
-// to elsewhere, and to programs, are those of installed software.
+// linked returns the targets of links in a hidden directory that are files below the home
+// directory: a home is often kept in a repository, with links to it. Other links, and those
+// to programs, belong to installed software.
 func (w *walk) linked(dir string, depth int) []string {
 	entries, ok := w.list(dir)
 	if !ok || depth == 0 {
@@ -271,7 +268,7 @@ func (w *walk) linked(dir string, depth int) []string {
 	return list
 }
 
-// open gives a place and all below it, as far as it isn't hidden.
+// open allows a place and everything below it that isn't hidden.
 func (w *walk) open(path string) {
 	switch {
 	case w.hidden[path], slices.Contains(special, path):
@@ -280,14 +277,14 @@ func (w *walk) open(path string) {
 	default:
 		entries, ok := w.list(path)
 		for _, entry := range entries {
-			if entry.Type()&fs.ModeSymlink == 0 { // where one leads is given by its own path
+			if entry.Type()&fs.ModeSymlink == 0 { // the target of a link has its own path
 				w.open(filepath.Join(path, entry.Name()))
 			}
 		}
 		if ok {
 			return
 		}
-		for below := range w.way { // it can be gone through, and not listed
+		for below := range w.way { // it can be traversed, but not listed
 			if below != "/" && filepath.Dir(below) == path {
 				w.open(below)
 			}
@@ -295,19 +292,18 @@ func (w *walk) open(path string) {
 	}
 }
 
-// openAll gives everything that isn't hidden, from the root directory down.
+// openAll allows everything that isn't hidden, starting at the root directory.
 func (w *walk) openAll(p Places) {
 	w.open("/")
 	w.openChosen(p.Home)
 	w.openChosen(p.Root)
 }
 
-// special are directories that are given in parts, or for reading only.
+// special are directories that are allowed only in parts, or read-only.
 var special = []string{"/dev", "/proc", "/sys"}
 
-// openChosen gives a directory that has been chosen to be worked in, also where it
-// lies in a place of the secret list: its owner has chosen it. It doesn't give a
-// directory of the agent, or of the kernel.
+// openChosen allows a working directory even if it is in a place of the secret list,
+// because its owner has chosen it. It doesn't allow a directory of the agent or the kernel.
 func (w *walk) openChosen(dir string) {
 	if dir == "" {
 		return
@@ -321,12 +317,12 @@ func (w *walk) openChosen(dir string) {
 			break
 		}
 	}
-	delete(w.hidden, dir) // what is in it may still be
+	delete(w.hidden, dir) // hidden places in it stay hidden
 	w.open(dir)
 }
 
-// openTmp gives the directory for temporary files. It may be in a hidden one, and
-// must not have one in it.
+// openTmp allows the directory for temporary files. It may be in a hidden place, but must
+// not contain one.
 func (w *walk) openTmp(dir string) {
 	if dir == "" {
 		return
@@ -336,7 +332,7 @@ func (w *walk) openTmp(dir string) {
 	}
 }
 
-// checkPlan refuses what can't be the plan's file.
+// checkPlan refuses an unsuitable plan's file.
 func (w *walk) checkPlan(plan string) error {
 	if !filepath.IsAbs(plan) || filepath.Clean(plan) != plan || realPath(plan) != plan {
 		return fmt.Errorf("%s: the plan's file takes an absolute path without links", plan)
@@ -360,25 +356,23 @@ func (w *walk) checkPlan(plan string) error {
 	return nil
 }
 
-// within reports whether a path is a directory or below it. Both are clean.
+// within reports whether a path is dir or below it. Both must be clean.
 func within(path, dir string) bool {
 	return path == dir || strings.HasPrefix(path, strings.TrimSuffix(dir, "/")+"/")
 }
 
-// realPath is where an absolute path leads, as far as there is something; the rest of
-// it is kept.
+// realPath returns where an absolute path leads. Parts that don't exist stay unchanged.
 func realPath(path string) string {
 	at, _ := resolve(path)
 	return at
 }
 
-// maxLinks is how many links the kernel follows in one path.
+// maxLinks is how many links the kernel follows in a path.
 const maxLinks = 40
 
-// resolve follows the links of an absolute path, and returns where it leads with
-// the paths of the links, which themselves lead over none. Links that lead to what
-// isn't there are followed as well, since somebody could make it. (That is why this
-// isn't beneath.Resolve, which ends there.)
+// resolve follows the links of an absolute path. It returns where the path leads, and the
+// paths of the links, without links themselves. It also follows links to targets that don't
+// exist, because a program could create them. (beneath.Resolve stops there.)
 func resolve(path string) (at string, links []string) {
 	at = "/"
 	for rest := names(path); len(rest) > 0; {
@@ -402,12 +396,12 @@ func resolve(path string) (at string, links []string) {
 	return at, links
 }
 
-// names splits a path. It isn't cleaned: ".." after a link is above where that leads.
+// names splits a path without cleaning it: ".." after a link refers to the target's parent.
 func names(path string) []string {
 	return slices.DeleteFunc(strings.Split(path, "/"), func(name string) bool { return name == "" || name == "." })
 }
 
-// existing returns the path, or the nearest directory above it that is there.
+// existing returns the path, or its nearest existing parent.
 func existing(path string) string {
 	for ; path != "/"; path = filepath.Dir(path) {
 		if _, err := os.Lstat(path); !errors.Is(err, fs.ErrNotExist) {
@@ -417,11 +411,11 @@ func existing(path string) string {
 	return path
 }
 
-// globbed returns what there is of some patterns.
+// globbed returns the existing paths that match patterns.
 func globbed(patterns []string) []string {
 	var list []string
 	for _, pattern := range patterns {
-		matches, _ := filepath.Glob(pattern) // the patterns are good
+		matches, _ := filepath.Glob(pattern) // the patterns are valid
 		list = append(list, matches...)
 	}
 	return list

@@ -7,43 +7,42 @@ import (
 	"strings"
 )
 
-// Profile is what a started program may do: an allow-list that the kernel holds
-// it and everything that it starts to. The zero Profile allows nothing.
+// Profile is what a program may do: an allow-list that the kernel enforces for it and
+// everything that it starts. The zero Profile allows nothing.
 type Profile struct {
-	// Name is told to people: "plan", "secrets", "git".
+	// Name is for people: "plan", "secrets", "git".
 	Name string `json:"name"`
-	// Read and Write are absolute paths without links: directories with all that
-	// is below them, or files. Write includes reading. What doesn't exist is
-	// skipped. Whatever can be read can be executed.
+	// Read and Write are absolute paths without links, of files, or of directories
+	// including everything below. Write includes reading. Paths that don't exist are
+	// skipped. What can be read can be executed.
 	Read  []string `json:"read,omitempty"`
 	Write []string `json:"write,omitempty"`
-	// List are directories, like Read, in which and below which names can be listed
-	// and nothing else.
+	// List are directories in and below which names can be listed, but nothing else is
+	// allowed.
 	List []string `json:"list,omitempty"`
-	// Ports are the TCP ports that may be connected to; nil allows all, and
-	// listening too. With a list nothing listens, on Unix sockets neither, and no
-	// other protocol than TCP, UDP and ICMP is there. An empty list allows no port, and has to
-	// stay one on its way.
+	// Ports are the TCP ports to which connections are allowed; nil allows all, and
+	// listening. Otherwise listening is forbidden, also on Unix sockets, and all protocols
+	// except TCP, UDP and ICMP are unavailable. An empty list allows no port; it must not
+	// become nil in transit.
 	Ports []uint16 `json:"ports"`
-	// NoTCP closes TCP altogether, and every other socket that reaches beyond the
-	// machine with it.
+	// NoTCP forbids TCP and every other socket that reaches beyond the machine.
 	NoTCP bool `json:"no_tcp,omitempty"`
-	// NoUnix cuts Unix sockets by path, which the kernel doesn't mediate
-	// otherwise: an ssh-agent, docker, D-Bus, the agent's own. Abstract ones are cut
-	// with them.
+	// NoUnix forbids Unix sockets by path, such as those of ssh-agent, docker, D-Bus and
+	// the agent, which Landlock otherwise doesn't restrict. Abstract sockets are forbidden,
+	// too.
 	NoUnix bool `json:"no_unix,omitempty"`
-	// KeepModes refuses to change modes, owners and extended attributes of files,
-	// wherever they are: Landlock doesn't hold that to places.
+	// KeepModes forbids changing modes, owners and extended attributes of any file, which
+	// Landlock can't restrict by place.
 	KeepModes bool `json:"keep_modes,omitempty"`
-	// Capabilities are those that root keeps, by their names of CapabilityNames; none
-	// of them is a way around the rest. All others are dropped.
+	// Capabilities are those that root keeps, by their names in CapabilityNames. None of
+	// them circumvents the other restrictions. All others are dropped.
 	Capabilities []string `json:"capabilities,omitempty"`
 
-	may []string // what it says of files, where that is shorter than the lists
+	may []string // a description of the file access, if that is shorter than the lists
 }
 
-// cutsCalls reports whether something is cut that Landlock can't, besides what is done
-// to other processes.
+// cutsCalls reports whether the seccomp filter is needed for more than actions on other
+// processes.
 func (p *Profile) cutsCalls() bool { return p.NoUnix || p.NoTCP || p.Ports != nil || p.KeepModes }
 
 func (p *Profile) check() error {
@@ -63,12 +62,12 @@ func (p *Profile) check() error {
 	return nil
 }
 
-// overrideModes is the capability with which root reads and writes other users'
-// files. Without it a root in a container sees nothing of a user's workspace.
+// overrideModes is the capability to access other users' files. Without it, root in a
+// container couldn't access the user's workspace.
 const overrideModes = "dac_override"
 
-// CapabilityNames are the capabilities that a profile can leave: those of Docker's
-// containers but for mknod, with which a disk could be read, and setpcap.
+// CapabilityNames are the capabilities that a profile can keep: those of Docker containers,
+// except mknod, which would allow reading a disk, and setpcap.
 func CapabilityNames() []string {
 	return []string{"audit_write", "chown", overrideModes, "fowner", "fsetid", "kill", "net_bind_service", "net_raw", "setfcap", "setgid", "setuid", "sys_chroot"}
 }

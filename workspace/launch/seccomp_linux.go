@@ -12,34 +12,33 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Offsets in what a filter sees, struct seccomp_data: the low halves of arguments,
-// on the little-endian machines that there are filters for.
+// Offsets in struct seccomp_data: the low halves of arguments on little-endian machines,
+// the only ones with a filter.
 const (
 	offNumber = 0
 	offArch   = 4
 	offArgs   = 16
 )
 
-// x32 is the bit of system calls of the x32 ABI, which on amd64 are others under
-// the same architecture.
+// x32 is the bit in the numbers of x32 system calls, which share the architecture of amd64.
 const x32 = 0x40000000
 
-// architecture is what a filter has to know of a machine.
+// architecture has the system call numbers of a machine.
 type architecture struct {
 	audit uint32 // AUDIT_ARCH_*
 	x32   bool
-	// Numbers of system calls.
+	// Numbers of single system calls.
 	socket, socketpair, listen, setsockopt, ioUring uint32
-	// sends are sendto, sendmsg and sendmmsg, whose flags are the fourth, the third and
-	// the fourth argument.
+	// sends are sendto, sendmsg and sendmmsg. Their flags are the fourth, third and fourth
+	// argument.
 	sends [3]uint32
 	// modes change modes, owners and extended attributes.
 	modes []uint32
-	// sched set how the kernel schedules the thread that their first argument names:
-	// sched_setparam, sched_setscheduler, sched_setaffinity, sched_setattr.
+	// sched set the scheduling of the thread in their first argument: sched_setparam,
+	// sched_setscheduler, sched_setaffinity, sched_setattr.
 	sched                           []uint32
 	setpriority, ioprioSet, prlimit uint32
-	// compat is that of programs of 32 bits, of which only what the above say is known.
+	// compat is for 32-bit programs. Only the numbers above that it needs are set.
 	compat *architecture
 }
 
@@ -62,15 +61,15 @@ var architectures = map[string]architecture{
 		compat: &architecture{audit: unix.AUDIT_ARCH_ARM, sched: []uint32{154, 156, 241, 380}, setpriority: 97, ioprioSet: 314, prlimit: 369}},
 }
 
-// hasFilter reports whether there is a filter of system calls for this machine.
+// hasFilter reports whether there is a filter for this machine.
 func hasFilter() bool {
 	_, ok := architectures[runtime.GOARCH]
 	return ok
 }
 
-// filterCalls cuts the system calls that a profile cuts. The filter is of this
-// thread and what it executes. Where there can be a listener, decide is to have it;
-// there is none in what runs under another one already.
+// filterCalls installs the filter of a profile in this thread and what it executes. If
+// possible, it returns a listener, for decide; it returns none under another filter with a
+// listener.
 func filterCalls(p *Profile) (listener *os.File, err error) {
 	arch, ok := architectures[runtime.GOARCH]
 	switch {
@@ -91,7 +90,7 @@ func filterCalls(p *Profile) (listener *os.File, err error) {
 	return nil, fmt.Errorf("%w: the kernel takes no filter of system calls: %w", ErrUnsupported, err)
 }
 
-// install makes a filter this thread's.
+// install installs a filter in this thread.
 func install(filter []bpf.Instruction, flags uintptr) (listener uintptr, err error) {
 	raw, err := bpf.Assemble(filter)
 	if err != nil {
@@ -109,8 +108,8 @@ func install(filter []bpf.Instruction, flags uintptr) (listener uintptr, err err
 	return listener, nil
 }
 
-// Parts of filters. The accumulator has the number of the system call until it is one
-// that something is said about.
+// Parts of filters. The accumulator holds the number of the system call until a part
+// handles that.
 
 // pass allows the call.
 var pass = []bpf.Instruction{bpf.RetConstant{Val: unix.SECCOMP_RET_ALLOW}}
@@ -119,13 +118,13 @@ func deny(errno unix.Errno) []bpf.Instruction {
 	return []bpf.Instruction{bpf.RetConstant{Val: unix.SECCOMP_RET_ERRNO | uint32(errno)}} //nolint:gosec // some hundreds at most
 }
 
-// load loads half a word of what a filter sees, and argument the low half of an argument.
+// load loads a 32-bit word of seccomp_data, argument the low half of an argument.
 func load(off uint32) []bpf.Instruction {
 	return []bpf.Instruction{bpf.LoadAbsolute{Off: off, Size: 4}}
 }
 func argument(n uint32) []bpf.Instruction { return load(offArgs + 8*n) }
 
-// only is what runs if the accumulator is val.
+// only runs parts if the accumulator is val.
 func only(val uint32, parts ...[]bpf.Instruction) []bpf.Instruction {
 	body := slices.Concat(parts...)
 	return append([]bpf.Instruction{bpf.JumpIf{Cond: bpf.JumpNotEqual, Val: val, SkipTrue: uint8(len(body))}}, body...) //nolint:gosec // few
@@ -140,9 +139,9 @@ func but(errno unix.Errno, values ...uint32) []bpf.Instruction {
 	return append(list, deny(errno)...)
 }
 
-// filter returns the filter of a profile. Programs of other architectures, whose system
-// calls have other numbers, are killed, but for those of 32 bits where nothing is held
-// besides what is done to other processes. With a listener that one is asked of them.
+// filter returns the filter of a profile. Programs of other architectures are killed,
+// because their system calls have other numbers. 32-bit programs run if the profile
+// restricts only actions on other processes. With a listener, that decides about those.
 func filter(p *Profile, arch *architecture, listener bool) []bpf.Instruction {
 	native := load(offNumber)
 	if arch.x32 {
@@ -150,7 +149,7 @@ func filter(p *Profile, arch *architecture, listener bool) []bpf.Instruction {
 	}
 	native = append(native, toOthers(arch, listener)...)
 	if p.cutsCalls() {
-		// A ring can do without a system call what is refused here.
+		// io_uring could bypass the restrictions.
 		native = slices.Concat(native, only(arch.ioUring, deny(unix.EACCES)), sockets(p, arch))
 	}
 	if p.KeepModes {
@@ -171,9 +170,9 @@ func filter(p *Profile, arch *architecture, listener bool) []bpf.Instruction {
 // ioprioUser is IOPRIO_WHO_USER.
 const ioprioUser = 3
 
-// toOthers refuses what sets limits, priorities and processors of another thread than
-// the calling one, which is 0: the kernel asks for no more than the same user. That a
-// number is that of another thread of the caller's can't be seen here.
+// toOthers denies setting limits, priorities and processors of any thread but the calling
+// one (0), because the kernel only requires the same user. The filter can't tell whether
+// another number is a thread of the caller.
 func toOthers(arch *architecture, listener bool) []bpf.Instruction {
 	var list []bpf.Instruction
 	self := but(unix.EPERM, 0)
@@ -183,27 +182,26 @@ func toOthers(arch *architecture, listener bool) []bpf.Instruction {
 	for _, call := range arch.sched {
 		list = append(list, only(call, argument(0), self, pass)...)
 	}
-	// Somebody's processes, all of them, are those of user 0, too.
+	// PRIO_USER with 0 means all processes of the user.
 	for _, c := range [][2]uint32{{arch.setpriority, unix.PRIO_USER}, {arch.ioprioSet, ioprioUser}} {
 		list = append(list, only(c[0], argument(0), only(c[1], deny(unix.EPERM)), argument(1), self, pass)...)
 	}
-	// Where no new ones are given, limits are only asked for.
+	// Without new limits, prlimit only reads them.
 	asks := slices.Concat(argument(2), self, load(offArgs+8*2+4), self)
 	own := []bpf.Instruction{bpf.JumpIf{Cond: bpf.JumpEqual, Val: 0, SkipTrue: uint8(len(asks))}} //nolint:gosec // few
 	return append(list, only(arch.prlimit, argument(0), own, asks, pass)...)
 }
 
-// sockets cuts kinds of sockets, and what else leads around Landlock's ports.
+// sockets restricts kinds of sockets, and other ways around Landlock's ports.
 func sockets(p *Profile, arch *architecture) []bpf.Instruction {
-	const kindBits = 0xf // of a type, without flags
+	const kindBits = 0xf // socket type without flags
 	kind := append(argument(1), bpf.ALUOpConstant{Op: bpf.ALUOpAnd, Val: kindBits})
 	socket, pair := argument(0), argument(0)
 	if p.NoUnix {
 		socket = append(socket, only(unix.AF_UNIX, deny(unix.EACCES))...)
 	}
 	if p.NoTCP || p.Ports != nil {
-		// Other families have TCP below them (SMC, RDS), or reach what TCP does (VSOCK,
-		// TIPC).
+		// Other families use TCP (SMC, RDS), or reach the network like TCP (VSOCK, TIPC).
 		families := []uint32{unix.AF_UNIX, unix.AF_NETLINK}
 		if p.Ports != nil {
 			families = append(families, unix.AF_INET, unix.AF_INET6)
@@ -214,23 +212,24 @@ func sockets(p *Profile, arch *architecture) []bpf.Instruction {
 	var ports []bpf.Instruction
 	if p.Ports != nil {
 		ports = aroundPorts(arch)
-		// What the kernel says where it has no MPTCP, SMC or SCTP makes programs take TCP.
+		// Programs fall back to TCP on this error, which kernels without MPTCP, SMC or SCTP
+		// return.
 		inet := slices.Concat(kind, but(unix.EPROTONOSUPPORT, unix.SOCK_STREAM, unix.SOCK_DGRAM), argument(2),
 			but(unix.EPROTONOSUPPORT, 0, unix.IPPROTO_TCP, unix.IPPROTO_UDP, unix.IPPROTO_ICMP, unix.IPPROTO_ICMPV6), pass)
 		socket = slices.Concat(socket, only(unix.AF_INET, inet), only(unix.AF_INET6, inet))
 	}
 	if p.NoUnix {
-		// Who may not send to a socket by its path must not have a pair of datagram
-		// sockets either: each of them can.
+		// With a pair of datagram sockets, a program could send to any Unix socket by its
+		// path.
 		pair = slices.Concat(pair, kind, but(unix.EACCES, unix.SOCK_STREAM, unix.SOCK_SEQPACKET))
 	}
 	return slices.Concat(ports, only(arch.socket, socket, pass), only(arch.socketpair, pair, pass))
 }
 
-// aroundPorts closes what Landlock leaves open of TCP. To send is to connect, with TCP
-// Fast Open; to listen is to bind, to a port that the kernel chooses; and SMC takes the
-// place of TCP in a socket. That a socket isn't one of TCP can't be seen here, so that
-// nothing listens.
+// aroundPorts closes the ways around Landlock's TCP ports: sending with TCP Fast Open
+// connects, and listening without bind binds to a port of the kernel's choice. SMC can
+// replace TCP in a socket. The filter can't tell whether a socket is TCP, so it forbids all
+// listening.
 func aroundPorts(arch *architecture) []bpf.Instruction {
 	var list []bpf.Instruction
 	flags := []uint32{3, 2, 3}

@@ -15,39 +15,37 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// ServerPlaces are a server's own: absolute paths.
+// ServerPlaces are the absolute paths of a server's own places.
 type ServerPlaces struct {
-	// Program is the executable, as it was found: it may be a script or a link.
+	// Program is the executable as it was found, possibly a script or a link.
 	Program string
-	// Path is the PATH that the server gets, in which the interpreters of scripts are
-	// looked for; empty is the usual directories of a system.
+	// Path is the server's PATH, for finding interpreters of scripts; empty means the usual
+	// directories.
 	Path string
-	// Dir is the working directory. Being in it gives nothing.
+	// Dir is the working directory. This alone doesn't allow access to it.
 	Dir string
-	// Cache and Tmp are directories that the caller has made for this server alone.
-	// They may be in the agent's.
+	// Cache and Tmp are directories that the caller has created for this server. They may
+	// be in the agent's own places.
 	Cache, Tmp string
 }
 
-// Server returns the profile "server", for a program that isn't known well, like an
-// MCP server. It may
+// Server returns the profile "server", for an untrusted program such as an MCP server. The
+// program may
 //
-//   - read the system's programs and configuration without the secrets in it, the
-//     toolchains and package caches of the user, the workspace, and the directory of
-//     its program and of that's interpreters;
+//   - read the system's programs and configuration without its secrets, the user's toolchains
+//     and package caches, the workspace, and the directories of its program and interpreters;
 //   - write its Cache and Tmp, terminals and shared memory;
 //   - connect to everything by TCP, and listen.
 //
-// Nothing else of the home directory can be read: neither what HideSecrets hides
-// nor the configuration and data of other programs, also where the workspace is the
-// home directory. Unix sockets are cut, and capabilities are dropped, all of them:
-// root doesn't read what belongs to others. A widening gives more, and nil is the
-// profile of one that is Unconfined.
+// Nothing else in the home directory can be read, neither what HideSecrets hides nor the
+// configuration and data of other programs, even if the workspace is the home directory.
+// Unix sockets are forbidden. All capabilities are dropped, so that root can't read other
+// users' files. A widening allows more; the profile of an Unconfined one is nil.
 //
 // # Errors
 //
-// A place of the widening that has to do with the agent's own directories, that
-// leads out of the workspace by a link, or that is no place to give.
+// A place of the widening concerns the agent's own directories, leads out of the workspace
+// by a link, or can't be allowed.
 func Server(p Places, s ServerPlaces, wide Widening) (*Profile, error) {
 	if wide.Unconfined {
 		return nil, nil //nolint:nilnil // no profile is what was asked for
@@ -86,34 +84,33 @@ func Server(p Places, s ServerPlaces, wide Widening) (*Profile, error) {
 	return profile, nil
 }
 
-// ServerLimits are the limits of a server, for Spec.Limits: no dump of memory, no
-// file as large as a disk, and fewer processes of the user than a machine has
-// numbers for. They bound accidents: a disk can be filled with many files, which is
-// looked at by who starts it.
+// ServerLimits are the limits of a server for Spec.Limits: no core dumps, no huge files,
+// and a limited number of the user's processes. They only prevent accidents: a disk can be
+// filled with many files, which the caller must check.
 func ServerLimits() map[string]uint64 {
 	return map[string]uint64{"core": 0, "fsize": 16 << 30, "nproc": 16 << 10}
 }
 
-// softwareRoots are where systems keep programs, and what those need to run.
+// softwareRoots are where systems keep programs and what those need.
 var softwareRoots = []string{
 	"/usr", "/bin", "/sbin", "/lib", "/lib32", "/lib64", "/libx32", "/opt", "/etc", "/nix", "/gnu", "/snap", "/home/linuxbrew/.linuxbrew",
 	"/run/current-system", "/var/lib/ca-certificates", "/var/lib/snapd/snap",
-	"/etc/resolv.conf", "/etc/hosts", "/etc/localtime", "/etc/ssl/certs", // which lead elsewhere on some
+	"/etc/resolv.conf", "/etc/hosts", "/etc/localtime", "/etc/ssl/certs", // links on some systems
 }
 
-// kernelFiles are what runtimes ask the kernel for: processors and memory.
+// kernelFiles tell runtimes about processors and memory.
 var kernelFiles = []string{"/sys/devices/system", "/sys/fs/cgroup", "/sys/kernel/mm/transparent_hugepage"}
 
-// systemSecrets are below /etc. Only root can read them, and it can without any
-// capability.
+// systemSecrets are below /etc. Only root could read them, and root can even without
+// capabilities.
 var systemSecrets = []string{
 	"shadow*", "gshadow*", "sudoers*", "security/opasswd", "ssh/ssh_host_*_key", "ssl/private", "pki/tls/private", "letsencrypt", "krb5.keytab",
 	"kubernetes", "rancher", "docker/key.json", "wireguard", "openvpn", "ipsec.*", "ppp", "wpa_supplicant", "networkmanager/system-connections", "netplan",
 	"credstore*", "mysql/debian.cnf", "rsyncd.secrets", "msmtprc", "exim4/passwd.client", "postfix/sasl_passwd*",
 }
 
-// toolchains are below the home directory: installed software, and what package
-// managers keep.
+// toolchains are below the home directory: installed software, and caches of package
+// managers.
 var toolchains = []string{
 	".nvm", ".volta", ".fnm", ".nodenv", ".npm", ".yarn", ".pnpm-store", ".bun", ".deno",
 	".pyenv", ".local/lib", ".conda", "miniconda3", "anaconda3", "miniforge3", "mambaforge",
@@ -123,8 +120,8 @@ var toolchains = []string{
 	".cache", ".gitconfig",
 }
 
-// ofOthers are below the home directory: what other programs keep for themselves,
-// and programs that the user runs.
+// ofOthers are below the home directory: private data of other programs, and programs that
+// the user runs.
 var ofOthers = []string{
 	".config", ".local/share", ".local/state", "go/bin", ".cargo/bin", ".mozilla", ".thunderbird", "snap", ".var", ".pki",
 	".cache/waymark", ".cache/mozilla", ".cache/thunderbird", ".cache/google-chrome*", ".cache/chromium", ".cache/bravesoftware", ".cache/microsoft-edge*",
@@ -132,7 +129,7 @@ var ofOthers = []string{
 	".*_history", ".python_history", ".node_repl_history", ".claude", ".claude.json", ".codex", ".gemini", ".cursor", ".vscode*", ".xauthority", ".iceauthority",
 }
 
-// hideFromServers hides what a server may not read though a program of a chat may.
+// hideFromServers hides what a server may not read, unlike a chat's program.
 func (w *walk) hideFromServers() {
 	for _, pattern := range ofOthers {
 		for _, path := range w.expand(w.home, pattern) {
@@ -146,7 +143,7 @@ func (w *walk) hideFromServers() {
 	}
 }
 
-// taken returns what was opened, and begins anew.
+// taken returns what was allowed so far, and starts a new list.
 func (w *walk) taken() []string {
 	list := w.opened
 	w.opened = nil
@@ -164,8 +161,8 @@ func (w *walk) openSystem() {
 	}
 }
 
-// openSoftware gives a place that is there and hasn't been given, with what in it
-// isn't hidden. One that is in a directory of the agent's isn't given.
+// openSoftware allows an existing place, except hidden parts. It skips places that are
+// allowed already or in a directory of the agent.
 func (w *walk) openSoftware(path string) {
 	path = realPath(path)
 	if _, err := os.Lstat(path); err != nil {
@@ -179,11 +176,10 @@ func (w *walk) openSoftware(path string) {
 	w.open(path)
 }
 
-// maxInterpreters is how often a script's interpreter is a script itself, as the
-// kernel has it.
+// maxInterpreters is how many scripts the kernel accepts as interpreters of each other.
 const maxInterpreters = 4
 
-// openProgram gives the server's program, and the interpreters of scripts.
+// openProgram allows the server's program, and the interpreters of scripts.
 func (w *walk) openProgram(s ServerPlaces) {
 	path := s.Program
 	for range maxInterpreters + 1 {
@@ -192,7 +188,7 @@ func (w *walk) openProgram(s ServerPlaces) {
 		if whole && !w.way[dir] {
 			w.openSoftware(dir)
 		}
-		w.openSoftware(path) // where only the file is given
+		w.openSoftware(path) // only the file is allowed
 		next, ok := interpreter(path, s.Path)
 		if !ok {
 			return
@@ -201,17 +197,17 @@ func (w *walk) openProgram(s ServerPlaces) {
 	}
 }
 
-// installation returns the directory that a program was installed in, with its
-// libraries, as far as that is told by names: what has the bin, or the package that
-// has the script. It is none where that may hold other things: a home directory,
-// one at the top, one in which everybody makes files.
+// installation returns the directory in which a program is installed with its libraries,
+// judging by names: the parent of bin, or the package of a script. There is none if it may
+// contain other things, such as a home directory, a top-level directory, or one where
+// everybody creates files.
 func installation(path, home string) (dir string, ok bool) {
 	dir = filepath.Dir(path)
 	switch filepath.Base(dir) {
 	case "bin", "sbin", "libexec", "shims", "Scripts":
 		dir = filepath.Dir(dir)
 	}
-	const top = 2 // names, at least
+	const top = 2 // minimum number of names
 	if len(names(dir)) < top || within(home, dir) || filepath.Dir(dir) == filepath.Dir(home) || filepath.Dir(dir) == "/home" {
 		return "", false
 	}
@@ -219,8 +215,8 @@ func installation(path, home string) (dir string, ok bool) {
 	return dir, err == nil && info.Mode()&0o002 == 0
 }
 
-// interpreter returns the program that the first line of a script names, as the
-// kernel and env find it.
+// interpreter returns the program that the first line of a script names, found like the
+// kernel and env do.
 func interpreter(path, search string) (program string, ok bool) {
 	fd, err := unix.Open(path, unix.O_RDONLY|unix.O_CLOEXEC|unix.O_NONBLOCK, 0) // it may be a pipe by now
 	if err != nil {
@@ -228,7 +224,7 @@ func interpreter(path, search string) (program string, ok bool) {
 	}
 	f := os.NewFile(uintptr(fd), path)
 	defer func() { _ = f.Close() }()
-	const most = 256 // what the kernel reads
+	const most = 256 // as much as the kernel reads
 	line, err := bufio.NewReader(io.LimitReader(f, most)).ReadString('\n')
 	if err != nil && !errors.Is(err, io.EOF) {
 		return "", false
@@ -241,7 +237,7 @@ func interpreter(path, search string) (program string, ok bool) {
 	if filepath.Base(fields[0]) != "env" {
 		return fields[0], true
 	}
-	for _, word := range fields[1:] { // -S splits, NAME=value sets
+	for _, word := range fields[1:] { // -S splits words, NAME=value sets variables
 		if !strings.HasPrefix(word, "-") && !strings.Contains(word, "=") {
 			return lookFor(word, search)
 		}
@@ -263,7 +259,7 @@ func lookFor(name, search string) (string, bool) {
 	return "", false
 }
 
-// openWidening gives the places of a widening, and returns them without links.
+// openWidening allows the places of a widening, and returns their paths without links.
 func (w *walk) openWidening(p Places, paths []string) (given []string, err error) {
 	for _, named := range paths {
 		path, err := widened(p, named)
@@ -279,8 +275,8 @@ func (w *walk) openWidening(p Places, paths []string) (given []string, err error
 	return given, nil
 }
 
-// widened is where a path of a widening leads. What is in the workspace has to stay
-// there: the workspace's files can be links, and somebody else's work.
+// widened returns where a path of a widening leads. A path in the workspace must not lead
+// out of it, because the workspace's files may be links, and made by others.
 func widened(p Places, named string) (string, error) {
 	var path string
 	switch rest, home := strings.CutPrefix(named, "~/"); {
@@ -304,8 +300,8 @@ func widened(p Places, named string) (string, error) {
 	return at, nil
 }
 
-// mayOpen refuses what a widening can't give: the agent's own places, also
-// with all around them, and what the rest could be undone by.
+// mayOpen refuses places that a widening can't allow: the agent's own places and
+// directories above them, and what could undo the other restrictions.
 func (w *walk) mayOpen(p Places, path string) error {
 	for _, dir := range p.Own {
 		dir = realPath(dir)
@@ -327,8 +323,8 @@ func (w *walk) mayOpen(p Places, path string) error {
 	return nil
 }
 
-// openGiven gives a place that somebody has named, hidden or not, but for what is
-// hidden in it.
+// openGiven allows a place that the user has named, even a hidden one, except hidden places
+// in it.
 func (w *walk) openGiven(path string) {
 	if w.hidden[path] {
 		delete(w.hidden, path)

@@ -14,29 +14,28 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// What the shim is given beside standard input, output and error.
+// Descriptors of the shim, in addition to the standard streams.
 const (
 	specFD   = 3
 	answerFD = 4
 )
 
-// hello begins the answer: a program that isn't the shim doesn't say it. With listens
-// comes the descriptor of a filter's listener.
+// hello is the beginning of the answer, which identifies the shim. listens comes with the
+// descriptor of a filter's listener.
 const (
 	hello   = "waymark launch 1\n"
 	listens = "listens\n"
 )
 
-// defaultPath is where programs are looked for without a PATH, as execvp does.
+// defaultPath is the search path without PATH, as in execvp.
 const defaultPath = "/usr/local/bin:/usr/bin:/bin"
 
-// Main is the shim. It reads a specification from descriptor 3, does what that
-// says, and becomes the program; it returns only when it can't, and has said why
-// to descriptor 4 then. Nothing else of the program may have run. It takes no
-// arguments.
+// Main is the shim. It reads a specification from descriptor 3, applies it, and executes
+// the program. It returns only on failure, after writing the reason to descriptor 4. It
+// must be the first code of the program to run. It takes no arguments.
 func Main([]string) int {
-	// Priority, capabilities and filters are a thread's, and what this thread
-	// executes keeps them.
+	// Priority, capabilities and filters belong to a thread, and what it executes inherits
+	// them.
 	runtime.LockOSThread()
 	answer := os.NewFile(answerFD, "answer")
 	spec := os.NewFile(specFD, "specification")
@@ -51,14 +50,14 @@ func Main([]string) int {
 	return err.Code
 }
 
-// begin becomes the program, or returns why not.
+// begin executes the program, or returns why it can't.
 func begin(spec io.Reader, answer *os.File) *Error {
 	s, err := decode(spec)
 	if err != nil {
 		return failure("the specification of the start", err)
 	}
-	// All descriptors but the standard ones: also those that the agent itself was
-	// given and doesn't know of.
+	// All descriptors but the standard ones, including inherited ones that the agent
+	// doesn't know about.
 	if err := closeOnExec(); err != nil {
 		return failure("closing descriptors", err)
 	}
@@ -88,8 +87,8 @@ func begin(spec io.Reader, answer *os.File) *Error {
 	return execute(s)
 }
 
-// execute becomes the program, found as execvp finds it but for directories that
-// aren't absolute: those would be the workspace's.
+// execute executes the program. It searches like execvp, but skips relative directories in
+// PATH, which would be in the workspace.
 func execute(s *Spec) *Error {
 	name := s.Argv[0]
 	if strings.Contains(name, "/") {
@@ -98,7 +97,7 @@ func execute(s *Spec) *Error {
 	path, found := defaultPath, ""
 	for _, variable := range s.Env {
 		if value, ok := strings.CutPrefix(variable, "PATH="); ok {
-			path = value // the last one counts, as it does for os/exec
+			path = value // the last one counts, as in os/exec
 		}
 	}
 	var last error = syscall.ENOENT
@@ -106,10 +105,10 @@ func execute(s *Spec) *Error {
 		if !filepath.IsAbs(dir) {
 			continue
 		}
-		file := dir + "/" + name                           // cleaned, "." would be another file
+		file := dir + "/" + name                           // not cleaned: "." would be another file
 		switch err := syscall.Exec(file, s.Argv, s.Env); { //nolint:gosec // as above
 		case errors.Is(err, syscall.EACCES):
-			last, found = err, file // perhaps there is another one that may be executed
+			last, found = err, file // another one may be executable
 		case isThere(file, err):
 			return refused(name, file, err)
 		}
@@ -120,8 +119,7 @@ func execute(s *Spec) *Error {
 	return &Error{Message: fmt.Sprintf("%s: there is no such program in %s", name, path), Errno: syscall.ENOENT, Code: CodeNotFound}
 }
 
-// isThere reports whether execution failed for another reason than that there is
-// no such file.
+// isThere reports whether executing a file failed for another reason than its absence.
 func isThere(file string, err error) bool {
 	if !errors.Is(err, syscall.ENOENT) && !errors.Is(err, syscall.ENOTDIR) {
 		return true
@@ -130,7 +128,7 @@ func isThere(file string, err error) bool {
 	return statErr == nil
 }
 
-// refused says why a file wasn't executed.
+// refused returns the error for a file that wasn't executed.
 func refused(name, file string, err error) *Error {
 	e := failure(name, err)
 	if file != name {
@@ -147,13 +145,12 @@ func refused(name, file string, err error) *Error {
 	return e
 }
 
-// closeOnExec has all descriptors but the standard ones closed when the program
-// begins.
+// closeOnExec marks all descriptors but the standard ones to be closed on exec.
 func closeOnExec() error {
 	if err := closeRange(); err == nil {
 		return nil
 	}
-	// A kernel before 5.11, or another system: one after the other.
+	// Before Linux 5.11, and on other systems, one by one.
 	dir, err := os.Open("/dev/fd")
 	if err != nil {
 		return err
@@ -171,7 +168,7 @@ func closeOnExec() error {
 	return nil
 }
 
-// yield makes the process less important than the agent.
+// yield gives the process a lower priority than the agent's.
 func yield(s *Spec) error {
 	if s.Nice > 0 {
 		now, err := niceness()

@@ -15,14 +15,14 @@ func closeRange() error {
 	return unix.CloseRange(3, math.MaxUint32, unix.CLOSE_RANGE_CLOEXEC)
 }
 
-// niceness returns this thread's. The system call returns 20 less it.
+// niceness returns this thread's niceness. The raw system call returns 20 minus it.
 func niceness() (int, error) {
 	raw, err := unix.Getpriority(unix.PRIO_PROCESS, 0)
 	return 20 - raw, err
 }
 
-// setOOMScore makes the process one of the first to go when memory is short. A
-// container without a writable /proc is no reason not to start.
+// setOOMScore makes the kernel prefer the process when it runs out of memory. It ignores an
+// unwritable /proc, as in containers.
 func setOOMScore(score int) error {
 	const file = "/proc/self/oom_score_adj"
 	if score == 0 {
@@ -41,9 +41,8 @@ func setOOMScore(score int) error {
 	return err
 }
 
-// endGroup waits until a child has ended, and kills what is left of its group. The
-// child itself is left to be waited for: the group's number isn't another's before
-// that.
+// endGroup waits until a child has ended, and kills the rest of its group. It doesn't reap
+// the child, so that the group's number can't be reused before.
 func endGroup(pid int) {
 	for {
 		err := unix.Waitid(unix.P_PID, pid, nil, unix.WEXITED|unix.WNOWAIT, nil)
@@ -51,5 +50,5 @@ func endGroup(pid int) {
 			break
 		}
 	}
-	_ = unix.Kill(-pid, unix.SIGKILL) // most often there is nothing
+	_ = unix.Kill(-pid, unix.SIGKILL) // usually there is nothing left
 }

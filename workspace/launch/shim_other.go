@@ -11,12 +11,12 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Supported says that it isn't.
+// Supported returns an error: profiles require Linux.
 func Supported() (abi int, err error) {
 	return 0, fmt.Errorf("%w: that takes Linux, and this is %s", ErrUnsupported, runtime.GOOS)
 }
 
-// ScopeSignals says that it can't.
+// ScopeSignals returns an error: it requires Linux.
 func ScopeSignals() error {
 	_, err := Supported()
 	return err
@@ -31,7 +31,7 @@ func decide(listener *os.File) { _ = listener.Close() }
 
 func hasFilter() bool { return false }
 
-// HoldsSignals reports that nothing can.
+// HoldsSignals reports false.
 func HoldsSignals() bool { return false }
 
 func closeRange() error { return errors.ErrUnsupported }
@@ -40,5 +40,5 @@ func niceness() (int, error) { return unix.Getpriority(unix.PRIO_PROCESS, 0) }
 
 func setOOMScore(int) error { return nil }
 
-// endGroup does nothing: what a program leaves behind lives on.
+// endGroup does nothing: processes that a program leaves behind keep running.
 func endGroup(int) {}

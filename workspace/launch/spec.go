@@ -14,53 +14,52 @@ import (
 
 // Spec is what to start, and how.
 type Spec struct {
-	// Argv is the program and its arguments. A name without a slash is looked for
-	// in the PATH of Env, in its absolute directories only; one with a slash is
-	// relative to Dir.
+	// Argv is the program and its arguments. A name without a slash is searched in the
+	// absolute directories of Env's PATH. One with a slash is relative to Dir.
 	Argv []string `json:"argv"`
-	// Dir is the working directory, absolute; empty is the root directory.
+	// Dir is the absolute path of the working directory; empty means "/".
 	Dir string `json:"dir,omitempty"`
-	// Env is the whole environment. Nothing is added to it.
+	// Env is the complete environment.
 	Env []string `json:"env,omitempty"`
-	// Profile confines it; nil doesn't. A kernel that can't is an error, and
-	// nothing is started.
+	// Profile confines the program; nil doesn't. If the kernel can't enforce it, nothing is
+	// started.
 	Profile *Profile `json:"profile,omitempty"`
-	// Kin says that whoever starts it has called ScopeSignals: the program may signal
-	// what that has started before, and Profile leaves that as it is.
+	// Kin says that the starter has called ScopeSignals. The program may signal what the
+	// starter has started before, and Profile doesn't restrict signals further.
 	Kin bool `json:"kin,omitempty"`
-	// Nice is added to the starter's, up to 19. OOMScore is set unless it is 0, up
-	// to 1000, and never lowered.
+	// Nice is added to the starter's niceness, up to 19. OOMScore is set unless it is 0, up
+	// to 1000; it never lowers the score.
 	Nice     int `json:"nice,omitempty"`
 	OOMScore int `json:"oom_score,omitempty"`
 	// Umask is set unless it is nil.
 	Umask *int `json:"umask,omitempty"`
-	// Limits are set as soft and hard limits, by their names in lower case without
-	// RLIMIT_; see LimitNames. What is above the starter's own is cut to that. Under
-	// a Profile "core" is 0 unless it is here.
+	// Limits are set as soft and hard limits, by their lower-case names without RLIMIT_;
+	// see LimitNames. Values above the starter's own limits are reduced to those. Under a
+	// Profile, "core" defaults to 0.
 	Limits map[string]uint64 `json:"limits,omitempty"`
-	// Terminal says that standard input is a terminal, which becomes the
-	// controlling one of the program's session.
+	// Terminal says that standard input is a terminal, to be made the controlling terminal
+	// of the program's session.
 	Terminal bool `json:"-"`
 }
 
 const (
-	// version is that of the specification and the answer. Both ends are usually of
-	// one build; a helper program that has been replaced meanwhile may not be.
+	// version is the version of the specification and the answer. Both ends usually come
+	// from the same build, but the helper program may have been replaced.
 	version = 1
-	// maxSpec bounds the specification. The kernel takes 6 MiB of arguments and
-	// environment by default, which JSON can make six times as long.
+	// maxSpec limits the specification, in bytes. The kernel accepts 6 MiB of arguments and
+	// environment by default, which JSON may make six times as long.
 	maxSpec = 64 << 20
-	// maxNice and maxOOM are the kernel's.
+	// maxNice and maxOOM are the kernel's maximums.
 	maxNice, maxOOM = 19, 1000
 )
 
-// wireSpec is a specification as it goes through the pipe.
+// wireSpec is the encoding of a specification.
 type wireSpec struct {
 	Version int `json:"version"`
 	Spec
 }
 
-// encode returns what goes through the pipe.
+// encode returns the encoded specification.
 func (s *Spec) encode() ([]byte, error) {
 	if err := s.check(); err != nil {
 		return nil, err
@@ -70,8 +69,8 @@ func (s *Spec) encode() ([]byte, error) {
 	return json.Marshal(&w)
 }
 
-// decode reads one specification, which has to be as encode writes it: a field that
-// it doesn't know, or finds twice, may be what was to confine the program.
+// decode reads a specification. It accepts only the output of encode: an unknown or
+// duplicate field may be a restriction.
 func decode(r io.Reader) (*Spec, error) {
 	data, err := io.ReadAll(io.LimitReader(r, maxSpec+1))
 	if err != nil {
@@ -99,7 +98,7 @@ func decode(r io.Reader) (*Spec, error) {
 	return &s, nil
 }
 
-// check finds what can't be started in any case.
+// check refuses specifications that can't be started anywhere.
 func (s *Spec) check() error {
 	if len(s.Argv) == 0 || s.Argv[0] == "" {
 		return errors.New("there is no program to start: its name is empty")

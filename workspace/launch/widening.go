@@ -1,19 +1,20 @@
 package launch
 
-// Widening is what a server may do beyond its profile, as somebody has approved it.
-// The zero Widening is nothing.
+// Widening is what an approval allows a server beyond its profile. The zero Widening allows
+// nothing.
 type Widening struct {
-	// Read and Write are absolute paths, or relative to the workspace: directories
-	// with all that is below them, or files.
+	// Read and Write are absolute paths, or paths relative to the workspace, of files, or
+	// of directories including everything below.
 	Read  []string `json:"read,omitempty"`
 	Write []string `json:"write,omitempty"`
-	// Ports narrows TCP to these ports; nil leaves it open, and an empty list closes
-	// it.
+	// Ports restricts TCP to these ports; nil doesn't restrict it, and an empty list
+	// forbids it.
 	Ports []uint16 `json:"ports,omitzero"`
 	// Unix allows Unix sockets by path.
 	Unix bool `json:"unix,omitempty"`
-	// Env are names of the agent's variables that the server gets, too.
+	// Env are the names of variables that the server also gets from the agent's
+	// environment.
 	Env []string `json:"env,omitempty"`
-	// Unconfined does without a profile.
+	// Unconfined means no profile.
 	Unconfined bool `json:"unconfined,omitempty"`
 }

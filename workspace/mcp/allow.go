@@ -10,7 +10,7 @@ import (
 	"waymark/workspace/mcp/catalog"
 )
 
-// allowsServer reports whether the patterns leave a server any tool.
+// allowsServer reports whether the patterns allow any tool of a server.
 func (s *Settings) allowsServer(server string) bool {
 	if slices.ContainsFunc(s.Deny, func(p string) bool { return !strings.Contains(p, catalog.Separator) && matches(p, server) }) {
 		return false
@@ -21,7 +21,7 @@ func (s *Settings) allowsServer(server string) bool {
 	})
 }
 
-// allowsTool reports whether the patterns leave a server's tool.
+// allowsTool reports whether the patterns allow a tool.
 func (s *Settings) allowsTool(server, tool string) bool {
 	names := func(p string) bool {
 		if strings.Contains(p, catalog.Separator) {
@@ -32,27 +32,27 @@ func (s *Settings) allowsTool(server, tool string) bool {
 	return !slices.ContainsFunc(s.Deny, names) && (len(s.Allow) == 0 || slices.ContainsFunc(s.Allow, names))
 }
 
-// matches reports whether a pattern matches. The configuration refuses bad ones;
-// one that comes here nevertheless matches nothing. Tools may have slashes in their
-// names, which path.Match keeps apart.
+// matches reports whether a pattern matches a name. An invalid pattern, which the
+// configuration refuses, matches nothing. Slashes in names of tools aren't special, unlike
+// in path.Match.
 func matches(pattern, name string) bool {
 	ok, err := path.Match(strings.ReplaceAll(pattern, "/", "\x00"), strings.ReplaceAll(name, "/", "\x00"))
 	return ok && err == nil
 }
 
-// widened joins what an approval gives with what the operator gives.
+// widened combines the widenings of an approval and of the operator.
 func widened(a, b launch.Widening) launch.Widening {
 	w := launch.Widening{
 		Read: union(a.Read, b.Read), Write: union(a.Write, b.Write), Env: union(a.Env, b.Env),
 		Unix: a.Unix || b.Unix, Unconfined: a.Unconfined || b.Unconfined, Ports: union(a.Ports, b.Ports),
 	}
 	if w.Ports == nil && (a.Ports != nil || b.Ports != nil) {
-		w.Ports = []uint16{} // closed, which is something else than open
+		w.Ports = []uint16{} // no ports, which differs from nil, all ports
 	}
 	return w
 }
 
-// union returns what is in either, in order; nil for nothing.
+// union returns the sorted union; nil if it is empty.
 func union[T cmp.Ordered](a, b []T) []T {
 	return slices.Compact(slices.Sorted(slices.Values(slices.Concat(a, b))))
 }

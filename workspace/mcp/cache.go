@@ -18,10 +18,10 @@ import (
 	"waymark/workspace/mcp/trust"
 )
 
-// Preset hands over the files of the last agent of the workspace, before anybody has
-// looked for files in this one, so that what is cached is known at once. It takes them
-// only when each still is what it was, and returns whether; SetFiles follows with what
-// there is. What may start and what is listed is judged as ever.
+// Preset passes on the configuration files of the workspace's last agent, before the first
+// scan, so that cached catalogues are available at once. It uses the files only if all are
+// unchanged, and reports that. SetFiles follows with the result of the scan. Approvals and
+// patterns apply as always.
 func (s *Service) Preset(files []entry.File) bool {
 	for _, f := range files {
 		if f.Hash == "" {
@@ -35,16 +35,16 @@ func (s *Service) Preset(files []entry.File) bool {
 	return true
 }
 
-// known is what a server offers, and what of that may be called. It is immutable.
+// known is a server's catalogue, with the tools that may be called. It is immutable.
 type known struct {
 	catalogue *catalog.Catalogue
 	tools     trust.ToolVerdict
 }
 
-// maxCached bounds a cached catalogue that is read: what sessions take, escaped.
+// maxCached limits the size of a cached catalogue: that of a session's, with JSON escapes.
 const maxCached = 64 << 20
 
-// cached is the file of a catalogue.
+// cached is the content of a cache file.
 type cached struct {
 	Name       string             `json:"name"`
 	Definition string             `json:"definition"`
@@ -53,8 +53,8 @@ type cached struct {
 	Catalogue  *catalog.Catalogue `json:"catalogue"`
 }
 
-// cachePath is where the catalogue of what has been judged is kept: by its approval,
-// so that nothing else is ever listed with it.
+// cachePath returns the cache file for a judgement. Its name depends on the approved
+// digests, so that a catalogue is never used for another definition.
 func (s *server) cachePath(j *judgement) string {
 	sum := sha256.Sum256([]byte(s.name + "\n" + j.digests.Definition + "\n" + j.digests.Local))
 	return filepath.Join(s.svc.cacheDir(), hex.EncodeToString(sum[:])+".json")
@@ -62,8 +62,8 @@ func (s *server) cachePath(j *judgement) string {
 
 func (s *Service) cacheDir() string { return filepath.Join(s.opts.StateDir, "catalogues") }
 
-// save keeps a catalogue for the next agent. Without it that one starts the server
-// once, so an error is only logged.
+// save caches a catalogue for the next agent. Errors are only logged, because without a
+// cache the next agent just starts the server once.
 func (s *server) save(j *judgement, k *known) {
 	data, err := json.Marshal(cached{
 		Name: s.name, Definition: j.digests.Definition, Local: j.digests.Local, Protocol: s.protocol(), Catalogue: k.catalogue,
@@ -76,7 +76,7 @@ func (s *server) save(j *judgement, k *known) {
 	}
 }
 
-// load returns what was kept for what has been judged; nil for nothing.
+// load returns the cached catalogue for a judgement; nil if there is none.
 func (s *server) load(j *judgement) *known {
 	path := s.cachePath(j)
 	info, err := os.Lstat(path)
@@ -92,7 +92,7 @@ func (s *server) load(j *judgement) *known {
 		return nil
 	}
 	now := time.Now()
-	_ = os.Chtimes(path, now, now) // sweepCatalogues keeps what is used
+	_ = os.Chtimes(path, now, now) // so that sweepCatalogues keeps it
 	s.setProtocol(c.Protocol)
 	k, err := s.pin(j, s.clean(c.Catalogue))
 	if err != nil {
@@ -101,7 +101,7 @@ func (s *server) load(j *judgement) *known {
 	return k
 }
 
-// pin asks which tools of a catalogue may be called.
+// pin determines which tools of a catalogue may be called.
 func (s *server) pin(j *judgement, c *catalog.Catalogue) (*known, error) {
 	verdict, err := s.svc.opts.Trust.Tools(j.entry, j.digests, c)
 	if err != nil {
@@ -110,10 +110,10 @@ func (s *server) pin(j *judgement, c *catalog.Catalogue) (*known, error) {
 	return &known{catalogue: c, tools: verdict}, nil
 }
 
-// cacheAge is how long a catalogue is kept that nobody asks for.
+// cacheAge is how long an unused catalogue is kept.
 const cacheAge = 90 * 24 * time.Hour
 
-// sweepCatalogues removes what hasn't been used for long.
+// sweepCatalogues removes catalogues that haven't been used for cacheAge.
 func (s *Service) sweepCatalogues() error {
 	entries, err := os.ReadDir(s.cacheDir())
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {

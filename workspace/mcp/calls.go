@@ -21,12 +21,12 @@ import (
 )
 
 const (
-	// maxCallBody bounds a call's arguments.
+	// maxCallBody limits the arguments of a call, in bytes.
 	maxCallBody = 4 << 20
-	// ping is how often a stream without progress shows that it lives.
+	// ping is the interval of keep-alives on a stream without progress.
 	ping = 15 * time.Second
-	// maxProgress is how many steps of progress wait to be sent; a client that
-	// doesn't take them misses some.
+	// maxProgress limits the progress messages that wait to be sent. Further ones are
+	// dropped while the client doesn't read.
 	maxProgress = 64
 )
 
@@ -61,7 +61,7 @@ func (s *Service) call(c *httpapi.Call) error {
 	if strings.Contains(c.Header.Get("Accept"), "text/event-stream") {
 		return s.stream(c, one)
 	}
-	// The start of a server, and then the call.
+	// Starting the server and the call each have their own time.
 	return c.Within(set.ConnectTimeout+set.CallTimeout, func(ctx context.Context) error {
 		result, err := one.do(ctx)
 		if err != nil {
@@ -75,7 +75,7 @@ func (s *Service) refused(c *httpapi.Call, code int, detail string) error {
 	return &problem.Error{Code: code, Message: c.Failed(), Detail: detail}
 }
 
-// callError is what is answered where a tool wasn't called, or has no result.
+// callError returns the answer if a tool wasn't called or has no result.
 func (s *Service) callError(c *httpapi.Call, srv *server, err error) *problem.Error {
 	e := &problem.Error{Code: http.StatusBadGateway, Message: c.Failed(), Detail: srv.describe(err)}
 	var without *notRunning
@@ -88,7 +88,7 @@ func (s *Service) callError(c *httpapi.Call, srv *server, err error) *problem.Er
 	return e
 }
 
-// toolCall is one call.
+// toolCall is a single call of a tool.
 type toolCall struct {
 	server    *server
 	tool      string
@@ -97,16 +97,16 @@ type toolCall struct {
 	progress  func(session.Progress)
 }
 
-// errHeld says that a tool waits for an approval.
+// errHeld says that a tool waits for approval.
 var errHeld = errors.New("it is held back")
 
-// errFull says that a server answers as many calls as it may.
+// errFull says that a server has reached its limit of concurrent calls.
 var errFull = fmt.Errorf("the server has %d calls to answer already: call again later", maxCalls)
 
-// do starts the server where it doesn't run, and calls the tool.
+// do starts the server if it doesn't run, and calls the tool.
 func (t *toolCall) do(ctx context.Context) (*agentapi.MCPToolResult, error) {
 	s := t.server
-	// What is waited for before the call: a free place, and then the server.
+	// The call first waits for a free slot, then for the server.
 	starting, cancel := context.WithTimeoutCause(ctx, t.set.ConnectTimeout, fmt.Errorf("the server wasn't there within %s", t.set.ConnectTimeout))
 	defer cancel()
 	select {
@@ -115,7 +115,7 @@ func (t *toolCall) do(ctx context.Context) (*agentapi.MCPToolResult, error) {
 	case <-starting.Done():
 		return nil, errFull
 	}
-	if k := s.look().known; k != nil { // before anything is started for it
+	if k := s.look().known; k != nil { // check before starting anything
 		if err := t.permitted(k); err != nil {
 			return nil, err
 		}
@@ -141,7 +141,7 @@ func (t *toolCall) do(ctx context.Context) (*agentapi.MCPToolResult, error) {
 		}
 	}
 	result, err := conn.session.Call(ctx, call)
-	if changed := conn.files.Err(); changed != nil { // it may be of what nobody has approved
+	if changed := conn.files.Err(); changed != nil { // the result may come from content that nobody has approved
 		s.want(func(w *wants) { w.judge = true })
 		return nil, fmt.Errorf("the server is ended: %w", changed)
 	}
@@ -154,14 +154,14 @@ func (t *toolCall) do(ctx context.Context) (*agentapi.MCPToolResult, error) {
 	return s.svc.answer(s.redact(), result, t.set.ResultBytes)
 }
 
-// knownOf is what a connection offers.
+// knownOf returns what a connection offers.
 func (s *server) knownOf(c *connection) *known {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return c.known
 }
 
-// permitted reports why a tool can't be called; nil when it can.
+// permitted reports why a tool may not be called; nil if it may.
 func (t *toolCall) permitted(k *known) error {
 	name := t.server.name
 	if e := t.server.look().entry; e != nil && !e.Uses(t.tool) {
@@ -176,15 +176,15 @@ func (t *toolCall) permitted(k *known) error {
 	return fmt.Errorf("the server %s has no tool %q", name, t.tool)
 }
 
-// callFailed says what has come of a call that has no result: what happened to the
-// server, where something did.
+// callFailed returns the reason why a call has no result: what happened to the server, if
+// something did.
 func (s *server) callFailed(ctx context.Context, c *connection, err error) error {
 	select {
 	case <-c.session.Done():
 	default:
 		return because(ctx, err)
 	}
-	// What has happened is known in a moment.
+	// The reason for a lost connection is known soon.
 	timer := time.NewTimer(2 * exitWait)
 	defer timer.Stop()
 	select {
@@ -199,7 +199,7 @@ func (s *server) callFailed(ctx context.Context, c *connection, err error) error
 	return fmt.Errorf("the server ended during the call: %w", err)
 }
 
-// stream answers a call with events: its progress, and then what has come of it.
+// stream answers a call with events: its progress, then its outcome.
 func (s *Service) stream(c *httpapi.Call, t *toolCall) error {
 	steps := make(chan session.Progress, maxProgress)
 	t.progress = func(p session.Progress) {
@@ -222,7 +222,7 @@ func (s *Service) stream(c *httpapi.Call, t *toolCall) error {
 	c.Stream()
 	header := c.Writer().Header()
 	header.Set("Content-Type", "text/event-stream")
-	header.Set("X-Accel-Buffering", "no") // nginx would hold events back
+	header.Set("X-Accel-Buffering", "no") // otherwise nginx would buffer the events
 	c.Writer().WriteHeader(http.StatusOK)
 	alive := time.NewTicker(ping)
 	defer alive.Stop()
@@ -232,7 +232,7 @@ func (s *Service) stream(c *httpapi.Call, t *toolCall) error {
 			gone = sendEvent(c, event, v)
 		}
 		if gone != nil {
-			cancel() // nobody is there to be told
+			cancel() // the client is gone
 		}
 	}
 	for {
@@ -261,7 +261,7 @@ func (s *Service) stream(c *httpapi.Call, t *toolCall) error {
 
 // sendEvent sends one event.
 func sendEvent(c *httpapi.Call, event string, v any) error {
-	data, err := httpapi.Encode(v) // with the end of its line
+	data, err := httpapi.Encode(v) // ends with a newline
 	if err != nil {
 		return err
 	}

@@ -25,7 +25,7 @@ import (
 	"waymark/workspace/supervisor"
 )
 
-// dialer speaks with servers; package session does.
+// dialer connects to servers; package session implements it.
 type dialer interface {
 	Stdio(ctx context.Context, in io.WriteCloser, out io.ReadCloser, opts session.Options) (session.Session, error)
 	HTTP(ctx context.Context, url string, header http.Header, opts session.Options) (session.Session, error)
@@ -47,37 +47,38 @@ func (sessions) SSE(ctx context.Context, url string, header http.Header, opts se
 	return session.SSE(ctx, url, header, opts)
 }
 
-// connection is a server that runs, or that has been dialed.
+// connection is a running or dialed server.
 type connection struct {
 	judged  *judgement
 	session session.Session
-	owned   supervisor.Owned // nil for one that was dialed
+	owned   supervisor.Owned // nil for a dialed server
 	stderr  *tail
 	copied  chan struct{}         // closed when its standard error has ended
-	full    atomic.Pointer[error] // that it held too much on the disk, and was ended for it
-	watch   func()                // ends what looks at that, and waits for it; nil for one that was dialed
+	full    atomic.Pointer[error] // set when the server was ended because of its disk usage
+	watch   func()                // stops the goroutine that checks the disk usage, and waits for it; nil for a dialed server
 	started time.Time
-	files   *trust.Watch // what it was started from; nil where nobody has approved that, and for one that was dialed
+	files   *trust.Watch // what it was started from; nil for a dialed server and for one that nobody has approved
 
-	// over is closed when it is being ended, or has ended; why says why then.
+	// over is closed when the connection begins to end or has ended. Then why has the
+	// reason.
 	over chan struct{}
 	why  string
 
 	// Guarded by the server's mu.
 	known    *known
 	inflight int
-	used     time.Time // when the last call ended
+	used     time.Time // end of the last call
 }
 
 // errNotAllowed says that what was about to be started isn't what is allowed.
 var errNotAllowed = errors.New("it may not run as it is now")
 
-// connect makes a connection with what an entry is right now. From before its digests are
-// taken until its catalogue is there nothing of what they cover may change, or nothing of
-// it is taken: an interpreter opens its script long after it was started.
+// connect connects to the server that an entry currently describes. If a file that the
+// digests cover changes between taking the digests and receiving the catalogue, the
+// connection is discarded: an interpreter may open its script long after its start.
 func (s *server) connect(ctx context.Context, from *judgement, set *Settings) (*connection, error) {
 	var files *trust.Watch
-	if from.verdict.By != trust.ByWorkspace && !from.verdict.Developing { // nobody has approved that
+	if from.verdict.By != trust.ByWorkspace && !from.verdict.Developing { // otherwise nobody has approved the files
 		files = s.svc.opts.Trust.Watch(from.digests)
 	}
 	c, err := s.connectHeld(ctx, from, set, files)
@@ -89,7 +90,7 @@ func (s *server) connect(ctx context.Context, from *judgement, set *Settings) (*
 	return c, nil
 }
 
-// connectHeld makes a connection while files are held.
+// connectHeld connects while the files are held.
 func (s *server) connectHeld(ctx context.Context, from *judgement, set *Settings, files *trust.Watch) (*connection, error) {
 	if err := files.Hold(); err != nil {
 		return nil, err
@@ -98,7 +99,7 @@ func (s *server) connectHeld(ctx context.Context, from *judgement, set *Settings
 	if j.outcome != "" || j.verdict.By != from.verdict.By || files != nil && !j.sameDigests(from.digests) {
 		return nil, errNotAllowed
 	}
-	if s.full.Load() { // it would only be ended again
+	if s.full.Load() { // otherwise it would be ended again
 		if err := s.lookAtDisk(ctx); err != nil {
 			return nil, err
 		}
@@ -128,7 +129,7 @@ func (s *server) connectHeld(ctx context.Context, from *judgement, set *Settings
 	if err == nil {
 		got, err = s.list(ctx, c)
 	}
-	// What something else has said than what was approved isn't told, be it an error.
+	// Don't report what other content than the approved one has said, not even its error.
 	if changed := files.Err(); changed != nil {
 		err = changed
 	}
@@ -151,8 +152,7 @@ func (s *server) connectHeld(ctx context.Context, from *judgement, set *Settings
 	return c, nil
 }
 
-// because puts the cause of a context's end in the place of an error that comes of
-// it.
+// because replaces an error by the cause of its context's end, if that caused it.
 func because(ctx context.Context, err error) error {
 	if err != nil && ctx.Err() != nil && !errors.Is(err, errNotAllowed) && !errors.Is(err, context.Cause(ctx)) {
 		return context.Cause(ctx)
@@ -160,7 +160,7 @@ func because(ctx context.Context, err error) error {
 	return err
 }
 
-// open starts or dials a server, and speaks with it.
+// open starts or dials a server, and begins a session.
 func (s *server) open(ctx context.Context, j *judgement, set *Settings, protocol string, files *trust.Watch) (*connection, error) {
 	c := &connection{judged: j, started: s.svc.opts.Now(), used: time.Now(), over: make(chan struct{})}
 	opts := session.Options{
@@ -211,7 +211,7 @@ func (s *server) start(ctx context.Context, c *connection, opts session.Options,
 	return c, nil
 }
 
-// watched has something look at the connection until it is closed.
+// watched runs look until the connection is closed.
 func (c *connection) watched(look func(ctx context.Context, c *connection)) {
 	ctx, cancel := context.WithCancel(context.Background())
 	var looking sync.WaitGroup
@@ -222,22 +222,21 @@ func (c *connection) watched(look func(ctx context.Context, c *connection)) {
 	}
 }
 
-// copyErrors takes what a server writes to its standard error into its log, which
-// takes values out of it.
+// copyErrors copies a server's standard error to its log, which redacts values.
 func (s *server) copyErrors(c *connection) {
 	defer close(c.copied)
 	lines := s.log.Writer(serverlog.Stderr)
-	_, _ = io.Copy(io.MultiWriter(lines, c.stderr), c.owned.Stderr()) // it ends with the process
+	_, _ = io.Copy(io.MultiWriter(lines, c.stderr), c.owned.Stderr()) // ends with the process
 	_ = lines.Close()
 }
 
-// exitWait is how long a process that has closed its streams may take to end by
-// itself, so that its exit code can be told.
+// exitWait is how long to wait for a process that has closed its streams, so that its exit
+// code can be reported.
 const exitWait = 300 * time.Millisecond
 
-// explain puts what is known of the process's end in the place of an error that says
-// nothing but that it has ended, and beside what the server has answered. A server that
-// has broken a bound is ended for that, so how it ended explains nothing.
+// explain replaces an error that only says that the process has ended by the reason, and
+// adds the reason to what the server has answered. For a server that was ended because it
+// broke a limit, that limit is the reason.
 func (c *connection) explain(ctx context.Context, err error) error {
 	if full := c.full.Load(); full != nil {
 		return *full
@@ -256,7 +255,7 @@ func (c *connection) explain(ctx context.Context, err error) error {
 	if waitErr != nil {
 		return err
 	}
-	select { // what it has said is there with its end, or soon
+	select { // its output is complete with its end, or soon after
 	case <-c.copied:
 	case <-ctx.Done():
 	}
@@ -274,8 +273,8 @@ func (c *connection) explain(ctx context.Context, err error) error {
 	return fmt.Errorf("%w; it ended with exit code %d: %s", err, code, said)
 }
 
-// late says what a server has said last that wasn't in time: that it waits for
-// somebody, say.
+// late adds the last line of a server's output to a timeout. It may say that the server
+// waits for input, for example.
 func (c *connection) late(ctx context.Context, err error) error {
 	if said := c.stderr.line(); said != "" && errors.Is(ctx.Err(), context.DeadlineExceeded) {
 		return fmt.Errorf("%w; the last that it said: %s", context.Cause(ctx), said)
@@ -283,9 +282,8 @@ func (c *connection) late(ctx context.Context, err error) error {
 	return err
 }
 
-// close ends a connection, and returns when nothing of it runs any more: the end of
-// its standard input, SIGTERM to its group after 300 ms and SIGKILL later are the
-// supervisor's.
+// close ends a connection, and returns when nothing of it runs any more. The supervisor
+// closes standard input, sends SIGTERM to the group after 300 ms, and SIGKILL later.
 func (c *connection) close() {
 	var parts sync.WaitGroup
 	if c.session != nil {
@@ -302,24 +300,24 @@ func (c *connection) close() {
 	c.files.Close()
 }
 
-// own are the directories of the server's own. They never change.
+// own returns the server's own directories, which never change.
 func (s *server) own() (cache, tmp string) {
 	sum := sha256.Sum256([]byte(s.name))
 	dir := filepath.Join(s.svc.opts.CacheDir, "mcp", hex.EncodeToString(sum[:8]))
 	return filepath.Join(dir, "cache"), filepath.Join(dir, "tmp")
 }
 
-// places are the directories that a profile is made of.
+// places returns the server's directories for a profile.
 func (s *server) places(j *judgement) launch.ServerPlaces {
 	cache, tmp := s.own()
 	return launch.ServerPlaces{Dir: j.expanded.Cwd, Cache: cache, Tmp: tmp}
 }
 
-// spec is what is started.
+// spec returns the specification of the process.
 func (s *server) spec(j *judgement) (*supervisor.Spec, error) {
 	env := s.environment(j, j.widening)
 	places := s.places(j)
-	_ = os.RemoveAll(places.Tmp) // of the last run; what can't be removed is in nobody's way
+	_ = os.RemoveAll(places.Tmp) // from the last run; what can't be removed does no harm
 	for _, dir := range []string{places.Cache, places.Tmp} {
 		if err := os.MkdirAll(dir, 0o700); err != nil {
 			return nil, err
@@ -330,7 +328,7 @@ func (s *server) spec(j *judgement) (*supervisor.Spec, error) {
 		Nice: niceness, Limits: launch.ServerLimits(), Command: "mcp " + s.name,
 	}
 	if limit := uint64(max(s.svc.current().Disk, 0)); j.confined && len(j.widening.Write) == 0 {
-		// It writes nothing but what is looked at.
+		// It can't write a file that exceeds the limit before the next check.
 		spec.Limits["fsize"] = min(spec.Limits["fsize"], limit)
 	}
 	if !j.confined {
@@ -341,7 +339,7 @@ func (s *server) spec(j *judgement) (*supervisor.Spec, error) {
 	return spec, err
 }
 
-// profile is what a server that is started with an environment is held to.
+// profile returns the profile for a server that is started with env.
 func (s *server) profile(j *judgement, env []string) (*launch.Profile, error) {
 	places := s.places(j)
 	places.Program = j.digests.Program
@@ -353,17 +351,17 @@ func (s *server) profile(j *judgement, env []string) (*launch.Profile, error) {
 	return launch.Server(s.around(), places, j.widening)
 }
 
-// around are the places around a server.
+// around returns the workspace's places for a profile.
 func (s *server) around() launch.Places {
 	p := s.svc.opts.Places()
 	p.Root = s.svc.opts.Root()
 	return p
 }
 
-// niceness is added to a server's, so that the agent comes first.
+// niceness lowers a server's priority below the agent's.
 const niceness = 5
 
-// list asks a server what it offers.
+// list fetches the catalogue of a server.
 func (s *server) list(ctx context.Context, c *connection) (*catalog.Catalogue, error) {
 	got, err := c.session.Catalogue(ctx)
 	if err != nil {
@@ -372,8 +370,8 @@ func (s *server) list(ctx context.Context, c *connection) (*catalog.Catalogue, e
 	return got, nil
 }
 
-// keep takes what a server offers, and says what of it may be called. Nothing of that
-// goes on with a value that the server was given.
+// keep stores a catalogue, without values that the server was given, and determines which
+// of its tools may be called.
 func (s *server) keep(j *judgement, got *catalog.Catalogue) (*known, error) {
 	got = s.clean(got)
 	got.At = s.svc.opts.Now()
@@ -385,8 +383,8 @@ func (s *server) keep(j *judgement, got *catalog.Catalogue) (*known, error) {
 	return k, nil
 }
 
-// clean returns a catalogue without values that the server was given. A tool whose
-// name has one can't be called by another name, so it is left out.
+// clean returns a catalogue without values that the server was given. A tool with such a
+// value in its name is left out, because it can't be called by another name.
 func (s *server) clean(got *catalog.Catalogue) *catalog.Catalogue {
 	r := s.redact()
 	c := *got
@@ -423,7 +421,7 @@ type tail struct {
 	kept []byte
 }
 
-// tailSize is enough for the last line that a person can do something with.
+// tailSize is enough for the last line that helps a person.
 const tailSize = 2 << 10
 
 // Write implements io.Writer.

@@ -14,30 +14,30 @@ import (
 )
 
 const (
-	// diskPause is the least time between two looks at what a server holds on the disk;
-	// diskRest how much longer than a look takes the next one is away, so that looking
-	// takes at most a fiftieth of a processor.
+	// diskPause is the minimum time between two checks of a server's disk usage. The pause
+	// is also at least diskRest times as long as the check took, so that checking takes at
+	// most a fiftieth of a processor.
 	diskPause = 15 * time.Second
 	diskRest  = 50
-	// leastOnDisk is what any file or directory counts for, so that many empty ones are
-	// bounded as well, and with them how long a look takes.
+	// leastOnDisk is the minimum that a file or directory counts. It limits the number of
+	// empty ones, and with it the time of a check.
 	leastOnDisk = 4 << 10
-	// deepestOnDisk is how deep directories may lie in each other. Deeper ones count for
-	// more than is allowed: they are made to hide something, or by mistake.
+	// deepestOnDisk limits the depth of directories. Deeper ones are a mistake or hide
+	// something, and count as exceeding the limit.
 	deepestOnDisk = 100
 )
 
-// errDisk says that a server's own directories hold more than they may.
+// errDisk says that a server's own directories exceed the limit.
 var errDisk = errors.New("it was ended: its cache and temporary files hold more than they may")
 
-// diskError is errDisk with what to do about it.
+// diskError returns errDisk with advice.
 func (s *server) diskError(limit int64) error {
 	cache, _ := s.own()
 	return fmt.Errorf("%w, %d MiB: empty %s, or raise disk in [mcp] of the configuration", errDisk, limit>>20, filepath.Dir(cache))
 }
 
-// watchDisk looks at what a server holds while it runs, and ends its process when that
-// is too much.
+// watchDisk checks the disk usage of a running server, and ends its process if it exceeds
+// the limit.
 func (s *server) watchDisk(ctx context.Context, c *connection) {
 	timer := time.NewTimer(0)
 	defer timer.Stop()
@@ -57,7 +57,7 @@ func (s *server) watchDisk(ctx context.Context, c *connection) {
 	}
 }
 
-// lookAtDisk returns errDisk when a server holds too much.
+// lookAtDisk returns errDisk if a server exceeds the limit.
 func (s *server) lookAtDisk(ctx context.Context) error {
 	limit := s.svc.current().Disk
 	cache, tmp := s.own()
@@ -67,18 +67,19 @@ func (s *server) lookAtDisk(ctx context.Context) error {
 	if m.left < 0 {
 		return s.diskError(limit)
 	}
-	return nil // or nobody wants to know any more
+	return nil // also if ctx has ended
 }
 
-// meter adds up what files take of the disk, until that is more than may be.
+// meter adds up disk usage until a limit is exceeded.
 type meter struct {
 	ctx  context.Context
 	left int64
-	seen map[uint64]bool // files with several names
+	seen map[uint64]bool // inodes of files with several names
 }
 
-// tree counts a directory and what is in it. Links aren't followed, and none leads out
-// of it while it is changed. What can't be read counts for itself alone.
+// tree counts a directory and its content. It doesn't follow links, and can't leave the
+// directory even if that is modified meanwhile. Of a directory that can't be read only
+// itself counts.
 func (m *meter) tree(dir string) {
 	root, err := os.OpenRoot(dir)
 	if err != nil {
@@ -113,7 +114,7 @@ func (m *meter) dir(root *os.Root, name string, depth int) {
 			break
 		}
 	}
-	_ = f.Close() // one is open at a time
+	_ = f.Close() // keep only one directory open
 	for _, one := range below {
 		if m.left < 0 || m.ctx.Err() != nil {
 			return
@@ -122,7 +123,7 @@ func (m *meter) dir(root *os.Root, name string, depth int) {
 	}
 }
 
-// file counts a file for the blocks that it takes, once however many names it has.
+// file counts the blocks of a file, once even if it has several names.
 func (m *meter) file(info fs.FileInfo) {
 	size := info.Size()
 	if stat, ok := info.Sys().(*syscall.Stat_t); ok {

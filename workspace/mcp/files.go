@@ -17,7 +17,7 @@ import (
 	"waymark/workspace/mcp/entry"
 )
 
-// maxFile bounds a configuration file. Real ones have a few KiB.
+// maxFile limits a configuration file, in bytes. Real ones have a few KiB.
 const maxFile = 1 << 20
 
 var (
@@ -26,26 +26,26 @@ var (
 	errNotRegular  = errors.New("it isn't a regular file")
 )
 
-// kept is what a file was when it could be used last; data is nil where it never could.
+// kept is the last usable content of a file; data is nil if it never was usable.
 type kept struct {
 	hash string
 	data []byte
-	// problem says why what it is now isn't taken; empty when it is.
+	// problem says why the current content is rejected; empty if it isn't.
 	problem string
 }
 
-// fileReader gives entry.Load the files. One that can't be used is given as it was
-// when it could be.
+// fileReader reads files for entry.Load. For an unusable file it returns the last usable
+// content.
 type fileReader struct {
-	files map[string]*kept // by path; those of the last reload
-	next  map[string]*kept // those of the one that goes on
+	files map[string]*kept // by path, from the last reload
+	next  map[string]*kept // from the current reload
 }
 
 func (r *fileReader) begin() { r.next = make(map[string]*kept) }
 
 func (r *fileReader) end() { r.files, r.next = r.next, nil }
 
-// problem says why a file isn't taken as it is; empty when it is.
+// problem says why the current content of a file is rejected; empty if it isn't.
 func (r *fileReader) problem(path string) string {
 	if k := r.files[path]; k != nil {
 		return k.problem
@@ -75,8 +75,8 @@ func (r *fileReader) read(f entry.File) ([]byte, error) {
 	return now.data, nil
 }
 
-// invalid returns what of files, with their entries, can't be used. A file that is about
-// to be read again isn't said to be one of them.
+// invalid lists what can't be used in files and entries. A file that will be read again
+// isn't listed.
 func (r *fileReader) invalid(files []entry.File, entries []entry.Entry) []agentapi.MCPInvalid {
 	list := []agentapi.MCPInvalid{}
 	seen := map[string]bool{}
@@ -94,8 +94,7 @@ func (r *fileReader) invalid(files []entry.File, entries []entry.Entry) []agenta
 	return list
 }
 
-// readFile reads a file that the host has found, and what is in it is what the host
-// has found.
+// readFile reads a file, and checks that its content is what the host has found.
 func readFile(f entry.File) ([]byte, error) {
 	if f.Problem != "" {
 		return nil, errors.New(f.Problem)
@@ -113,8 +112,8 @@ func readFile(f entry.File) ([]byte, error) {
 	return data, nil
 }
 
-// readGuarded reads a file by a path without links: whoever has put one there
-// meanwhile gets an error.
+// readGuarded reads a file by a path without links. It fails if a link has been put there
+// meanwhile.
 func readGuarded(path string) (_ []byte, err error) {
 	root, err := beneath.Retry(func() (int, error) { return unix.Open("/", unix.O_DIRECTORY|unix.O_CLOEXEC, 0) })
 	if err != nil {

@@ -13,28 +13,28 @@ import (
 	"waymark/workspace/mcp/trust"
 )
 
-// judgement is an entry with everything that follows from it at one moment.
+// judgement is an entry with everything that follows from it at one time.
 type judgement struct {
 	entry    *entry.Entry
-	expanded *entry.Expanded // nil where it can't be expanded
-	digests  *trust.Digests  // nil where there are none
+	expanded *entry.Expanded // nil if it can't be expanded
+	digests  *trust.Digests  // nil if there are none
 	verdict  trust.Verdict
 	widening launch.Widening
 	confined bool
-	redacted []string // of what its secrets are; see entry.Expanded
+	redacted []string // where its secrets are; see entry.Expanded
 
-	// outcome is why it doesn't run; empty when it may. why is a sentence for
-	// people, redacted.
+	// outcome says why the server may not run; empty if it may. why explains it to people,
+	// redacted.
 	outcome snapshot.Outcome
 	why     string
-	// heldUntil is when it is judged again where only that is why.
+	// heldUntil is when to judge again, if the only obstacle ends then.
 	heldUntil time.Time
-	// broken says that the entry can't be used, rather than that it may not be.
+	// broken says that the entry is unusable rather than forbidden.
 	broken bool
 }
 
-// same reports whether a connection that the one allowed is what the other would
-// make. Values of the environment that rotate don't count.
+// same reports whether both would lead to the same connection. Changed values in the
+// environment, such as rotated tokens, don't count.
 func (j *judgement) same(other *judgement) bool {
 	return j == other || j != nil && other != nil &&
 		reflect.DeepEqual(j.entry.Server, other.entry.Server) &&
@@ -49,7 +49,7 @@ func (j *judgement) sameDigests(d *trust.Digests) bool {
 	return j.digests.Definition == d.Definition && j.digests.Local == d.Local
 }
 
-// judge says what an entry is now and whether it may run.
+// judge determines what an entry currently is and whether it may run.
 func (s *server) judge(ctx context.Context, e *entry.Entry, set *Settings) *judgement {
 	ctx, cancel := context.WithTimeout(ctx, set.ConnectTimeout)
 	defer cancel()
@@ -57,7 +57,7 @@ func (s *server) judge(ctx context.Context, e *entry.Entry, set *Settings) *judg
 	own := set.Servers[s.name]
 	var secrets []string
 	secrets, j.redacted = e.Secrets(s.svc.expansion())
-	s.hide(secrets...) // what it says is shown whether it runs or not
+	s.hide(secrets...) // hidden from all it says, whether it runs or not
 	switch {
 	case e.Listed != "":
 		return j.not(snapshot.OutcomeListed, joined(e.Problem, e.Listed))
@@ -92,7 +92,7 @@ func (s *server) judge(ctx context.Context, e *entry.Entry, set *Settings) *judg
 	return s.permit(j, set)
 }
 
-// permit says whether what could run may.
+// permit determines whether a server that can run may run.
 func (s *server) permit(j *judgement, set *Settings) *judgement {
 	switch {
 	case j.verdict.Denied:
@@ -124,8 +124,8 @@ func (s *server) permit(j *judgement, set *Settings) *judgement {
 	return j
 }
 
-// writesDeveloped holds a server back that may write what another is made of, while
-// somebody works on that one.
+// writesDeveloped holds back a server that may write files while another server is being
+// developed, and reports whether it did.
 func (s *server) writesDeveloped(j *judgement, set *Settings) bool {
 	if j.entry.Transport != transportStdio || len(j.widening.Write) == 0 && !j.widening.Unconfined && !set.Unconfined {
 		return false
@@ -139,8 +139,8 @@ func (s *server) writesDeveloped(j *judgement, set *Settings) bool {
 	return true
 }
 
-// tooMuch says why a server is nothing to be developed, whose files may change without a
-// question; empty where it may.
+// tooMuch says why a server can't be developed, with files that change without approval;
+// empty if it can.
 func (s *server) tooMuch(j *judgement, set *Settings) string {
 	_, err := launch.Supported()
 	switch {
@@ -154,7 +154,7 @@ func (s *server) tooMuch(j *judgement, set *Settings) string {
 	return ""
 }
 
-// transportStdio is the transport of what is started; the others are dialed.
+// transportStdio is the transport of servers that are started; others are dialed.
 const transportStdio = "stdio"
 
 func (j *judgement) not(outcome snapshot.Outcome, why string) *judgement {
@@ -167,7 +167,7 @@ func (s *server) cannot(j *judgement, err error) *judgement {
 	return j.not(snapshot.OutcomeFailed, s.describe(err))
 }
 
-// changedParts names at most four parts that have changed.
+// changedParts names the first four changed parts.
 func changedParts(changes []trust.Change) string {
 	var names []string
 	for i, c := range changes {
@@ -182,13 +182,13 @@ func changedParts(changes []trust.Change) string {
 
 func (s *server) expand(e *entry.Entry) (*entry.Expanded, error) { return e.Expand(s.svc.expansion()) }
 
-// expansion is what references stand for here.
+// expansion returns the values for references.
 func (s *Service) expansion() entry.ExpandOptions {
 	return entry.ExpandOptions{Root: s.opts.Root(), Home: s.opts.Home, Getenv: s.opts.Getenv}
 }
 
-// environment returns the whole environment of a server that is started; nil for
-// one that is dialed.
+// environment returns the complete environment of a server that is started; nil for one
+// that is dialed.
 func (s *server) environment(j *judgement, w launch.Widening) []string {
 	if j.entry.Transport != transportStdio {
 		return nil
@@ -196,7 +196,7 @@ func (s *server) environment(j *judgement, w launch.Widening) []string {
 	return launch.ServerEnv(s.svc.opts.Environ(), j.expanded.Env, s.places(j), w)
 }
 
-// inherited returns what is secret of one of the agent's variables.
+// inherited returns the secrets in one of the agent's variables.
 func (s *server) inherited(name string) (values []string) {
 	for _, pair := range s.svc.opts.Environ() {
 		if key, value, _ := strings.Cut(pair, "="); key == name {
@@ -206,7 +206,7 @@ func (s *server) inherited(name string) (values []string) {
 	return values
 }
 
-// until is when the approval ends; zero for never.
+// until returns when the approval expires; zero means never.
 func (j *judgement) until() time.Time {
 	switch {
 	case j == nil:

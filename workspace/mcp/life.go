@@ -27,113 +27,113 @@ import (
 )
 
 const (
-	// Pauses between tries to start a server. Something that a person mends, such
-	// as a network that is away, is noticed within minutes.
+	// Pauses between attempts to start a server. The longest one still notices within
+	// minutes that a problem, such as a missing network, is solved.
 	shortestRetry = time.Second
 	longestRetry  = 5 * time.Minute
-	// patience is how long a call waits for a server that is tried again soon.
+	// patience is how long a call waits for a server that will be retried soon.
 	patience = 5 * time.Second
-	// refetchPause is the least time between two catalogues of a server that says
-	// that its tools have changed.
+	// refetchPause is the minimum time between two catalogues from a server that reports
+	// changes of its tools.
 	refetchPause = time.Second
-	// maxCalls bounds the calls that one server answers at the same time.
+	// maxCalls limits the concurrent calls of one server.
 	maxCalls = 16
-	// drain is how long calls may go on with a connection that was replaced.
+	// drain is how long calls may continue on a connection that was replaced.
 	drain = 10 * time.Second
-	// probeTime is how long a server that hasn't answered a call in time has for a ping.
-	// One that is busy with something long answers that, or it can't answer anybody.
+	// probeTime is how long a server that hasn't answered a call in time may take for a
+	// ping. A server that is only busy answers the ping; one that doesn't can't answer any
+	// call.
 	probeTime = 5 * time.Second
-	// lookEvery is how often the files are looked at that an approval covers, where the
-	// system doesn't tell of changes, and lookShare how many times as long as looking at
-	// them took is left between, where that is longer: one that changes all the time can
-	// be large.
+	// lookEvery is the interval of comparing the files that an approval covers, if the
+	// system doesn't report changes. The pause is also at least lookShare times as long as
+	// the comparison took, because large files may change all the time.
 	lookEvery = 5 * time.Second
 	lookShare = 20
-	// logSize is how much of a server's log is kept, in bytes.
+	// logSize is the size of a server's log, in bytes.
 	logSize = 256 << 10
-	// maxError bounds what is told of an error.
+	// maxError limits the text of an error, in bytes.
 	maxError = 1000
 )
 
-// server is one name with its life: what it is now, the connection that there may
-// be, and the attempt to make one. Its own goroutine, run, decides; others tell it
-// what they want and look at what there is.
+// server is the life of one server name: its current entry, its connection, and an attempt
+// to connect. Its goroutine, run, makes all decisions. Others register what they want and
+// read the view.
 //
-// There is at most one attempt, and at most one connection but for a moment in
-// which a changed entry takes the place of the one before.
+// There is at most one attempt. There is at most one connection, except while the
+// connection for a changed entry replaces the previous one.
 type server struct {
 	svc     *Service
 	name    string
 	log     *serverlog.Log
-	wake    notify.Wake   // holds a token when somebody wants something
-	changed notify.Signal // of what mu guards
+	wake    notify.Wake   // holds a token when there is something to do
+	changed notify.Signal // signals changes of the fields that mu guards
 	slots   chan struct{} // holds a token for each call
 	cancel  context.CancelFunc
-	done    chan struct{} // run has ended, and so has all that it had begun
+	done    chan struct{} // closed when run and everything that it started have ended
 
-	// These are of run's goroutine.
+	// The fields below belong to run's goroutine.
 	backoff  backoff.Backoff
 	attempt  *attempt
 	results  chan *attempt
-	ending   int // connections that are being ended
+	ending   int // number of connections that are being ended
 	ended    chan struct{}
 	ends     sync.WaitGroup
-	full     atomic.Bool // it was ended for what it held on the disk
+	full     atomic.Bool // it was ended because of its disk usage
 	probing  bool
-	probed   chan *connection // that which doesn't answer; nil for one that does
-	demanded bool             // a connection is wanted whoever waits
-	stale    bool             // the catalogue is to be asked for again
+	probed   chan *connection // the connection that doesn't answer; nil for one that does
+	demanded bool             // a connection is wanted even if nobody waits for it
+	stale    bool             // the catalogue must be fetched again
 	fetched  time.Time
-	files    *trust.Watch // of what was judged
-	told     bool         // a change of them, which isn't looked at yet
-	lookAt   time.Time    // before that they aren't looked at again
+	files    *trust.Watch // watches the files of the judgement
+	told     bool         // a change of them was reported but not checked yet
+	lookAt   time.Time    // don't check them again before this time
 
 	mu     sync.Mutex // guards the fields below
 	wanted wants
 	view
 	secrets      map[string]bool // all values that it was ever given
 	hidden       *redact.Redactor
-	fallback     string // the protocol that it has to be asked with
-	attempts     int    // that have failed
+	fallback     string // the protocol that it must be started with
+	attempts     int    // number of failed attempts
 	disconnected bool   // Close or removal has begun
 }
 
-// wants is what others want of run.
+// wants is what others want from run.
 type wants struct {
 	entry                   *entry.Entry
 	judge, refresh, restart bool
-	waiting                 int         // callers that need a connection
-	asked                   int         // counts those who wait for what run finds out
+	waiting                 int         // number of callers that need a connection
+	asked                   int         // counts requests that wait for run's result
 	probe                   *connection // hasn't answered a call in time
 }
 
-// view is what others may know of a server. What it points to is immutable, but for
-// the connection, of which the server's mu guards a part.
+// view is what others may see of a server. Everything that it points to is immutable,
+// except the connection, of which the server's mu guards a part.
 type view struct {
 	entry   *entry.Entry
 	shadows []string
-	judged  *judgement // nil at the very beginning
+	judged  *judgement // nil at the beginning
 	conn    *connection
-	cached  *known // of what was judged, without a connection
+	cached  *known // for the current judgement, without a connection
 	trying  bool
-	failure string // why the last attempt has failed; empty when it hasn't
+	failure string // why the last attempt failed; empty if it didn't
 	note    string // what happened to the last connection
-	signIn  bool   // it wants to be signed in to
+	signIn  bool   // it requires a sign-in
 	retryAt time.Time
 	starts  int
 	calls   int
-	problem string // why its file is taken as it was before
+	problem string // why an older version of its file is used
 
-	busy bool // there will be something else soon
-	upTo int  // what was asked up to this has been begun; see wants.asked
+	busy bool // the state will change soon
+	upTo int  // requests up to this number have been started; see wants.asked
 }
 
-// attempt is a try to connect, or to get the catalogue anew.
+// attempt is an attempt to connect, or to fetch the catalogue again.
 type attempt struct {
 	judged *judgement
-	on     *connection // of which the catalogue is asked for; nil for a try to connect
+	on     *connection // the connection to fetch the catalogue from; nil for an attempt to connect
 	cancel context.CancelFunc
-	// dropped says that nobody wants its result any more.
+	// dropped says that the result isn't wanted any more.
 	dropped bool
 
 	conn  *connection
@@ -141,8 +141,7 @@ type attempt struct {
 	err   error
 }
 
-// newServer makes a server and lets it live when one that had its name before has
-// ended.
+// newServer makes a server. It starts after the previous server of this name has ended.
 func (s *Service) newServer(ctx context.Context, name string, before <-chan struct{}) *server {
 	ctx, cancel := context.WithCancel(ctx)
 	srv := &server{
@@ -154,7 +153,7 @@ func (s *Service) newServer(ctx context.Context, name string, before <-chan stru
 	return srv
 }
 
-// want changes what is wanted, and has run look at it.
+// want registers a wish and wakes run.
 func (s *server) want(change func(w *wants)) {
 	s.mu.Lock()
 	change(&s.wanted)
@@ -166,12 +165,12 @@ func (s *server) poke() {
 	s.wake.Set()
 }
 
-// run is the life of a server.
+// run makes the decisions of a server until ctx ends.
 func (s *server) run(ctx context.Context, before <-chan struct{}) {
 	defer close(s.done)
 	defer s.shut()
 	if before != nil {
-		<-before // it is ending
+		<-before // it is ending already
 	}
 	timer := time.NewTimer(0)
 	defer timer.Stop()
@@ -214,7 +213,7 @@ func (s *server) run(ctx context.Context, before <-chan struct{}) {
 	}
 }
 
-// shut ends what there is. Calls that go on end with it.
+// shut ends everything, including calls in progress.
 func (s *server) shut() {
 	s.cancel()
 	s.mu.Lock()
@@ -237,7 +236,7 @@ func (s *server) shut() {
 	s.changed.Notify()
 }
 
-// step does what is to be done now.
+// step does everything that is due.
 func (s *server) step(ctx context.Context) {
 	s.mu.Lock()
 	w := s.wanted
@@ -255,7 +254,7 @@ func (s *server) step(ctx context.Context) {
 		s.end(s.conn, "it was restarted", 0)
 	}
 	if w.refresh && s.attempt != nil && !s.attempt.dropped {
-		w.refresh = false // what goes on is shared
+		w.refresh = false // the attempt in progress serves it, too
 	}
 	if (w.restart || w.refresh) && s.judged.outcome == "" {
 		s.backoff.Reset()
@@ -272,7 +271,7 @@ func (s *server) step(ctx context.Context) {
 	}
 }
 
-// update changes what others see. It is for run's goroutine.
+// update changes what others see. Only run's goroutine may call it.
 func (s *server) update(change func()) {
 	s.mu.Lock()
 	change()
@@ -281,7 +280,7 @@ func (s *server) update(change func()) {
 	s.svc.touched.Notify()
 }
 
-// judgeAgain finds out what the entry is now, and ends what isn't allowed any more.
+// judgeAgain judges the entry, and ends what isn't allowed any more.
 func (s *server) judgeAgain(ctx context.Context, e *entry.Entry) {
 	set := s.svc.current()
 	begun := time.Now()
@@ -308,7 +307,7 @@ func (s *server) judgeAgain(ctx context.Context, e *entry.Entry) {
 		switch {
 		case j.outcome != "" && !j.broken:
 			s.end(s.conn, j.why, 0)
-		case changed != nil: // what it has loaded isn't known, also where all is as it was
+		case changed != nil: // it may have loaded other content, even if everything is as before now
 			s.end(s.conn, s.describe(changed), 0)
 		}
 	}
@@ -322,14 +321,14 @@ func (s *server) judgeAgain(ctx context.Context, e *entry.Entry) {
 		return
 	}
 	fresh := before == nil || before.outcome != "" || !before.same(j)
-	// What only a file's content has changed for isn't tried at once, or a file that
-	// never stays the same would start a server without end.
-	// What somebody has said is: another approval, or the operator's settings.
+	// If only the content of a file has changed, wait for the retry time: otherwise a file
+	// that changes all the time would start servers endlessly. A new approval or new
+	// settings are tried at once.
 	anew := fresh && (before == nil || before.outcome != "" || !reflect.DeepEqual(before.entry.Server, e.Server) || !reflect.DeepEqual(before.widening, j.widening))
 	var cached *known
 	switch {
 	case s.conn != nil && s.conn.judged.same(j):
-		cached, _ = s.pin(j, s.conn.known.catalogue) // what is approved of it may have changed
+		cached, _ = s.pin(j, s.conn.known.catalogue) // the approved tools may have changed
 	case !fresh && s.cached != nil:
 		cached, _ = s.pin(j, s.cached.catalogue)
 	default:
@@ -355,20 +354,20 @@ func (s *server) judgeAgain(ctx context.Context, e *entry.Entry) {
 	})
 }
 
-// watched reports whether the files of what was judged are watched: a change of what
-// somebody has approved is asked about when it is made, and not with the next start. Where
-// nobody has, it is taken with the next start.
+// watched reports whether the files of a judgement are watched. Changes of approved files
+// need a new approval at once, not only with the next start. Without an approval, changes
+// just apply to the next start.
 func watched(j *judgement) bool {
 	switch {
 	case j == nil || j.entry.Transport != transportStdio || j.verdict.By == trust.ByWorkspace:
 		return false
 	case j.digests == nil:
-		return j.broken && j.expanded != nil // a file is away
+		return j.broken && j.expanded != nil // a file is missing
 	}
-	return j.verdict.Allowed || len(j.verdict.Changes) > 0 // or it may be put back
+	return j.verdict.Allowed || len(j.verdict.Changes) > 0 // approved content may be restored
 }
 
-// suspect reports whether it is time to look at the files, and one may have changed.
+// suspect reports whether it is time to check the files, and one may have changed.
 func (s *server) suspect() bool {
 	now := time.Now()
 	if !watched(s.judged) || now.Before(s.lookAt) || !s.told && s.files.Told() {
@@ -378,7 +377,7 @@ func (s *server) suspect() bool {
 	return s.judged.digests == nil || s.files.Stale()
 }
 
-// begin begins to connect where that is wanted and it is time.
+// begin starts an attempt to connect if that is wanted and due.
 func (s *server) begin(ctx context.Context, waited bool) {
 	if !s.needed(waited) || time.Now().Before(s.retryAt) {
 		return
@@ -390,7 +389,7 @@ func (s *server) begin(ctx context.Context, waited bool) {
 	})
 }
 
-// needed reports whether a connection has to be made, sooner or later.
+// needed reports whether a connection must be made, now or later.
 func (s *server) needed(waited bool) bool {
 	switch {
 	case s.attempt != nil || s.ending > 0 || s.judged == nil || s.judged.outcome != "" || s.signIn:
@@ -401,7 +400,7 @@ func (s *server) needed(waited bool) bool {
 	return waited || s.demanded || s.cached == nil || s.failure != ""
 }
 
-// try makes an attempt in the background.
+// try runs an attempt in the background.
 func (s *server) try(ctx context.Context, a *attempt, do func(ctx context.Context, a *attempt)) {
 	ctx, a.cancel = context.WithCancel(ctx)
 	s.attempt = a
@@ -412,7 +411,7 @@ func (s *server) try(ctx context.Context, a *attempt, do func(ctx context.Contex
 	}()
 }
 
-// finish takes what has come of an attempt.
+// finish handles the result of an attempt.
 func (s *server) finish(a *attempt) {
 	a.cancel()
 	s.attempt = nil
@@ -431,7 +430,7 @@ func (s *server) finish(a *attempt) {
 	s.update(func() { s.trying = s.attempt != nil && s.attempt.on == nil })
 }
 
-// connected takes a new connection, in the place of the one that there may be.
+// connected takes over a new connection. It replaces the existing one, if any.
 func (s *server) connected(c *connection) {
 	if s.conn != nil {
 		s.end(s.conn, "its entry has changed", drain)
@@ -446,7 +445,7 @@ func (s *server) connected(c *connection) {
 	})
 }
 
-// failed notes that an attempt has failed, and when the next one is.
+// failed handles a failed attempt, and schedules the next one.
 func (s *server) failed(a *attempt) {
 	if errors.Is(a.err, errNotAllowed) || errors.Is(a.err, trust.ErrChanged) {
 		s.mu.Lock()
@@ -467,7 +466,7 @@ func (s *server) failed(a *attempt) {
 	})
 }
 
-// lost notes that the connection has ended by itself.
+// lost handles a connection that has ended by itself.
 func (s *server) lost(ctx context.Context) {
 	c := s.conn
 	err := c.explain(ctx, c.session.Err())
@@ -479,8 +478,8 @@ func (s *server) lost(ctx context.Context) {
 	s.drop(c, why, full)
 }
 
-// drop ends a connection that is of no use any more. The next call makes another, not
-// before its time; with failed that is tried without a call as well.
+// drop ends a useless connection. After a pause, the next call makes a new one; if failed
+// is true, a new one is made even without a call.
 func (s *server) drop(c *connection, why string, failed bool) {
 	pause := s.backoff.Next()
 	s.end(c, why, 0)
@@ -493,8 +492,8 @@ func (s *server) drop(c *connection, why string, failed bool) {
 	})
 }
 
-// probe asks a server that hasn't answered a call in time whether it is there. Over
-// HTTP one request tells nothing of another, and nothing would be started again.
+// probe pings a server that hasn't answered a call in time. It skips HTTP, where requests
+// are independent and there is nothing to restart.
 func (s *server) probe(ctx context.Context, c *connection) {
 	if c == nil || c != s.conn || s.probing || c.judged.entry.Transport == "http" {
 		return
@@ -511,21 +510,20 @@ func (s *server) probe(ctx context.Context, c *connection) {
 	})
 }
 
-// unanswered ends a connection on which nobody answers any more; nil is none.
+// unanswered ends a connection that doesn't respond any more; c may be nil.
 func (s *server) unanswered(c *connection) {
 	if c == nil || c != s.conn {
 		return
 	}
 	select {
 	case <-c.session.Done():
-		return // that has a reason of its own
+		return // it has ended for a reason of its own
 	default:
 	}
 	s.drop(c, fmt.Sprintf("it answered neither a call in time nor a ping within %s", probeTime), false)
 }
 
-// end ends a connection in the background. Calls that go on with it get as long as
-// grace.
+// end ends a connection in the background. Calls in progress may continue for grace.
 func (s *server) end(c *connection, why string, grace time.Duration) {
 	s.log.Event("ended: " + why)
 	s.update(func() {
@@ -546,7 +544,7 @@ func (s *server) end(c *connection, why string, grace time.Duration) {
 	})
 }
 
-// drained waits until nobody calls a connection, for as long as grace.
+// drained waits until a connection has no calls, at most for grace.
 func (s *server) drained(c *connection, grace time.Duration) {
 	if grace == 0 {
 		return
@@ -569,7 +567,7 @@ func (s *server) drained(c *connection, grace time.Duration) {
 	}
 }
 
-// idle ends a connection that nobody has used for a while.
+// idle ends a connection that hasn't been used for a while.
 func (s *server) idle() {
 	if s.conn == nil {
 		return
@@ -579,7 +577,7 @@ func (s *server) idle() {
 	s.mu.Lock()
 	idle := c.inflight == 0 && s.wanted.waiting == 0 && time.Since(c.used) >= set.Idle && s.attempt == nil
 	if idle {
-		s.conn = nil // from here on nobody calls it
+		s.conn = nil // no new calls from here on
 	}
 	s.mu.Unlock()
 	if idle {
@@ -587,7 +585,7 @@ func (s *server) idle() {
 	}
 }
 
-// fetch asks for the catalogue anew where that is due.
+// fetch fetches the catalogue again if that is due.
 func (s *server) fetch(ctx context.Context) {
 	if s.conn == nil || !s.stale || s.attempt != nil || time.Since(s.fetched) < refetchPause {
 		return
@@ -608,7 +606,7 @@ func (s *server) fetch(ctx context.Context) {
 	})
 }
 
-// fetchedAnew takes a newer catalogue. Without one, the last is kept.
+// fetchedAnew takes over a new catalogue. If there is none, the last one stays.
 func (s *server) fetchedAnew(a *attempt) {
 	if s.conn != a.on {
 		return
@@ -627,7 +625,7 @@ func (s *server) fetchedAnew(a *attempt) {
 	})
 }
 
-// next is when step has something to do by itself; zero for never.
+// next returns when step has something to do by itself; zero means never.
 func (s *server) next() time.Time {
 	var next time.Time
 	at := func(t time.Time) {
@@ -636,7 +634,7 @@ func (s *server) next() time.Time {
 		}
 	}
 	if until := s.judged.until(); !until.IsZero() {
-		at(time.Now().Add(max(until.Sub(s.svc.opts.Now()), time.Second))) // clocks may differ a little
+		at(time.Now().Add(max(until.Sub(s.svc.opts.Now()), time.Second))) // clocks may differ slightly
 	}
 	if watched(s.judged) && (s.told || !s.files.Told()) {
 		at(later(s.lookAt))
@@ -656,7 +654,7 @@ func (s *server) next() time.Time {
 	return next
 }
 
-// later is t, or now.
+// later returns t, or now if that is later.
 func later(t time.Time) time.Time {
 	if now := time.Now(); t.Before(now) {
 		return now
@@ -664,7 +662,7 @@ func later(t time.Time) time.Time {
 	return t
 }
 
-// notRunning is why a server can't be called.
+// notRunning says why a server can't be called.
 type notRunning struct {
 	outcome snapshot.Outcome
 	why     string
@@ -672,8 +670,8 @@ type notRunning struct {
 
 func (e *notRunning) Error() string { return e.why }
 
-// forbidden reports whether it may not be called, which somebody has to change, rather
-// than doesn't answer.
+// forbidden reports whether the server may not be called, as opposed to a server that
+// doesn't answer.
 func (e *notRunning) forbidden() bool {
 	switch e.outcome {
 	case snapshot.OutcomeNeedsApproval, snapshot.OutcomeNeedsAuthorization, snapshot.OutcomeSwitchedOff, snapshot.OutcomeListed:
@@ -682,8 +680,8 @@ func (e *notRunning) forbidden() bool {
 	return false
 }
 
-// use returns a connection, which is started where there is none, and has the caller
-// counted until release.
+// use returns a connection, and makes one if there is none. The caller counts as a user of
+// the connection until release.
 func (s *server) use(ctx context.Context) (c *connection, release func(), err error) {
 	s.mu.Lock()
 	from := s.attempts
@@ -707,8 +705,8 @@ func (s *server) use(ctx context.Context) (c *connection, release func(), err er
 	}
 }
 
-// take returns the connection if there is one, and an error where it is of no use to
-// wait for it. from is how many attempts had failed when the caller came.
+// take returns the connection if there is one, and an error if waiting for one is useless.
+// from is the number of failed attempts when the caller arrived.
 func (s *server) take(from int) (*connection, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -742,7 +740,7 @@ func (s *server) release(c *connection) {
 	s.poke()
 }
 
-// outcome says how a server is doing, and why; mu is held.
+// outcome returns the outcome and its reason. The caller holds mu.
 func (v *view) outcome() (snapshot.Outcome, string) {
 	switch {
 	case v.judged == nil:
@@ -775,7 +773,7 @@ func joined(parts ...string) string {
 	return strings.Join(list, "; ")
 }
 
-// state is how far a server is; mu is held.
+// state returns the state. The caller holds mu.
 func (v *view) state() agentapi.MCPServerState {
 	switch {
 	case v.conn != nil:
@@ -788,7 +786,7 @@ func (v *view) state() agentapi.MCPServerState {
 	return agentapi.MCPConfigured
 }
 
-// offered is what is known of it now; nil for nothing. mu is held.
+// offered returns what is known about its tools; nil if nothing is. The caller holds mu.
 func (v *view) offered() *known {
 	switch {
 	case v.conn != nil:
@@ -799,24 +797,24 @@ func (v *view) offered() *known {
 	return nil
 }
 
-// facts are what is shown of a server at one moment. They are immutable.
+// facts are what is shown of a server at one time. They are immutable.
 type facts struct {
 	name    string
 	entry   *entry.Entry
-	judged  *judgement // nil at the very beginning
-	known   *known     // what is offered; nil for nothing
+	judged  *judgement // nil at the beginning
+	known   *known     // what it offers; nil if that is unknown
 	outcome snapshot.Outcome
 	why     string
 	state   agentapi.MCPServerState
 	shadows []string
 	problem string
-	free    []string // files that no lease held when it was started
+	free    []string // files that were without a lease when it was started
 
 	startedAt, retryAt time.Time
 	calls, restarts    int
 }
 
-// look returns what there is to know.
+// look returns the current facts.
 func (s *server) look() facts {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -834,7 +832,7 @@ func (s *server) look() facts {
 	return f
 }
 
-// judgeNow has the digests taken again, and waits for that.
+// judgeNow judges the server again, with new digests, and waits for the result.
 func (s *server) judgeNow(ctx context.Context) error {
 	var asked int
 	s.want(func(w *wants) {
@@ -845,7 +843,7 @@ func (s *server) judgeNow(ctx context.Context) error {
 	return s.await(ctx, func() bool { return s.upTo >= asked })
 }
 
-// ask has something done, and waits until nothing is under way any more.
+// ask registers a wish, and waits until run has nothing in progress any more.
 func (s *server) ask(ctx context.Context, change func(w *wants)) error {
 	var asked int
 	s.want(func(w *wants) {
@@ -856,7 +854,7 @@ func (s *server) ask(ctx context.Context, change func(w *wants)) error {
 	return s.await(ctx, func() bool { return s.upTo >= asked && !s.busy })
 }
 
-// await waits until something is so; is is called with mu held.
+// await waits until is returns true. It calls is with mu held.
 func (s *server) await(ctx context.Context, is func() bool) error {
 	for {
 		changed := s.changed.Changed()
@@ -874,7 +872,7 @@ func (s *server) await(ctx context.Context, is func() bool) error {
 	}
 }
 
-// hide has values never shown again.
+// hide redacts values from now on.
 func (s *server) hide(values ...string) {
 	s.mu.Lock()
 	values = slices.DeleteFunc(slices.Clone(values), func(v string) bool { return s.secrets[v] })
@@ -897,7 +895,7 @@ func (s *server) redact() *redact.Redactor {
 	return s.hidden
 }
 
-// describe says what an error says, for people, without values.
+// describe returns the text of an error for people, without values.
 func (s *server) describe(err error) string {
 	if err == nil {
 		return ""

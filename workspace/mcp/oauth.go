@@ -11,7 +11,7 @@ import (
 	"waymark/workspace/mcp/session"
 )
 
-// signInWithin is how long the servers that a sign-in takes may need to answer.
+// signInWithin limits the time that a sign-in's servers may take to answer.
 const signInWithin = time.Minute
 
 // login answers POST /api/v0/mcp/servers/{name}/login.
@@ -41,7 +41,7 @@ func (s *Service) login(c *httpapi.Call, srv *server) error {
 	})
 }
 
-// signIn begins to sign in, ends what was begun, or forgets it.
+// signIn starts a sign-in, completes one, or forgets it.
 func (s *Service) signIn(ctx context.Context, c *httpapi.Call, srv *server, j *judgement, body *agentapi.LoginMCPServer) error {
 	address := j.expanded.URL
 	switch {
@@ -59,7 +59,7 @@ func (s *Service) signIn(ctx context.Context, c *httpapi.Call, srv *server, j *j
 		if err := login.Finish(ctx, body.Redirect); err != nil {
 			return s.refused(c, http.StatusBadGateway, srv.describe(err))
 		}
-		_ = srv.ask(ctx, func(w *wants) { w.refresh = true }) // how it goes on is told elsewhere
+		_ = srv.ask(ctx, func(w *wants) { w.refresh = true }) // the outcome is reported elsewhere
 		return c.JSON(http.StatusOK, agentapi.MCPLogin{Done: true})
 	}
 	if body.ClientSecret != "" {
@@ -69,7 +69,7 @@ func (s *Service) signIn(ctx context.Context, c *httpapi.Call, srv *server, j *j
 	if err != nil {
 		return s.refused(c, http.StatusBadGateway, srv.describe(err))
 	}
-	s.gone.Go(func() { // Close ends it
+	s.gone.Go(func() { // Close cancels it
 		<-login.Done()
 		if login.Err() == nil {
 			srv.want(func(w *wants) { w.refresh = true })
@@ -78,7 +78,7 @@ func (s *Service) signIn(ctx context.Context, c *httpapi.Call, srv *server, j *j
 	return c.JSON(http.StatusOK, agentapi.MCPLogin{URL: login.URL})
 }
 
-// header is what a server is sent beside.
+// header returns the headers that the entry configures.
 func (j *judgement) header() http.Header {
 	header := make(http.Header)
 	for name, value := range j.expanded.Headers {

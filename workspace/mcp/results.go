@@ -23,15 +23,14 @@ import (
 	"waymark/workspace/output"
 )
 
-// results keeps long results in files of this user's alone, the newest ones, until
-// the agent ends.
+// results keeps the newest long results in private files until the agent ends.
 type results struct {
 	dir string
 
 	mu    sync.Mutex // guards the fields below
-	max   int64      // bytes of all
+	max   int64      // limit of the total size
 	total int64
-	kept  []keptResult // the oldest first
+	kept  []keptResult // oldest first
 }
 
 type keptResult struct {
@@ -39,7 +38,7 @@ type keptResult struct {
 	size int64
 }
 
-// limit sets how much is kept of all results together.
+// limit sets the maximum size of all results together.
 func (r *results) limit(bytes int64) {
 	r.mu.Lock()
 	r.max = bytes
@@ -48,7 +47,7 @@ func (r *results) limit(bytes int64) {
 	r.remove(gone)
 }
 
-// fit forgets the oldest until so many bytes more fit; mu is held.
+// fit drops the oldest results until size more bytes fit. The caller holds mu.
 func (r *results) fit(size int64) (gone []keptResult) {
 	for len(r.kept) > 0 && r.total+size > r.max {
 		gone = append(gone, r.kept[0])
@@ -64,7 +63,7 @@ func (r *results) remove(list []keptResult) {
 	}
 }
 
-// put keeps a result, and returns its id; "" where it is too long to be kept.
+// put stores a result and returns its id. It returns "" if the result is too long.
 func (r *results) put(data []byte) (string, error) {
 	size := int64(len(data))
 	id := uuid.NewString()
@@ -86,7 +85,7 @@ func (r *results) put(data []byte) (string, error) {
 	return id, nil
 }
 
-// clear removes all results, those of an agent before included.
+// clear removes all results, including those of an earlier agent.
 func (r *results) clear() error {
 	r.mu.Lock()
 	r.kept, r.total = nil, 0
@@ -101,8 +100,8 @@ func (r *results) clear() error {
 	return err
 }
 
-// page returns what stands in a result at an offset, at most limit bytes, from the
-// beginning of a rune to the end of one; fs.ErrNotExist says that it isn't kept.
+// page returns at most limit bytes of a result from an offset on, without splitting runes.
+// The error is fs.ErrNotExist if the result isn't kept.
 func (r *results) page(id string, offset, limit int64) (*agentapi.MCPResultPage, error) {
 	r.mu.Lock()
 	i := slices.IndexFunc(r.kept, func(k keptResult) bool { return k.id == id })
@@ -118,7 +117,7 @@ func (r *results) page(id string, offset, limit int64) (*agentapi.MCPResultPage,
 	}
 	defer func() { _ = f.Close() }()
 	offset = min(offset, size)
-	data := make([]byte, min(limit+4, size-offset)) // a rune more, at most
+	data := make([]byte, min(limit+4, size-offset)) // one rune more at most
 	if _, err := f.ReadAt(data, offset); err != nil && !errors.Is(err, io.EOF) {
 		return nil, err
 	}
@@ -128,15 +127,14 @@ func (r *results) page(id string, offset, limit int64) (*agentapi.MCPResultPage,
 	return &agentapi.MCPResultPage{Text: output.ToText(whole[:n]), NextOffset: offset + int64(n), Length: size}, nil
 }
 
-// answer makes the answer of a call: without the values that the server was given,
-// and with so much of it as may be answered at once.
+// answer returns the answer of a call, redacted and within limit.
 func (s *Service) answer(r *redact.Redactor, result *session.Result, limit int64) (*agentapi.MCPToolResult, error) {
 	a := &agentapi.MCPToolResult{Content: []agentapi.MCPContent{}, IsError: result.IsError}
 	switch structured := r.JSON(result.Structured); {
 	case len(structured) == 0:
 	case structured[0] == '{':
 		a.Structured = structured
-	case len(result.Content) == 0: // clients refuse a result whose structured content isn't an object
+	case len(result.Content) == 0: // clients refuse structured content that isn't an object
 		a.Content = append(a.Content, agentapi.MCPContent{Type: "text", Text: strings.ToValidUTF8(string(structured), "\ufffd"), MediaType: "application/json"})
 	}
 	for _, c := range result.Content {
@@ -160,7 +158,7 @@ func (s *Service) answer(r *redact.Redactor, result *session.Result, limit int64
 	return a, err
 }
 
-// encode is JSON without the escapes that are for HTML.
+// encode encodes JSON without escapes for HTML.
 func encode(v any) ([]byte, error) {
 	var b bytes.Buffer
 	enc := json.NewEncoder(&b)
@@ -169,17 +167,18 @@ func encode(v any) ([]byte, error) {
 	return bytes.TrimSuffix(b.Bytes(), []byte("\n")), err
 }
 
-// shorten leaves the beginning and the end of an answer, half of limit each, by the
-// length of texts and data. What isn't text can't be cut, and is named instead.
+// shorten keeps the beginning and the end of an answer, half of limit each, measured by the
+// length of texts and data. Parts that aren't text can't be cut, so it replaces them by a
+// note.
 func shorten(a *agentapi.MCPToolResult, limit int64) {
-	a.Structured = nil // it says what the content says
+	a.Structured = nil // the content says the same
 	half := int(limit / 2)
 	total := 0
 	for i := range a.Content {
 		total += length(&a.Content[i])
 	}
 	var kept []agentapi.MCPContent
-	at := 0 // where a part begins in all of them
+	at := 0 // offset of the part in all parts together
 	for _, c := range a.Content {
 		n := length(&c)
 		head, tail := min(max(half-at, 0), n), min(max(at+n-(total-half), 0), n)
@@ -197,19 +196,19 @@ func shorten(a *agentapi.MCPToolResult, limit int64) {
 	a.Content = kept
 }
 
-// length is what a part counts.
+// length returns what a part counts toward the limit.
 func length(c *agentapi.MCPContent) int {
 	return len(c.Text) + len(c.Data) + len(c.URI) + len(c.Name) + 64
 }
 
-// cut leaves the beginning and the end of a text, and says what it has left out.
+// cut keeps the beginning and the end of a text, and notes how much is omitted.
 func cut(s string, head, tail int) string {
 	begin := text.Truncate(s, head)
 	end := string(output.SkipHalfRune([]byte(s[len(s)-min(tail, len(s)-len(begin)):])))
 	return fmt.Sprintf("%s\n\n... [omitted %d bytes] ...\n\n%s", begin, len(s)-len(begin)-len(end), end)
 }
 
-// leave names a part that is left out. Several in a row are named once.
+// leave notes an omitted part. Consecutive ones share a note.
 func leave(kept []agentapi.MCPContent, c *agentapi.MCPContent) []agentapi.MCPContent {
 	const mark = "... [parts are omitted here] ..."
 	if n := len(kept); n > 0 && kept[n-1].Text == mark {

@@ -27,78 +27,80 @@ import (
 )
 
 const (
-	// maxWait bounds ?wait= and ?wait_ms=.
+	// maxWait limits ?wait= and ?wait_ms=.
 	maxWait = 5 * time.Minute
-	// maxWaits bounds the calls that wait at the same time. With those that wait
-	// elsewhere they leave some of the server's connections to the others.
+	// maxWaits limits the concurrent calls that wait, so that connections remain for other
+	// requests.
 	maxWaits = 64
-	// Bounds of pages, in bytes.
+	// Limits of pages, in bytes.
 	defaultPage = 64 << 10
 	maxPage     = 1 << 20
-	// maxFound bounds what a search finds.
+	// maxFound limits the results of a search.
 	maxFound = 1000
 )
 
-// The parameters of the routes, for their description.
+// Parameters of the routes, for the OpenAPI document.
 type (
-	// waitParams are of what may be pending.
+	// waitParams belong to answers that may be pending.
 	waitParams struct {
-		// Waymark's: how long to wait until nothing is pending, such as "30s"; 5 minutes at most.
+		// How long to wait until nothing is pending, for example "30s"; at most 5 minutes.
+		// Only in Waymark.
 		Wait string `query:"wait" example:"30s"`
-		// What the caller has: an ETag.
+		// The ETag that the client has.
 		Known string `header:"If-None-Match"`
 	}
 	toolsParams struct {
-		// "true" asks all servers that may run again, and tries those that have failed.
+		// "true" asks all servers that may run again, and retries those that have failed.
 		Again string `query:"refresh" enum:"true,false"`
 		waitParams
 	}
 	searchParams struct {
-		// The words.
+		// The words to search for.
 		Query string `query:"q"`
-		// About how many tokens the tools may take, a token being four bytes.
+		// The approximate number of tokens that the tools may take. A token counts as four
+		// bytes.
 		Budget int `query:"tokens" minimum:"0" default:"8000"`
-		// How many at most.
+		// The maximum number of tools.
 		Most int `query:"limit" minimum:"0" maximum:"1000" default:"20"`
-		// What the caller has: an ETag.
+		// The ETag that the client has.
 		Known string `header:"If-None-Match"`
 	}
 	resultParams struct {
-		// The result_id of what was cut.
+		// The result_id of the truncated result.
 		ID string `path:"id"`
 		pageParams
 	}
 	pageParams struct {
 		// Where to begin, in bytes. Offsets of a log count from the agent's start.
 		Begin int64 `query:"offset" minimum:"0" default:"0"`
-		// How much at most, in bytes.
+		// The maximum length, in bytes.
 		Most int64 `query:"limit" minimum:"1" maximum:"1048576" default:"65536"`
 	}
 	serversParams struct {
 		waitParams
-		// Wait for the server of this name alone, and list no other.
+		// Waits for the server of this name, and lists only that one.
 		Only string `query:"name"`
 	}
 	serverParams struct {
-		// The server, as files name it.
+		// The server's name in its file.
 		Server string `path:"name"`
 	}
 	logParams struct {
 		serverParams
 		pageParams
-		// How long to wait for a byte, in milliseconds; 5 minutes at most.
+		// How long to wait for more output, in milliseconds; at most 5 minutes.
 		Wait int64 `query:"wait_ms" minimum:"0"`
 	}
-	// fresh are the headers of what may be pending.
+	// fresh are the headers of answers that may be pending.
 	fresh struct {
-		// Only of what is complete.
+		// Only if the answer is complete.
 		ETag string `header:"ETag"`
 		// "no-store" while something is pending.
 		Cache string `header:"Cache-Control"`
 	}
 )
 
-// answersFresh are the answers of what may be pending.
+// answersFresh returns the documentation of an answer that may be pending.
 func answersFresh(text string, body, example any) []httpapi.Answer {
 	return []httpapi.Answer{
 		{Code: http.StatusOK, Text: text, Body: body, Headers: fresh{}, Example: example},
@@ -106,7 +108,7 @@ func answersFresh(text string, body, example any) []httpapi.Answer {
 	}
 }
 
-// Service returns the routes and their description.
+// Service returns the routes and their documentation.
 func (s *Service) Service() httpapi.Service {
 	const mcp, approve = string(access.ScopeMCP), string(access.ScopeApprove)
 	one := agentapi.PathMCPServers + "/{name}"
@@ -221,8 +223,8 @@ func (s *Service) Service() httpapi.Service {
 	return httpapi.Service{Routes: list, About: about}
 }
 
-// bodiless refuses bodies that nobody would read: unread they would keep net/http
-// from noticing that the client is gone.
+// bodiless refuses bodies of GET requests. If they stayed unread, net/http wouldn't notice
+// that the client disconnects.
 func bodiless(next httpapi.Handler) httpapi.Handler {
 	return func(c *httpapi.Call) error {
 		if c.Method == http.MethodGet && c.ContentLength != 0 {
@@ -232,7 +234,7 @@ func bodiless(next httpapi.Handler) httpapi.Handler {
 	}
 }
 
-// named finds the server that a path names.
+// named finds the server that the path names.
 func (s *Service) named(next func(c *httpapi.Call, srv *server) error) httpapi.Handler {
 	return func(c *httpapi.Call) error {
 		srv := s.server(c.Context(), c.Arg("name"))
@@ -243,8 +245,8 @@ func (s *Service) named(next func(c *httpapi.Call, srv *server) error) httpapi.H
 	}
 }
 
-// waiting waits until nothing is pending, or, with a name, that server isn't, or as long
-// as the caller wants.
+// waiting waits as long as the request says until nothing is pending; with a name, until
+// that server isn't.
 func (s *Service) waiting(c *httpapi.Call, name string) error {
 	wait, _, err := c.Duration("wait", maxWait)
 	if err != nil || wait == 0 {
@@ -259,13 +261,13 @@ func (s *Service) waiting(c *httpapi.Call, name string) error {
 			select {
 			case <-touched:
 			case <-ctx.Done():
-				return nil // what there is, is answered
+				return nil // answer with the current state
 			}
 		}
 	})
 }
 
-// within lets do wait for as long as d, of those calls that may wait.
+// within runs do, which may wait up to d. At most maxWaits calls wait at a time.
 func (s *Service) within(c *httpapi.Call, d time.Duration, do func(ctx context.Context) error) error {
 	select {
 	case s.waits <- struct{}{}:
@@ -285,7 +287,7 @@ func (s *Service) listTools(c *httpapi.Call) error {
 	switch refresh {
 	case "", "false":
 	case "true":
-		// Two tries: one the older way.
+		// Two attempts: the second uses the older protocol.
 		if err := s.within(c, 2*s.current().ConnectTimeout+maxWait/10, s.refresh); err != nil && c.Context().Err() == nil && !errors.Is(err, context.DeadlineExceeded) {
 			return err
 		}
@@ -299,14 +301,14 @@ func (s *Service) listTools(c *httpapi.Call) error {
 	return s.send(c, phase, agentapi.MCPTools{Tools: allTools(c, offers), Phase: phase, Servers: outcomes(offers)})
 }
 
-// send answers with what may be kept once it is complete, and asked for by its tag.
+// send sends an answer. A complete one may be cached and revalidated by its ETag.
 func (s *Service) send(c *httpapi.Call, phase snapshot.Phase, v any) error {
 	body, err := httpapi.Encode(v)
 	if err != nil {
 		return err
 	}
 	if phase == snapshot.PhaseComplete {
-		c.Writer().Header().Set("Cache-Control", "no-cache") // ask, with the tag
+		c.Writer().Header().Set("Cache-Control", "no-cache") // revalidate with the ETag
 		sum := sha256.Sum256(body)
 		if c.Known(hex.EncodeToString(sum[:16])) {
 			return nil
@@ -316,7 +318,7 @@ func (s *Service) send(c *httpapi.Call, phase snapshot.Phase, v any) error {
 	return nil
 }
 
-// allTools are those that the caller may call.
+// allTools returns the tools that the caller may call.
 func allTools(c *httpapi.Call, offers []offer) []agentapi.MCPTool {
 	list, grant := []agentapi.MCPTool{}, access.From(c.Context())
 	for i := range offers {
@@ -379,7 +381,7 @@ func (s *Service) result(c *httpapi.Call) error {
 	return c.JSON(http.StatusOK, page)
 }
 
-// pageLimit is how much of something is answered, in bytes.
+// pageLimit returns the requested maximum length, in bytes.
 func pageLimit(c *httpapi.Call) (int64, error) {
 	limit, given, err := c.Number("limit", 31)
 	if err != nil {
@@ -394,7 +396,7 @@ func pageLimit(c *httpapi.Call) (int64, error) {
 	return int64(min(limit, maxPage)), nil
 }
 
-// offsetOf is where in something an answer begins, in bytes.
+// offsetOf returns the requested offset, in bytes.
 func offsetOf(c *httpapi.Call) (int64, error) {
 	offset, _, err := c.Number("offset", 63)
 	return int64(offset), err //nolint:gosec // of 63 bits
@@ -420,7 +422,7 @@ func (s *Service) listServers(c *httpapi.Call) error {
 	return s.send(c, status.Phase, status)
 }
 
-// Status is how the servers are doing.
+// Status returns the status of all servers.
 func (s *Service) Status() agentapi.MCPServers {
 	offers, phase := s.offers()
 	list := make([]agentapi.MCPServer, 0, len(offers))
@@ -434,7 +436,7 @@ func (s *Service) Status() agentapi.MCPServers {
 	return agentapi.MCPServers{Phase: phase, Servers: list, Invalid: append([]agentapi.MCPInvalid{}, s.invalid...)}
 }
 
-// server is a server as it is listed.
+// server returns the list entry of a server.
 func (o *offer) server() agentapi.MCPServer {
 	m := agentapi.MCPServer{
 		Name: o.name, ID: string(abi.KindMCPServer) + ":" + o.entry.Source + "#" + o.name, Source: o.entry.Source, Origin: string(o.entry.Origin),
@@ -456,7 +458,7 @@ func (o *offer) server() agentapi.MCPServer {
 	return m
 }
 
-// some is nil for no time.
+// some returns nil for the zero time.
 func some(t time.Time) *time.Time {
 	if t.IsZero() {
 		return nil
@@ -480,7 +482,7 @@ func (s *Service) detail(c *httpapi.Call, srv *server) error {
 	})
 }
 
-// describeServer is everything that there is to know of a server.
+// describeServer returns all details of a server.
 func (s *Service) describeServer(srv *server) (*agentapi.MCPServerDetail, bool) {
 	offers, _ := s.offers()
 	i := slices.IndexFunc(offers, func(o offer) bool { return o.name == srv.name && o.entry != nil })
@@ -491,7 +493,7 @@ func (s *Service) describeServer(srv *server) (*agentapi.MCPServerDetail, bool) 
 	d := &agentapi.MCPServerDetail{MCPServer: o.server(), Shadows: o.shadows, May: []string{}, Tools: catalog.Listed(o.name, o.tools)}
 	e := o.entry
 	r := srv.redact()
-	// What is shown is what stands in the file: references, not what they stand for.
+	// Show what the file says: references, not their values.
 	d.Command, d.Cwd = r.String(e.Command), r.String(e.Cwd)
 	for _, arg := range e.Args {
 		d.Args = append(d.Args, r.String(arg))
@@ -521,7 +523,7 @@ func (s *Service) describeServer(srv *server) (*agentapi.MCPServerDetail, bool) 
 	return d, true
 }
 
-// describeJudged adds what was found out of an entry.
+// describeJudged adds the results of judging.
 func (s *Service) describeJudged(d *agentapi.MCPServerDetail, srv *server, j *judgement) {
 	d.Redacted = j.redacted
 	if j.digests != nil {
@@ -542,7 +544,7 @@ func (s *Service) describeJudged(d *agentapi.MCPServerDetail, srv *server, j *ju
 	d.May = srv.may(j)
 }
 
-// may says in sentences what a server may do once it runs.
+// may says, in sentences, what the running server may do.
 func (s *server) may(j *judgement) []string {
 	set := s.svc.current()
 	switch {
@@ -624,8 +626,9 @@ func (s *Service) approve(c *httpapi.Call, srv *server) error {
 	})
 }
 
-// develop approves a server for development, where it may be. writes is the number of them
-// from before it was looked at: what somebody has written since wouldn't be asked for.
+// develop approves a server for development if that is possible. writes is the number of
+// writes before the server was judged: files that were written since might not be what was
+// judged.
 func (s *Service) develop(ctx context.Context, c *httpapi.Call, srv *server, f *facts, w launch.Widening, writes int64) error {
 	conflict := func(why string) error {
 		return &problem.Error{Code: http.StatusConflict, Message: c.Failed(), Detail: "it can't be developed: " + why}
@@ -645,7 +648,7 @@ func (s *Service) develop(ctx context.Context, c *httpapi.Call, srv *server, f *
 			return written
 		}
 		if kept = s.opts.Trust.Develop(ctx, f.entry, f.judged.digests, w); kept == nil && s.writes.Load() != writes {
-			kept = s.opts.Trust.Approve(ctx, f.entry, f.judged.digests, w) // as what was looked at
+			kept = s.opts.Trust.Approve(ctx, f.entry, f.judged.digests, w) // exactly as judged
 			return written
 		}
 		return nil
@@ -670,8 +673,7 @@ func (s *Service) deny(c *httpapi.Call, srv *server) error {
 	})
 }
 
-// decided lets decide decide about a server as it is right now, and waits for what
-// comes of that.
+// decided runs decide on the server as it is now, and waits for the consequences.
 func (s *Service) decided(c *httpapi.Call, srv *server, decide func(ctx context.Context, f *facts) error) error {
 	set := s.current()
 	return c.Within(2*set.ConnectTimeout, func(ctx context.Context) error {
@@ -688,9 +690,9 @@ func (s *Service) decided(c *httpapi.Call, srv *server, decide func(ctx context.
 			return err
 		}
 		if after, _ := s.opts.Trust.Developing(""); !after.Equal(before) {
-			s.input(func() {}) // others have to wait, or are back
+			s.input(func() {}) // other servers may have to wait, or may run again
 		}
-		_ = srv.ask(ctx, func(w *wants) { w.judge = true }) // how it goes on is told elsewhere
+		_ = srv.ask(ctx, func(w *wants) { w.judge = true }) // the outcome is reported elsewhere
 		return c.NoContent()
 	})
 }

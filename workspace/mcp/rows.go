@@ -23,27 +23,27 @@ import (
 )
 
 const (
-	// resolver is who has found the rows.
+	// resolver is the resolver that the rows name.
 	resolver = "host/mcp@1"
-	// rowBytes bounds one row's payload, as it is and as Coder's wire encodes it: a
-	// longer one would lose all of it.
+	// rowBytes limits the payload of a row, both raw and as encoded for Coder. A longer one
+	// would be dropped completely.
 	rowBytes = snapshot.CoderMaxResourceBytes
-	// rowsBytes bounds all payloads, so that tools leave at least half of what a
-	// Coder peer takes to the rest of the context.
+	// rowsBytes limits all payloads together, so that at least half of what a Coder server
+	// accepts is left for other context.
 	rowsBytes = snapshot.CoderMaxBytes / 2
-	// settle is how long what has changed waits for what changes with it: twenty
-	// servers that connect make a few snapshots, and not twenty.
+	// settle is how long to collect changes before publishing. When twenty servers connect
+	// at once, this makes a few snapshots instead of twenty.
 	settle = 50 * time.Millisecond
-	// maxListed bounds the findings that a row tells.
+	// maxListed limits the findings in a row.
 	maxListed = 20
 )
 
-// offer is a server with those of its tools that can be called.
+// offer is a server with the tools that can be called.
 type offer struct {
 	facts
 	tools []catalog.Tool
-	set   *Settings // those that it was made with
-	// findings are the catalogue's, and what is to be said here.
+	set   *Settings // the settings that it was made with
+	// findings are those of the catalogue, and further ones.
 	findings []catalog.Finding
 }
 
@@ -52,8 +52,8 @@ func (o *offer) find(code, format string, args ...any) {
 	o.findings = append(slices.Clip(o.findings), catalog.Finding{Code: code, Text: fmt.Sprintf(format, args...)})
 }
 
-// offers returns all servers, in order of names, with the tools that the patterns
-// and the bounds of all together leave, and whether there is more to come.
+// offers returns all servers ordered by name, with the tools that patterns and total limits
+// allow, and whether more may follow.
 func (s *Service) offers() ([]offer, snapshot.Phase) {
 	all, phase := s.all()
 	slices.SortFunc(all, func(a, b *server) int { return cmp.Compare(a.name, b.name) })
@@ -84,8 +84,8 @@ func (s *Service) offers() ([]offer, snapshot.Phase) {
 	return list, phase
 }
 
-// all returns the servers in no order, and whether the newest inputs are known to
-// them.
+// all returns the servers in no particular order. The phase says whether they have the
+// newest inputs.
 func (s *Service) all() ([]*server, snapshot.Phase) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -96,7 +96,7 @@ func (s *Service) all() ([]*server, snapshot.Phase) {
 	return slices.Collect(maps.Values(s.servers)), phase
 }
 
-// complete reports whether nothing is pending, or, with a name, that server isn't.
+// complete reports whether nothing is pending; with a name, whether that server isn't.
 func (s *Service) complete(name string) bool {
 	all, phase := s.all()
 	return phase == snapshot.PhaseComplete && !slices.ContainsFunc(all, func(srv *server) bool {
@@ -104,7 +104,7 @@ func (s *Service) complete(name string) bool {
 	})
 }
 
-// fill takes the tools, as far as all servers together may have more.
+// fill adds the server's tools within the limits that remain for all servers.
 func (o *offer) fill(set *Settings, number *int, length *int64) {
 	o.findings = o.known.catalogue.Findings
 	allowed := catalog.Catalogue{Tools: slices.DeleteFunc(slices.Clone(o.known.tools.Taken), func(t catalog.Tool) bool {
@@ -119,7 +119,7 @@ func (o *offer) fill(set *Settings, number *int, length *int64) {
 	}
 	*number -= len(o.tools)
 	for i := range o.tools {
-		encoded, _ := json.Marshal(&o.tools[i]) // Fit has done so
+		encoded, _ := json.Marshal(&o.tools[i]) // Fit has marshaled it before
 		*length -= int64(len(encoded)) + 1
 	}
 	if n := len(o.known.tools.Held); n > 0 {
@@ -130,7 +130,7 @@ func (o *offer) fill(set *Settings, number *int, length *int64) {
 	}
 }
 
-// publish keeps what Resources and Discovery return, until ctx ends.
+// publish updates what Resources and Discovery return until ctx ends.
 func (s *Service) publish(ctx context.Context) {
 	for {
 		touched := s.touched.Changed()
@@ -161,7 +161,7 @@ func (s *Service) publish(ctx context.Context) {
 	}
 }
 
-// phaseLocked is the phase of what was published; mu is held.
+// phaseLocked returns the phase of what was published. The caller holds mu.
 func (s *Service) phaseLocked() snapshot.Phase {
 	pending := func(o snapshot.SourceOutcome) bool { return o.Outcome == snapshot.OutcomePending }
 	if !s.given || s.asked != s.published || slices.ContainsFunc(s.sources, pending) {
@@ -170,8 +170,8 @@ func (s *Service) phaseLocked() snapshot.Phase {
 	return snapshot.PhaseComplete
 }
 
-// Resources implements host.Provider: a row for each server, those that another one
-// shadows included.
+// Resources implements host.Provider. It returns a row for each server, including shadowed
+// ones.
 func (s *Service) Resources() []snapshot.Candidate {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -188,7 +188,7 @@ func (s *Service) Discovery() snapshot.Discovery {
 // Changed implements host.Provider.
 func (s *Service) Changed() <-chan struct{} { return s.changed.Changed() }
 
-// build makes the rows, and what became of each server.
+// build makes the rows and the outcomes of the servers.
 func (s *Service) build() (rows []snapshot.Candidate, sources snapshot.SourceOutcomes) {
 	list, _ := s.offers()
 	budget := rowsBytes
@@ -220,7 +220,7 @@ func (s *Service) build() (rows []snapshot.Candidate, sources snapshot.SourceOut
 	return rows, sources
 }
 
-// statuses are the statuses of rows without a catalogue; the others are ok.
+// statuses are the statuses of rows without a catalogue. Rows with other outcomes are ok.
 var statuses = map[snapshot.Outcome]snapshot.Status{
 	snapshot.OutcomeFailed:             snapshot.StatusUnreadable,
 	snapshot.OutcomeNeedsApproval:      snapshot.StatusExcluded,
@@ -229,7 +229,7 @@ var statuses = map[snapshot.Outcome]snapshot.Status{
 	snapshot.OutcomeListed:             snapshot.StatusExcluded,
 }
 
-// row makes the row of a server, with a payload of at most budget bytes.
+// row makes the row of a server. It reduces budget by the length of the payload.
 func (s *Service) row(o *offer, budget *int) snapshot.Resource {
 	r := snapshot.Resource{
 		Kind: abi.KindMCPServer, Source: o.entry.Source, Key: o.name, Name: text.Printable(o.name), Description: o.title(),
@@ -263,8 +263,7 @@ type rowTools struct {
 	Tools []catalog.Tool `json:"tools"`
 }
 
-// fitted is what trim has made of a server's tools. It is remembered, since most of
-// what changes in a row isn't its tools.
+// fitted caches a result of trim, because tools rarely change when a row does.
 type fitted struct {
 	from    *known
 	set     *Settings
@@ -275,8 +274,7 @@ type fitted struct {
 	left    int
 }
 
-// fit gives a row its payload of at most limit bytes, and returns how many tools that
-// leaves out.
+// fit sets a payload of at most limit bytes, and returns the number of omitted tools.
 func (s *Service) fit(r *snapshot.Resource, o *offer, limit int) (left int) {
 	f := s.fitted[o.name]
 	if f == nil || f.from != o.known || f.set != o.set || f.tools != len(o.tools) || f.limit != limit {
@@ -291,8 +289,8 @@ func (s *Service) fit(r *snapshot.Resource, o *offer, limit int) (left int) {
 	return f.left
 }
 
-// trim returns a payload of as many tools, from the first on, as fit limit bytes, as
-// they are and as Coder's wire encodes them in the row r; nil where not even none do.
+// trim returns a payload with as many of the first tools as fit into limit, both raw and as
+// encoded for Coder in the row r; nil if even an empty list doesn't fit.
 func trim(r snapshot.Resource, tools []catalog.Tool, limit int) (payload []byte, left int) {
 	if tools == nil {
 		tools = []catalog.Tool{}
@@ -304,10 +302,10 @@ func trim(r snapshot.Resource, tools []catalog.Tool, limit int) (payload []byte,
 		}
 		return r.Payload
 	}
-	if payload = fits(len(tools)); payload != nil { // mostly all do
+	if payload = fits(len(tools)); payload != nil { // the usual case
 		return payload, 0
 	}
-	// The length grows with each: this finds the first number that doesn't fit.
+	// The length grows with n: find the first n that doesn't fit.
 	n := sort.Search(len(tools), func(n int) bool { return fits(n) == nil })
 	if n == 0 {
 		return nil, len(tools)
@@ -315,7 +313,7 @@ func trim(r snapshot.Resource, tools []catalog.Tool, limit int) (payload []byte,
 	return fits(n - 1), len(tools) - n + 1
 }
 
-// freshness says of when the catalogue is.
+// freshness says how old the catalogue is.
 func (s *Service) freshness(o *offer) string {
 	now := s.opts.Now()
 	at := o.known.catalogue.At.In(now.Location())
@@ -330,10 +328,10 @@ func (s *Service) freshness(o *offer) string {
 	return when
 }
 
-// maxDescription bounds a row's description.
+// maxDescription limits a row's description.
 const maxDescription = 300
 
-// title is what a server calls itself, or the first sentence of its instructions.
+// title returns the server's own title, or the first sentence of its instructions.
 func (o *offer) title() string {
 	if o.known == nil {
 		return ""
@@ -348,7 +346,7 @@ func (o *offer) title() string {
 	return text.Cut(line, maxDescription)
 }
 
-// said is how findings are told in a row.
+// said returns the texts of findings for a row.
 func said(findings []catalog.Finding) []string {
 	var list []string
 	for i, f := range findings {

@@ -25,12 +25,12 @@ import (
 	"waymark/workspace/supervisor"
 )
 
-// Starter starts processes that end with the agent; a supervisor.Client is one.
+// Starter starts processes that end with the agent. A supervisor.Client is one.
 type Starter interface {
 	StartOwned(ctx context.Context, spec *supervisor.Spec) (supervisor.Owned, error)
 }
 
-// Approvals say what may start, and which tools may be called; a trust.Store is
+// Approvals decide which servers may start and which tools may be called. A trust.Store is
 // one.
 type Approvals interface {
 	SetPolicy(p trust.Policy)
@@ -47,45 +47,45 @@ type Approvals interface {
 	SetSigned(list [][]byte) (changed bool)
 }
 
-// Options configure a Service. Home, Places, StateDir, CacheDir, Supervisor and Trust
-// must be set.
+// Options configure a Service. Home, Places, StateDir, CacheDir, Supervisor and Trust are
+// required.
 type Options struct {
-	// Settings are the first ones; see SetSettings.
+	// Settings are the initial settings; see SetSettings.
 	Settings Settings
-	// Root returns the workspace's directory, absolute and without links; "" while
-	// there is none. Nil means that there is never one.
+	// Root returns the workspace's directory, absolute and without links; "" while there is
+	// none. Nil means that there is never one.
 	Root func() string
 	// Home is the user's home directory.
 	Home string
-	// Places are the user's and the agent's own, for profiles. Root is set for each
-	// start.
+	// Places returns the user's and the agent's own places, for profiles. The Service sets
+	// Root.
 	Places func() launch.Places
-	// StateDir is a directory of this agent's own, for what servers last offered and
-	// for long results; CacheDir one in which servers get their caches and temporary
-	// files. They are made.
+	// StateDir is this agent's own directory for catalogues and long results. CacheDir is
+	// the directory for caches and temporary files of servers. Both are created.
 	StateDir, CacheDir string
-	// KeyDir is where the key lies that seals tokens of servers, which may be shared with
-	// others; empty means beside the tokens, in StateDir.
+	// KeyDir is the directory of the key that encrypts tokens of servers. Others may share
+	// it. Empty means StateDir.
 	KeyDir string
-	// Supervisor starts the servers. Its owner closes it, after the Service.
+	// Supervisor starts the servers. The caller closes it after the Service.
 	Supervisor Starter
-	// Getenv looks a variable up that an entry refers to; nil is os.LookupEnv.
+	// Getenv looks up a variable that an entry refers to; nil means os.LookupEnv.
 	Getenv func(string) (string, bool)
-	// Environ returns the agent's own environment; nil is os.Environ.
+	// Environ returns the agent's own environment; nil means os.Environ.
 	Environ func() []string
-	// Trust says what may start. The Service sets its policy.
+	// Trust decides what may start. The Service sets its policy.
 	Trust Approvals
-	// Alone calls store while no process starts that may write the workspace for a chat,
-	// or says which one runs. It has a server be approved for development, which changes
-	// what later ones may write. Nil approves none so.
+	// Alone calls store while no process of a chat that may write the workspace can start,
+	// or returns an error that names a running one. It guards approvals for development,
+	// which restrict what later processes may write. If it is nil, there are no such
+	// approvals.
 	Alone func(ctx context.Context, store func() error) error
-	// Logger gets what goes wrong beside a request, without any value of the
-	// configuration. Nil means none.
+	// Logger receives problems that belong to no request, without values from the
+	// configuration. Nil means no log.
 	Logger *slog.Logger
-	// Now is the time that people are told; nil is time.Now.
+	// Now is the clock for times that people see; nil means time.Now.
 	Now func() time.Time
 
-	// What tests replace.
+	// Tests replace it.
 	dialer dialer
 }
 
@@ -96,39 +96,39 @@ type Service struct {
 	settings atomic.Pointer[Settings]
 	results  results
 	oauth    *session.OAuth
-	// inputs wakes Run for files, settings and approvals; touched is of anything of
-	// any server, and changed of what Resources and Discovery return.
+	// inputs wakes Run for changed files, settings and approvals. touched signals a change
+	// of any server, changed one of what Resources and Discovery return.
 	inputs, touched, changed notify.Signal
 
-	writes atomic.Int64 // that Touched was told of
+	writes atomic.Int64 // counts calls of Touched
 
 	life   context.Context //nolint:containedctx // it ends with Close, and what runs with it
 	cancel context.CancelFunc
 	ran    chan struct{}      // closed when Run has ended
-	reader fileReader         // of Run's goroutine
-	fitted map[string]*fitted // of the goroutine that publishes
-	waits  chan struct{}      // holds a token for each request that waits
-	gone   sync.WaitGroup     // what sees removed servers off
+	reader fileReader         // belongs to Run's goroutine
+	fitted map[string]*fitted // belongs to the publishing goroutine
+	waits  chan struct{}      // holds a token for each waiting request
+	gone   sync.WaitGroup     // goroutines that wait for removed servers
 
 	mu      sync.Mutex // guards the fields below
 	files   []entry.File
 	given   bool // SetFiles has been called
-	asked   int  // counts changes of the inputs
-	applied int  // those that the servers know of
+	asked   int  // number of changes of the inputs
+	applied int  // number of changes that the servers have received
 	servers map[string]*server
-	leaving map[string]*server // removed ones that haven't ended
-	hidden  []entry.Entry      // those whose name another entry has
+	leaving map[string]*server // removed servers that haven't ended
+	hidden  []entry.Entry      // entries whose name another entry has won
 	invalid []agentapi.MCPInvalid
 	rows    []snapshot.Candidate
 	sources snapshot.SourceOutcomes
-	// published are the inputs that rows and sources are of: what isn't in them yet is
-	// still to come.
+	// published is the number of input changes that rows and sources include. While it lags
+	// behind asked, the phase is pending.
 	published int
-	phase     snapshot.Phase // that was published last
+	phase     snapshot.Phase // phase of the last published state
 	running   bool
 }
 
-// New makes a Service. It starts nothing until Run.
+// New makes a Service. It starts nothing before Run.
 func New(opts Options) (*Service, error) {
 	opts = defaults.Or(opts, Options{
 		Root: func() string { return "" }, Getenv: os.LookupEnv, Environ: os.Environ, Logger: slog.New(slog.DiscardHandler), Now: time.Now,
@@ -163,8 +163,8 @@ func (s *Service) resultDir() string { return filepath.Join(s.opts.StateDir, "re
 // current returns the settings.
 func (s *Service) current() Settings { return *s.settings.Load() }
 
-// Run keeps the servers as the files and settings say, until ctx ends or Close is
-// called; then it ends all of them. It is called once.
+// Run keeps the servers in line with files and settings until ctx ends or Close is called.
+// Then it ends all of them. Call it once.
 func (s *Service) Run(ctx context.Context) error {
 	s.mu.Lock()
 	if s.running || s.life.Err() != nil {
@@ -192,7 +192,7 @@ func (s *Service) Run(ctx context.Context) error {
 	return nil
 }
 
-// endAll ends all servers at the same time.
+// endAll ends all servers in parallel.
 func (s *Service) endAll() {
 	s.mu.Lock()
 	all := slices.AppendSeq(slices.Collect(maps.Values(s.servers)), maps.Values(s.leaving))
@@ -206,8 +206,8 @@ func (s *Service) endAll() {
 	s.gone.Wait()
 }
 
-// Close ends all servers, and waits until they have ended. It may be called more
-// than once, and before Run.
+// Close ends all servers and waits for that. It may be called more than once, and before
+// Run.
 func (s *Service) Close() error {
 	s.mu.Lock()
 	running := s.running
@@ -220,14 +220,13 @@ func (s *Service) Close() error {
 	return s.results.clear()
 }
 
-// SetFiles says which configuration files there are now. What has changed in them is
-// taken in the background, and what servers are is looked at again; it returns at
-// once.
+// SetFiles replaces the configuration files. It returns at once; changes are applied in the
+// background, and all servers are judged again.
 func (s *Service) SetFiles(files []entry.File) {
 	s.input(func() { s.files, s.given = files, true })
 }
 
-// SetSettings replaces the settings, as SetFiles does the files.
+// SetSettings replaces the settings, in the same way as SetFiles.
 func (s *Service) SetSettings(settings Settings) {
 	settings = settings.WithDefaults()
 	s.opts.Trust.SetPolicy(settings.policy())
@@ -236,8 +235,8 @@ func (s *Service) SetSettings(settings Settings) {
 	s.input(func() {})
 }
 
-// Touched is told of files that somebody has the agent change, before it is done and after:
-// it ends the development of servers that cover one.
+// Touched reports files that the agent changes for a chat, before and after the change. It
+// ends the development of servers that cover one of them.
 func (s *Service) Touched(paths ...string) {
 	if len(paths) == 0 {
 		return
@@ -248,15 +247,15 @@ func (s *Service) Touched(paths ...string) {
 	}
 }
 
-// SetSigned replaces the signed approvals. Servers whose approval is no longer among
-// them are stopped in the background.
+// SetSigned replaces the signed approvals. Servers that lose their approval are stopped in
+// the background.
 func (s *Service) SetSigned(list [][]byte) {
 	if s.opts.Trust.SetSigned(list) {
 		s.input(func() {})
 	}
 }
 
-// input changes what the servers are made of.
+// input changes the inputs and wakes Run.
 func (s *Service) input(change func()) {
 	s.mu.Lock()
 	change()
@@ -266,8 +265,8 @@ func (s *Service) input(change func()) {
 	s.touched.Notify()
 }
 
-// reload has the servers be what the files and settings say. Those whose entries
-// haven't changed only look whether they are still allowed.
+// reload applies files and settings to the servers. Servers with unchanged entries only
+// check whether they are still allowed.
 func (s *Service) reload(ctx context.Context) {
 	s.mu.Lock()
 	files, given, asked := s.files, s.given, s.asked
@@ -307,7 +306,7 @@ func (s *Service) reload(ctx context.Context) {
 	s.touched.Notify()
 }
 
-// take tells a server its entry; mu is held.
+// take gives a server its entry. The caller holds mu.
 func (s *Service) take(ctx context.Context, name string, e *entry.Entry, shadows []string) {
 	srv := s.servers[name]
 	if srv == nil {
@@ -331,7 +330,7 @@ func (s *Service) take(ctx context.Context, name string, e *entry.Entry, shadows
 	})
 }
 
-// remove ends a server in the background; mu is held.
+// remove ends a server in the background. The caller holds mu.
 func (s *Service) remove(name string, srv *server) {
 	delete(s.servers, name)
 	s.leaving[name] = srv
@@ -346,8 +345,8 @@ func (s *Service) remove(name string, srv *server) {
 	})
 }
 
-// server returns a server by its name; nil where there is none. What the newest
-// files say may be about to be known: it waits a little for that.
+// server returns a server by name; nil if there is none. It waits up to patience for
+// pending changes of the files.
 func (s *Service) server(ctx context.Context, name string) *server {
 	timer := time.NewTimer(patience)
 	defer timer.Stop()
@@ -369,9 +368,9 @@ func (s *Service) server(ctx context.Context, name string) *server {
 	}
 }
 
-// refresh has all servers that may run asked again what they offer, those that have
-// failed included, and waits for that. Callers share what goes on; one that gives up
-// ends only its waiting.
+// refresh makes all servers that may run list their tools again, including failed ones, and
+// waits for that. Concurrent calls share the work; a caller that gives up only stops
+// waiting.
 func (s *Service) refresh(ctx context.Context) error {
 	all, _ := s.all()
 	var group sync.WaitGroup
@@ -382,7 +381,7 @@ func (s *Service) refresh(ctx context.Context) error {
 	return ctx.Err()
 }
 
-// policy is what Trust has to know of the settings.
+// policy returns the settings that concern Trust.
 func (s *Settings) policy() trust.Policy {
 	return trust.Policy{Workspace: s.Trust == TrustWorkspace, Approved: s.Approved, Keys: s.Keys, HoldNewTools: s.HoldNewTools}
 }

@@ -1,17 +1,16 @@
-// Package mcp runs the MCP servers that a workspace configures: it asks for what
-// they offer, lists that as resources, and calls their tools for chats.
+// Package mcp runs the MCP servers that a workspace configures. It fetches their tools,
+// lists the servers as resources, and calls their tools for chats.
 //
 // # Guarantees
 //
-//   - Nothing that a file of the workspace names starts, and nothing that it names
-//     is dialed, before it has been approved; see package trust.
-//   - One process for each server, however many chats call it, and none that
-//     outlives the agent.
-//   - A server that hangs, dies, floods or lies costs itself, and delays no other.
+//   - No server that a file of the workspace names is started or dialed before it has been
+//     approved; see package trust.
+//   - Each server is one process, however many chats call it, and none outlives the agent.
+//   - A server that hangs, crashes, floods or lies affects only itself and delays no other.
 //
 // # Concurrency
 //
-// All may be used by any number of goroutines.
+// Everything may be used by any number of goroutines.
 package mcp
 
 import (
@@ -23,63 +22,62 @@ import (
 	"waymark/workspace/mcp/entry"
 )
 
-// Trust says what may start.
+// Trust says which servers may start.
 type Trust string
 
-// What may start.
+// The values of Trust.
 const (
-	TrustAsk       Trust = "ask"       // what was approved
-	TrustWorkspace Trust = "workspace" // whatever the workspace configures
+	TrustAsk       Trust = "ask"       // only approved servers
+	TrustWorkspace Trust = "workspace" // all servers that the workspace configures
 )
 
-// Settings are the [mcp] table of the configuration. See WithDefaults for what is
-// zero, and docs/config.md for what the numbers mean.
+// Settings are the [mcp] table of the configuration. WithDefaults says what zero means, and
+// docs/config.md what the numbers mean.
 type Settings struct {
-	// Off switches the servers off; they are listed still.
+	// Off switches the servers off. They are still listed.
 	Off   bool
 	Trust Trust
-	// From are the origins that are connected in addition to the workspace's own, the
-	// environment's and plugins'.
+	// From are the origins whose servers are connected, in addition to the workspace's own
+	// files, the environment's and those of plugins.
 	From []entry.Origin
-	// Unconfined starts servers without a profile; RequireConfined starts none without
-	// one, neither where the kernel can't hold it to one nor where Unconfined or an approval has
-	// it run so.
+	// Unconfined starts servers without a profile. RequireConfined refuses to start a
+	// server without one, whether the kernel can't enforce it, or Unconfined or an approval
+	// removes it.
 	Unconfined, RequireConfined bool
-	// Allow and Deny are patterns of servers ("github") and tools ("github__*"); Deny
-	// wins, and an empty Allow allows all.
+	// Allow and Deny are patterns for servers ("github") and tools ("github__*"). Deny
+	// takes precedence. An empty Allow allows everything.
 	Allow, Deny []string
-	// HoldNewTools keeps a tool that an approved server didn't have back until it is
-	// approved.
+	// HoldNewTools holds back tools that an approved server adds until they are approved.
 	HoldNewTools bool
-	// Approved are definition digests that the operator has approved, Keys the public
-	// keys of those who may sign approvals.
+	// Approved are definition digests that the operator has approved. Keys are the public
+	// keys that may sign approvals.
 	Approved []string
 	Keys     []ed25519.PublicKey
 	// Servers are the operator's settings for single servers, by name.
 	Servers map[string]ServerSettings
 
-	// ConnectTimeout is from the start of a server to its catalogue, CallTimeout for
-	// one call, Idle how long a server runs without one.
+	// ConnectTimeout limits the time from the start of a server until it has listed its
+	// tools. CallTimeout limits one call. Idle is how long a server runs without a call.
 	ConnectTimeout, CallTimeout, Idle time.Duration
-	// ServerTools and Tools bound how many tools one server and all have,
-	// ServerBytes and Bytes the length of their catalogues as JSON.
+	// ServerTools and Tools limit the number of tools of one server and of all servers,
+	// ServerBytes and Bytes the size of their catalogues as JSON.
 	ServerTools, Tools int
 	ServerBytes, Bytes int64
-	// ResultBytes is how much of a call's result is answered at once; ResultSpool
-	// how much of results is kept for paging, of all together.
+	// ResultBytes limits how much of a result is answered at once, ResultSpool how much of
+	// all results is kept for paging.
 	ResultBytes, ResultSpool int64
-	// Disk is how much the cache and the temporary files of one server may hold, in
-	// bytes. One that holds more is ended.
+	// Disk limits the cache and the temporary files of one server, in bytes. A server that
+	// exceeds it is ended.
 	Disk int64
 }
 
-// ServerSettings are those for one server.
+// ServerSettings are the settings for one server.
 type ServerSettings struct {
 	Off      bool
 	Widening launch.Widening
 }
 
-// WithDefaults returns the settings with the defaults where a number or Trust is zero.
+// WithDefaults replaces numbers that are zero and an empty Trust by the defaults.
 func (s Settings) WithDefaults() Settings {
 	return defaults.Or(s, Settings{
 		Trust: TrustAsk, ConnectTimeout: defaults.MCPConnectTimeout, CallTimeout: defaults.MCPCallTimeout, Idle: defaults.MCPIdle,
@@ -88,8 +86,8 @@ func (s Settings) WithDefaults() Settings {
 	})
 }
 
-// connectTimeout is how long a server has for its start, and callTimeout for a call: what
-// its entry says, where that isn't longer than the operator allows.
+// connectTimeout is how long a server may take to start, callTimeout how long a call may
+// take: what its entry says, limited by the operator's settings.
 func (s *Settings) connectTimeout(e *entry.Entry) time.Duration {
 	return shorter(s.ConnectTimeout, e.ConnectTimeout)
 }

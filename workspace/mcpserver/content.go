@@ -20,32 +20,32 @@ import (
 	"waymark/workspace/mcpserver/tools"
 )
 
-// view is what is offered of one snapshot. It is immutable.
+// view is what a snapshot offers. It is immutable.
 type view struct {
 	skills       []skill
 	instructions []instruction
 	servers      []serving
-	// listed says that the servers' tools have their own names in the list.
+	// listed says that servers' tools are listed by their own names.
 	listed bool
 
 	resources map[string]*mcp.Resource // by URI
 	prompts   map[string]*mcp.Prompt   // by name
-	tools     map[string]string        // those of servers, and what was said of each
+	tools     map[string]string        // servers' tools, with what was published of each
 }
 
-// instruction is a file of instructions that always applies, or to some files.
+// instruction is an instruction file that applies always or to some files.
 type instruction struct {
 	id, uri, source string
 	name            string
 }
 
-// serving is an MCP server of the workspace whose tools can be called.
+// serving is an MCP server of the workspace with callable tools.
 type serving struct {
 	name  string
-	tools []string // their names, without the server's
+	tools []string // names without the server's
 }
 
-// sync brings what is offered up to date with a snapshot.
+// sync updates the view for a snapshot.
 func (s *Server) sync(ctx context.Context, c client.Client, snap *snapshot.Snapshot) {
 	s.syncing.Lock()
 	defer s.syncing.Unlock()
@@ -73,7 +73,7 @@ func (s *Server) sync(ctx context.Context, c client.Client, snap *snapshot.Snaps
 	var listed []agentapi.MCPTool
 	if s.opts.Offer.Has(tools.CallTool) && !s.opts.NoServers {
 		all, err := c.ListMCPTools(ctx, client.MCPToolOptions{})
-		if err != nil { // the next snapshot has them
+		if err != nil { // the next snapshot will have them
 			s.log.Debug("the tools of MCP servers aren't known", slog.Any("error", err))
 			v.servers, v.listed, v.tools = old.servers, old.listed, old.tools
 		} else {
@@ -82,7 +82,7 @@ func (s *Server) sync(ctx context.Context, c client.Client, snap *snapshot.Snaps
 				listed = all.Tools
 			}
 			for i := range listed {
-				said, _ := json.Marshal(&listed[i]) // it came as JSON
+				said, _ := json.Marshal(&listed[i]) // it was JSON before
 				v.tools[listed[i].Name] = string(said)
 			}
 		}
@@ -93,7 +93,7 @@ func (s *Server) sync(ctx context.Context, c client.Client, snap *snapshot.Snaps
 	s.mu.Unlock()
 }
 
-// apply tells the SDK what has changed, which tells clients.
+// apply passes changes to the SDK, which notifies clients.
 func (s *Server) apply(old, v *view, listed []agentapi.MCPTool) {
 	gone, changed := difference(old.resources, v.resources)
 	s.mcp.RemoveResources(gone...)
@@ -115,7 +115,7 @@ func (s *Server) apply(old, v *view, listed []agentapi.MCPTool) {
 	s.finders(v)
 }
 
-// finders offers the tools about tools as far as they are of use.
+// finders offers those tools about tools that are useful now.
 func (s *Server) finders(v *view) {
 	if s.opts.NoServers {
 		return
@@ -139,8 +139,7 @@ func (s *Server) finders(v *view) {
 	}
 }
 
-// difference returns the keys that only before has, and those under which after has
-// something else.
+// difference returns the keys that only before has, and those with another value in after.
 func difference[V any](before, after map[string]V) (gone, changed []string) {
 	for _, key := range slices.Sorted(maps.Keys(before)) {
 		if _, ok := after[key]; !ok {
@@ -155,10 +154,10 @@ func difference[V any](before, after map[string]V) (gone, changed []string) {
 	return gone, changed
 }
 
-// bytesPerToken is the estimate that all of Waymark goes by.
+// bytesPerToken is the estimate that all of Waymark uses.
 const bytesPerToken = 4
 
-// tokensOf is about how many tokens tools take in a list.
+// tokensOf returns the approximate number of tokens of tools in a list.
 func tokensOf(list []agentapi.MCPTool) (n int) {
 	for i := range list {
 		t := &list[i]
@@ -179,7 +178,7 @@ func servingOf(list []agentapi.MCPTool) (servers []serving) {
 	return servers
 }
 
-// instructionsOf lists the files of instructions that can be read.
+// instructionsOf lists the readable instruction files.
 func (s *Server) instructionsOf(snap *snapshot.Snapshot) (list []instruction) {
 	for i := range snap.Resources {
 		r := &snap.Resources[i]
@@ -192,12 +191,12 @@ func (s *Server) instructionsOf(snap *snapshot.Snapshot) (list []instruction) {
 	return list
 }
 
-// readable reports whether a resource has a text that can be had.
+// readable reports whether the text of a resource is available.
 func readable(r *snapshot.Resource) bool {
 	return r.Status == snapshot.StatusOK || r.Status == snapshot.StatusExcluded || r.Status == snapshot.StatusOversize
 }
 
-// readInstruction reads one of them.
+// readInstruction reads an instruction file.
 func (s *Server) readInstruction(ctx context.Context, f *instruction) (*mcp.ReadResourceResult, error) {
 	var body []byte
 	err := s.do(ctx, func(c client.Client) (err error) {

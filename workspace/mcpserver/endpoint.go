@@ -13,64 +13,64 @@ import (
 	"waymark/workspace/mcpserver/tools"
 )
 
-// MaxCallers bounds the callers that an Endpoint serves at a time.
+// MaxCallers limits the concurrent callers of an Endpoint.
 const MaxCallers = 16
 
-// ErrFull says that an Endpoint serves as many callers as it can, all of them now.
+// ErrFull says that an Endpoint has reached MaxCallers, and none of them is idle.
 var ErrFull = errors.New("too many clients with tokens of their own are connected: close one")
 
 // errEnded says that an Endpoint is closed.
 var errEnded = errors.New("the agent is stopping")
 
-// EndpointOptions configure an Endpoint. Client must be set.
+// EndpointOptions configure an Endpoint. Client is required.
 type EndpointOptions struct {
-	// Client returns a client of the agent that shows a token; none where it is empty.
+	// Client returns a client of the agent that authenticates with a token; "" means
+	// without.
 	Client func(token string) client.Client
-	// Version is Waymark's.
+	// Version is Waymark's version.
 	Version string
-	// Logger gets what is wrong without being an error of anybody's. Nil means none.
+	// Logger receives problems that no error reports. Nil means no log.
 	Logger *slog.Logger
 }
 
-// Endpoint is how a running agent itself serves MCP: one Server for all who show the same
-// token, since that decides what is offered. A server is made when somebody comes, and is
-// gone some hours after the last request, when its token isn't valid any more, or when
-// others need its place; sessions end with it, and their clients begin new ones.
+// Endpoint serves MCP inside a running agent. It has a Server for each token, because the
+// token determines what is offered. A Server is made on demand. It ends some hours after
+// the last request, when its token becomes invalid, or when another caller needs its place;
+// its sessions end, too, and clients start new ones.
 //
 // It may be used by any number of goroutines.
 type Endpoint struct {
 	opts EndpointOptions
 
-	mu     sync.Mutex // guards what follows
+	mu     sync.Mutex // guards the fields below
 	served map[[sha256.Size]byte]*served
 	closed bool
-	gone   sync.WaitGroup // those that follow the agent
+	gone   sync.WaitGroup // goroutines that follow the agent
 }
 
-// served is the server of a token.
+// served is the server for a token.
 type served struct {
 	key     [sha256.Size]byte
 	server  *Server
 	handler http.Handler
 	ctx     context.Context //nolint:containedctx // it ends when the server is gone, and with it what it serves
 	end     context.CancelFunc
-	// What follows belongs to the endpoint's lock.
-	under int // requests under way
+	// Guarded by the endpoint's lock.
+	under int // requests in progress
 	last  time.Time
 }
 
-// NewEndpoint makes an Endpoint. Close ends it.
+// NewEndpoint makes an Endpoint. The caller must Close it.
 func NewEndpoint(opts EndpointOptions) *Endpoint {
 	return &Endpoint{opts: opts, served: make(map[[sha256.Size]byte]*served)}
 }
 
-// Serve serves a request of somebody who has shown a token, which is valid, and to whom
-// offer is to be offered: what the token allows. That it is allowed to come here at all
-// (Host, Origin, the token) is for the caller to look at.
+// Serve serves a request with a valid token, and offers what the token allows. The caller
+// has checked whether the request is allowed (Host, Origin, the token).
 //
 // # Errors
 //
-// ErrFull is matched. With an error nothing was answered.
+// The error matches ErrFull. If there is an error, nothing was answered.
 func (e *Endpoint) Serve(w http.ResponseWriter, r *http.Request, token string, offer tools.Offer) error {
 	one, err := e.enter(token, offer)
 	if err != nil {
@@ -84,7 +84,7 @@ func (e *Endpoint) Serve(w http.ResponseWriter, r *http.Request, token string, o
 	return nil
 }
 
-// enter returns the server for a token, with a request under way.
+// enter returns the server for a token, and counts a request.
 func (e *Endpoint) enter(token string, offer tools.Offer) (*served, error) {
 	key := sha256.Sum256([]byte(token))
 	e.mu.Lock()
@@ -111,7 +111,8 @@ func (e *Endpoint) leave(one *served) {
 	one.last = time.Now()
 }
 
-// room makes room for one more, and reports whether there is any. The caller has the lock.
+// room makes room for another server, and reports whether it could. The caller holds the
+// lock.
 func (e *Endpoint) room() bool {
 	var longest *served
 	for _, one := range e.served {
@@ -129,7 +130,7 @@ func (e *Endpoint) room() bool {
 	return len(e.served) < MaxCallers
 }
 
-// start starts the server of a token. The caller has the lock.
+// start starts the server for a token. The caller holds the lock.
 func (e *Endpoint) start(key [sha256.Size]byte, token string, offer tools.Offer) *served {
 	ctx, cancel := context.WithCancel(context.Background())
 	one := &served{key: key, ctx: ctx, end: cancel, last: time.Now()}
@@ -137,7 +138,7 @@ func (e *Endpoint) start(key [sha256.Size]byte, token string, offer tools.Offer)
 		c := e.opts.Client(token)
 		if _, err := c.Status(ctx); client.CodeOf(err) == http.StatusUnauthorized {
 			e.mu.Lock()
-			e.drop(one) // the token has ended
+			e.drop(one) // the token is invalid by now
 			e.mu.Unlock()
 			return nil, err
 		}
@@ -146,7 +147,7 @@ func (e *Endpoint) start(key [sha256.Size]byte, token string, offer tools.Offer)
 	one.handler = one.server.handler(true)
 	e.served[key] = one
 	e.gone.Go(func() {
-		_ = one.server.Run(ctx) // it ends with ctx, and without an error
+		_ = one.server.Run(ctx) // returns without an error when ctx ends
 		for session := range one.server.mcp.Sessions() {
 			_ = session.Close() // nobody uses it any more
 		}
@@ -154,7 +155,7 @@ func (e *Endpoint) start(key [sha256.Size]byte, token string, offer tools.Offer)
 	return one
 }
 
-// drop ends a server. The caller has the lock.
+// drop ends a server. The caller holds the lock.
 func (e *Endpoint) drop(one *served) {
 	if e.served[one.key] == one {
 		delete(e.served, one.key)
@@ -162,7 +163,7 @@ func (e *Endpoint) drop(one *served) {
 	one.end()
 }
 
-// Close ends all of them, and waits for it.
+// Close ends all servers and waits for that.
 func (e *Endpoint) Close() {
 	e.mu.Lock()
 	e.closed = true

@@ -13,25 +13,25 @@ import (
 	"waymark/internal/text"
 )
 
-// maxInstructions bounds the text that a session begins with, in bytes: what the tools
-// leave of Budget.
+// maxInstructions limits the instructions of a session, in bytes: what the tools leave of
+// Budget.
 const maxInstructions = 8 << 10
 
 const (
-	// maxInstructionFiles is how many files of instructions are named.
+	// maxInstructionFiles limits the listed instruction files.
 	maxInstructionFiles = 20
-	// maxServers bounds what is said of MCP servers, in bytes.
+	// maxServers limits the text about MCP servers, in bytes.
 	maxServers = 1 << 10
-	// maxSkillLine is how much is said of a skill at most, in bytes.
+	// maxSkillLine limits the text about a skill, in bytes.
 	maxSkillLine = 240
 )
 
-// introduce writes the instructions at the beginning of a session, when they are asked for:
-// as the workspace is then.
+// introduce writes the instructions at the beginning of a session, from the workspace's
+// current state.
 func (s *Server) introduce(next mcp.MethodHandler) mcp.MethodHandler {
 	return func(ctx context.Context, method string, r mcp.Request) (mcp.Result, error) {
 		if method != "ping" && !strings.HasPrefix(method, "notifications/") {
-			s.awaitFirst(ctx) // a list is of that, too
+			s.awaitFirst(ctx) // lists depend on it, too
 		}
 		result, err := next(ctx, method, r)
 		switch result := result.(type) {
@@ -48,7 +48,7 @@ func (s *Server) introduce(next mcp.MethodHandler) mcp.MethodHandler {
 	}
 }
 
-// awaitFirst waits for the first snapshot, as long as there may be one soon.
+// awaitFirst waits for the first snapshot, but at most for firstLook.
 func (s *Server) awaitFirst(ctx context.Context) {
 	timer := time.NewTimer(firstLook)
 	defer timer.Stop()
@@ -59,7 +59,7 @@ func (s *Server) awaitFirst(ctx context.Context) {
 	}
 }
 
-// instructions are what a model is told at the beginning of a session.
+// instructions returns the text for a model at the beginning of a session.
 func (s *Server) instructions() string {
 	v, root := s.look()
 	s.mu.Lock()
@@ -80,7 +80,7 @@ func (s *Server) instructions() string {
 	return text.Truncate(b.String(), maxInstructions)
 }
 
-// sayInstructions names the files of instructions that the client doesn't read by itself.
+// sayInstructions names the instruction files that the client doesn't read itself.
 func (s *Server) sayInstructions(b *strings.Builder, v *view, root string) {
 	if len(v.instructions) == 0 {
 		return
@@ -99,7 +99,7 @@ func (s *Server) sayInstructions(b *strings.Builder, v *view, root string) {
 	}
 }
 
-// sayServers names the MCP servers whose tools aren't in the list.
+// sayServers names the MCP servers whose tools aren't listed.
 func (s *Server) sayServers(b *strings.Builder, v *view) {
 	if len(v.servers) == 0 || v.listed {
 		return
@@ -121,7 +121,7 @@ func (s *Server) sayServers(b *strings.Builder, v *view) {
 	b.WriteString(". Look there before you say that something can't be done.\n")
 }
 
-// saySkills names all skills, with as many words of each as there is room for.
+// saySkills names all skills, with as much of their descriptions as fits.
 func (s *Server) saySkills(b *strings.Builder, v *view, room int) {
 	if len(v.skills) == 0 {
 		return
@@ -149,7 +149,8 @@ func skillsLength(list []skill, limit int) (n int) {
 	return n
 }
 
-// skillLine is a line about a skill, with about so many bytes, but always its name.
+// skillLine returns a line about a skill. It has about limit bytes, but always the complete
+// name.
 func skillLine(k *skill, limit int) string {
 	said := "- " + k.name
 	if room := limit - len(said) - 3; room > 3 && k.description != "" {

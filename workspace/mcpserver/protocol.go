@@ -8,7 +8,7 @@ import (
 	"waymark/agentapi"
 )
 
-// ToProtocol makes of a result what MCP has. What is no part of that becomes text.
+// ToProtocol converts a result for MCP. Content of unknown type becomes text.
 func ToProtocol(r *agentapi.MCPToolResult) *mcp.CallToolResult {
 	out := &mcp.CallToolResult{IsError: r.IsError, Content: []mcp.Content{}}
 	if len(r.Structured) > 0 {

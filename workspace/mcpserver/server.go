@@ -1,35 +1,35 @@
-// Package mcpserver is Waymark's own MCP server: it gives any client that speaks MCP what
-// a workspace's agent knows and does.
+// Package mcpserver is Waymark's own MCP server. It gives any MCP client access to what a
+// workspace's agent knows and does.
 //
-// It is a client of a running agent, and no second engine. It offers the tools of package
-// tools; the workspace's skills, by the MCP skills extension (SEP-2640), as resources,
-// and as prompts for clients without the extension; the workspace's instructions as
-// resources; the tools of the workspace's approved MCP servers, each by its own name or,
-// where they would take too much of a chat, through find_tools and call_tool. What
-// changes in the workspace changes here, and clients are told (list_changed).
+// It is a client of a running agent. It offers the tools of package tools; the workspace's
+// skills as resources, by the MCP skills extension (SEP-2640), and as prompts for clients
+// without the extension; the workspace's instructions as resources; and the tools of the
+// workspace's approved MCP servers, each by its own name or, if they would take too much of
+// a chat, through find_tools and call_tool. It follows changes in the workspace and
+// notifies clients of them (list_changed).
 //
 // # Guarantees
 //
-//   - It serves while no agent runs, says so, and goes on when one comes (back): a call
-//     waits for it a moment, and then tells the model what somebody has to do.
-//   - Nothing is done but with the token that the agent's client carries, and nothing is
-//     offered that Options don't: what isn't offered isn't called, whatever the name.
-//   - What stands in a workspace is never told as if Waymark said it: names and
-//     descriptions are one line each, without characters that can't be seen; the text of
-//     a prompt is in a frame that it can't close; results of tools are JSON.
-//   - What a chat begins with, tools and instructions, is bounded: see [Budget].
+//   - It serves even while no agent runs, and continues when one starts: a call waits for the agent a
+//     moment, and then tells the model what to do.
+//   - Everything is done with the token of the agent's client, and only what Options offer can be
+//     called, whatever name a client uses.
+//   - Content of the workspace is never presented as Waymark's own: names and descriptions are single
+//     lines without invisible characters; the text of a prompt is in a frame that it can't close;
+//     results of tools are JSON.
+//   - The tools and instructions at the beginning of a chat are limited: see [Budget].
 //
 // # Concurrency
 //
 // A Server serves any number of sessions at once, over standard input and output, over
-// HTTP, or both. New sets, Run follows the agent until its context ends. An [Endpoint] is
-// how an agent serves MCP itself: a Server for each token that callers show.
+// HTTP, or both. Run follows the agent until its context ends. An [Endpoint] serves MCP
+// inside an agent, with a Server for each token that callers present.
 //
 // # Limits
 //
-// Sampling, elicitation and logging aren't used, and nothing is completed. Supporting
-// files of skills are what they are when they are read: a client that wants those of a
-// manifest compares the digests.
+// Sampling, elicitation, logging and completion aren't used. Supporting files of skills are
+// read when they are requested: a client that wants those of a manifest must compare the
+// digests.
 package mcpserver
 
 import (
@@ -49,73 +49,73 @@ import (
 	"waymark/workspace/mcpserver/tools"
 )
 
-// Budget is about how many tokens the tools and the instructions of a session may take
-// together, as bytes by four: what a chat pays before its first word.
+// Budget is the approximate number of tokens that the tools and instructions of a session
+// may take together, with four bytes per token: the cost of a chat before its first word.
 const Budget = 4000
 
 const (
-	// firstLook is how long the beginning of a session waits for the first snapshot: what
-	// its instructions say is said once.
+	// firstLook is how long the beginning of a session waits for the first snapshot,
+	// because its instructions are sent only once.
 	firstLook = 3 * time.Second
-	// patience is how long a call waits for an agent that was there and is gone: as long
-	// as a restart takes.
+	// patience is how long a call waits for an agent that has disconnected, which covers a
+	// restart.
 	patience = 5 * time.Second
-	// longestRetry is the longest pause between two attempts to find an agent.
+	// longestRetry is the longest pause between attempts to find an agent.
 	longestRetry = 2 * time.Second
 )
 
-// Options configure a Server. Dial must be there; the rest works as it is.
+// Options configure a Server. Only Dial is required.
 type Options struct {
-	// Dial finds the agent, and makes a client with the token that everything is done
-	// with. It is called again whenever the agent is lost. Its error is told to people
-	// and models as it is, so that it says what to do.
+	// Dial finds the agent, and returns a client with the token for all calls. It is called
+	// again when the connection is lost. People and models see its error, so it should say
+	// what to do.
 	Dial func(ctx context.Context) (client.Client, error)
-	// Offer are the tools. The zero value offers those that read.
+	// Offer are the offered tools. The zero value offers those that read.
 	Offer tools.Offer
-	// NoSkills, NoInstructions and NoServers leave these out.
+	// NoSkills, NoInstructions and NoServers omit these.
 	NoSkills, NoInstructions, NoServers bool
-	// Client is the id of a client in the table of conventions: what that reads by
-	// itself isn't offered again. Empty offers all.
+	// Client is the id of a client in the table of conventions. What that client reads
+	// itself isn't offered. Empty offers everything.
 	Client string
-	// ListAll lists the tools of MCP servers by their own names, however many there
-	// are; else they are listed while they take less than [ListedTools] tokens.
+	// ListAll lists the tools of MCP servers by their own names, however many there are.
+	// Otherwise they are listed only if they take less than [ListedTools] tokens.
 	ListAll bool
-	// Version is Waymark's.
+	// Version is Waymark's version.
 	Version string
-	// Logger gets what is wrong without being an error of anybody's. Nil means none.
+	// Logger receives problems that no error reports. Nil means no log.
 	Logger *slog.Logger
 }
 
-// ListedTools is about how many tokens the tools of MCP servers may take to be listed by
-// their own names. Where they take more, there are find_tools and call_tool.
+// ListedTools is the approximate number of tokens up to which the tools of MCP servers are
+// listed by their own names. Beyond that, find_tools and call_tool replace them.
 const ListedTools = 1200
 
 // Server is an MCP server. See the package comment.
 type Server struct {
 	opts Options
 	log  *slog.Logger
-	// sdkLog is the SDK's; nil unless somebody wants to know everything.
+	// sdkLog is the SDK's log; nil except at debug level.
 	sdkLog *slog.Logger
 	mcp    *mcp.Server
-	first  chan struct{} // closed when the first snapshot has been looked at, or there is no agent
+	first  chan struct{} // closed when the first snapshot has been handled, or there is no agent
 	once   sync.Once
 
-	mu    sync.Mutex // guards what follows
+	mu    sync.Mutex // guards the fields below
 	agent client.Client
 	lost  error // why there is no agent; nil while there is one
 	root  string
-	view  view // what is offered of the newest snapshot
+	view  view // what the newest snapshot offers
 
-	syncing sync.Mutex // held while what is offered is brought up to date, and guards what follows
-	finding []string   // those of the tools about tools that are offered
+	syncing sync.Mutex // held while the view is updated; guards finding
+	finding []string   // the offered ones of the tools about tools
 }
 
-// New makes a server. Nothing is asked of the agent before Run.
+// New makes a Server. It doesn't call the agent before Run.
 func New(opts Options) *Server {
 	s := &Server{opts: opts, log: opts.Logger, first: make(chan struct{})}
 	s.log = cmp.Or(s.log, slog.New(slog.DiscardHandler))
 	if s.log.Enabled(context.Background(), slog.LevelDebug) {
-		s.sdkLog = s.log // at the level info it tells of each session
+		s.sdkLog = s.log // at info level, the SDK logs each session
 	}
 	caps := &mcp.ServerCapabilities{
 		Tools:     &mcp.ToolCapabilities{ListChanged: true},
@@ -130,7 +130,7 @@ func New(opts Options) *Server {
 		SetCacheable: func(_ context.Context, _ mcp.Request, c *mcp.Cacheable) { c.TTLMs, c.CacheScope = 0, "private" },
 	})
 	s.mcp.AddReceivingMiddleware(s.forCaller, s.introduce)
-	var own []tools.Tool // those about tools come when there are tools
+	var own []tools.Tool // the tools about tools are added when there are tools
 	for _, t := range opts.Offer.Tools() {
 		if !tools.AboutServers(t.Name) {
 			own = append(own, t)
@@ -143,7 +143,7 @@ func New(opts Options) *Server {
 	return s
 }
 
-// Run follows the agent until ctx ends. It returns nil then.
+// Run follows the agent until ctx ends, and then returns nil.
 func (s *Server) Run(ctx context.Context) error {
 	retry := backoff.Backoff{Shortest: longestRetry / 16, Longest: longestRetry}
 	for ctx.Err() == nil {
@@ -155,13 +155,13 @@ func (s *Server) Run(ctx context.Context) error {
 		if ctx.Err() == nil {
 			s.lose(err)
 			s.log.Debug("waiting for the agent", slog.Any("error", err))
-			_ = backoff.Sleep(ctx, retry.Next()) // the loop's condition is that error
+			_ = backoff.Sleep(ctx, retry.Next()) // the loop checks the error
 		}
 	}
 	return nil
 }
 
-// dial finds the agent.
+// dial connects to the agent.
 func (s *Server) dial(ctx context.Context) (client.Client, error) {
 	c, err := s.opts.Dial(ctx)
 	if err != nil {
@@ -180,8 +180,8 @@ func (s *Server) dial(ctx context.Context) (client.Client, error) {
 	return c, nil
 }
 
-// lose notes that there is no agent. What was offered last stays, so that a restart isn't
-// told to clients as the end of everything.
+// lose records that the connection to the agent is lost. The last view stays, so that
+// clients don't see a restart as the end of everything.
 func (s *Server) lose(err error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -191,7 +191,7 @@ func (s *Server) lose(err error) {
 	}
 }
 
-// follow brings what is offered up to date with each snapshot, until the agent is lost.
+// follow updates the view with each snapshot, until the connection is lost.
 func (s *Server) follow(ctx context.Context, c client.Client) error {
 	for snap, err := range c.Watch(ctx, 0) {
 		if err != nil {
@@ -203,7 +203,7 @@ func (s *Server) follow(ctx context.Context, c client.Client) error {
 	return nil
 }
 
-// connected returns the agent's client, and waits for an agent that comes back.
+// connected returns the agent's client. It waits for an agent that has disconnected.
 func (s *Server) connected(ctx context.Context) (client.Client, error) {
 	s.mu.Lock()
 	c, lost := s.agent, s.lost
@@ -212,13 +212,13 @@ func (s *Server) connected(ctx context.Context) (client.Client, error) {
 		return c, nil
 	}
 	wait := patience
-	if c == nil { // there was none yet: one look will do
+	if c == nil { // there was none before: try once
 		wait = 0
 	}
 	return s.redial(ctx, wait)
 }
 
-// redial finds the agent anew, and tries for a while.
+// redial tries for a while to connect to the agent again.
 func (s *Server) redial(ctx context.Context, wait time.Duration) (client.Client, error) {
 	retry := backoff.Backoff{Shortest: 50 * time.Millisecond, Longest: longestRetry}
 	for deadline := time.Now().Add(wait); ; {
@@ -232,8 +232,8 @@ func (s *Server) redial(ctx context.Context, wait time.Duration) (client.Client,
 	}
 }
 
-// do does something with the agent, and once more where nobody answered: then nothing was
-// done.
+// do calls what with the agent's client. It repeats the call if no agent answered, because
+// then nothing was done.
 func (s *Server) do(ctx context.Context, what func(client.Client) error) error {
 	c, err := s.connected(ctx)
 	if err != nil {
@@ -248,14 +248,14 @@ func (s *Server) do(ctx context.Context, what func(client.Client) error) error {
 	return what(asked(ctx, c))
 }
 
-// look returns what is offered now.
+// look returns the current view.
 func (s *Server) look() (view, string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.view, s.root
 }
 
-// reads reports whether the client reads a resource by itself.
+// reads reports whether the client reads a resource itself.
 func (s *Server) reads(readers []string) bool {
 	return s.opts.Client != "" && slices.Contains(readers, s.opts.Client)
 }

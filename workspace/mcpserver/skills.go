@@ -27,28 +27,29 @@ import (
 
 const (
 	markdown = "text/markdown"
-	// directoryType is the media type of a directory in a listing.
+	// directoryType is the media type of directories in a listing.
 	directoryType = "inode/directory"
-	// skillsPage is how many skills a page of skills/list has: each is a look at its files.
+	// skillsPage limits a page of skills/list, because each skill requires a look at its
+	// files.
 	skillsPage = 50
 )
 
-// skill is a skill that is offered.
+// skill is an offered skill.
 type skill struct {
-	id          string // of the resource
+	id          string // id of the resource
 	name        string
 	description string
 	source      string // its directory
-	// base is its directory's URI. The last name there is the skill's, whatever the
-	// directory is called.
-	// A name that the extension doesn't take has none: such a skill is a prompt alone.
+	// base is the URI of its directory. Its last segment is the skill's name, whatever the
+	// directory's name is. It is empty for a name that the extension doesn't allow: such a
+	// skill is only a prompt.
 	base string
 }
 
 func (k *skill) uri() string { return k.base + "/" + mcpskills.Manifest }
 
-// skillsOf lists the skills that can be read, in order of precedence: the first of a name
-// has the shortest URI, and is the prompt.
+// skillsOf lists the readable skills in order of precedence. The first one with a name gets
+// the shortest URI, and is the prompt.
 func (s *Server) skillsOf(snap *snapshot.Snapshot) (list []skill) {
 	var found []*snapshot.Resource
 	for i := range snap.Resources {
@@ -74,7 +75,7 @@ func (s *Server) skillsOf(snap *snapshot.Snapshot) (list []skill) {
 	return list
 }
 
-// Requests and results of what isn't in package mcpskills, since the hub hasn't it.
+// Requests and results that package mcpskills lacks, because the hub doesn't support them.
 type (
 	directoryParams struct {
 		mcp.ParamsBase
@@ -96,7 +97,7 @@ func (s *Server) addSkillMethods() {
 		mcp.AddReceivingCustomMethod(s.mcp, "resources/directory/read", s.readDirectory),
 	} {
 		if err != nil {
-			panic(err) // the names are this package's own
+			panic(err) // this package chooses the names
 		}
 	}
 	s.mcp.AddResourceTemplate(&mcp.ResourceTemplate{
@@ -124,7 +125,7 @@ func (s *Server) listSkills(ctx context.Context, _ *mcp.ServerSession, p *mcpski
 	for i := range rest {
 		entry, err := s.entry(ctx, &rest[i])
 		switch {
-		case client.CodeOf(err)/100 == 4: // gone meanwhile, or no longer what it was
+		case client.CodeOf(err)/100 == 4: // it was removed or replaced meanwhile
 		case err != nil:
 			return nil, s.readError(err, rest[i].uri())
 		case entry != nil:
@@ -150,7 +151,8 @@ func (s *Server) getSkill(ctx context.Context, _ *mcp.ServerSession, p *mcpskill
 	return nil, invalid("there is no skill of this URI: skills/list has those that there are")
 }
 
-// entry looks at a skill's files. It is nil where the skill has no SKILL.md any more.
+// entry returns a skill's entry with its files. It is nil if the skill has no SKILL.md any
+// more.
 func (s *Server) entry(ctx context.Context, k *skill) (*mcpskills.Entry, error) {
 	var files *status.SkillFiles
 	var head []byte
@@ -164,7 +166,7 @@ func (s *Server) entry(ctx context.Context, k *skill) (*mcpskills.Entry, error) 
 		return nil, err
 	}
 	e := &mcpskills.Entry{URI: k.uri(), FrontMatter: s.frontMatter(k, head), Resources: []mcpskills.File{}}
-	if e.FrontMatter["name"] != k.name { // it has just been given another
+	if e.FrontMatter["name"] != k.name { // it has just been renamed
 		return nil, nil
 	}
 	for i := range files.Files {
@@ -174,13 +176,13 @@ func (s *Server) entry(ctx context.Context, k *skill) (*mcpskills.Entry, error) 
 	return e, nil
 }
 
-// fileURI is that of a file of the skill.
+// fileURI returns the URI of a file of the skill.
 func (k *skill) fileURI(file string) string {
 	return k.base + "/" + (&url.URL{Path: file}).EscapedPath()
 }
 
-// frontMatter is that of a SKILL.md; of one that can't be read, name and description as
-// they were found.
+// frontMatter returns the front matter of a SKILL.md. If that can't be parsed, it returns
+// name and description as found by the agent.
 func (s *Server) frontMatter(k *skill, body []byte) map[string]any {
 	if block, _, err := frontmatter.Find(body, true); err == nil {
 		if v, err := frontmatter.Parse(block, frontmatter.Options{Lenient: true}); err == nil {
@@ -192,7 +194,7 @@ func (s *Server) frontMatter(k *skill, body []byte) map[string]any {
 	return map[string]any{"name": k.name, "description": k.description}
 }
 
-// valueOf makes of a YAML value what JSON has.
+// valueOf converts a YAML value for JSON.
 func valueOf(v frontmatter.Value) any {
 	switch v.Kind {
 	case frontmatter.Null:
@@ -219,7 +221,7 @@ func valueOf(v frontmatter.Value) any {
 	return v.Text
 }
 
-// find returns the skill that a URI lies in, and the file's path there.
+// find returns the skill that a URI belongs to, and the file's path in the skill.
 func (v *view) find(uri string) (k *skill, file string) {
 	for i := range v.skills {
 		rest, ok := strings.CutPrefix(uri, v.skills[i].base)
@@ -264,7 +266,7 @@ func (s *Server) readDirectory(ctx context.Context, _ *mcp.ServerSession, p *dir
 	return result, nil
 }
 
-// childrenOf lists what is directly in a directory of a skill.
+// childrenOf lists the direct entries of a directory of a skill.
 func childrenOf(k *skill, dir string, files []status.SkillFile) []*mcp.Resource {
 	list := []*mcp.Resource{}
 	seen := map[string]bool{}
@@ -289,7 +291,7 @@ func childrenOf(k *skill, dir string, files []status.SkillFile) []*mcp.Resource 
 	return list
 }
 
-// readResource reads what is offered as a resource.
+// readResource reads a resource.
 func (s *Server) readResource(ctx context.Context, r *mcp.ReadResourceRequest) (*mcp.ReadResourceResult, error) {
 	uri := r.Params.URI
 	v, _ := s.look()
@@ -317,7 +319,7 @@ func (s *Server) readSkill(ctx context.Context, k *skill, file string) (body []b
 	return body, err
 }
 
-// readError is what is answered where something can't be read.
+// readError converts an error of reading.
 func (s *Server) readError(err error, uri string) error {
 	switch client.CodeOf(err) {
 	case http.StatusNotFound, http.StatusForbidden, http.StatusBadRequest:
@@ -326,7 +328,7 @@ func (s *Server) readError(err error, uri string) error {
 	return &jsonrpc.Error{Code: jsonrpc.CodeInternalError, Message: s.unavailable(err)}
 }
 
-// contentsOf is a text where it is one, and else what it is.
+// contentsOf returns a file as text if it is text, otherwise as a blob.
 func contentsOf(uri, mime string, body []byte) *mcp.ResourceContents {
 	if utf8.Valid(body) && !bytes.ContainsRune(body, 0) {
 		return &mcp.ResourceContents{URI: uri, MIMEType: mime, Text: string(body)}
@@ -344,7 +346,7 @@ func promptOf(k *skill) *mcp.Prompt {
 	}
 }
 
-// getPrompt is a skill for clients that don't know the extension.
+// getPrompt returns a skill as a prompt, for clients without the extension.
 func (s *Server) getPrompt(ctx context.Context, r *mcp.GetPromptRequest) (*mcp.GetPromptResult, error) {
 	v, _ := s.look()
 	i := slices.IndexFunc(v.skills, func(k skill) bool { return k.name == r.Params.Name })

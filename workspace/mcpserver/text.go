@@ -8,16 +8,16 @@ import (
 )
 
 const (
-	// maxTitle bounds a name or a title, in bytes.
+	// maxTitle limits a name or a title, in bytes.
 	maxTitle = 128
-	// maxDescription bounds a description, in bytes.
+	// maxDescription limits a description, in bytes.
 	maxDescription = 1024
 )
 
-// line makes one line of a workspace's text, without what can't be seen.
+// line converts text from a workspace into a single line without invisible characters.
 func line(s string, limit int) string { return text.Line(s, limit) }
 
-// printableText is a text of several lines without characters that can't be seen.
+// printableText removes invisible characters from a text of several lines.
 func printableText(s string) string {
 	return strings.Map(func(r rune) rune {
 		if r == '\n' || r == '\t' || unicode.IsPrint(r) {

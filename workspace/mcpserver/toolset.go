@@ -16,7 +16,7 @@ import (
 	"waymark/workspace/mcpserver/tools"
 )
 
-// addTools adds the tools of package tools.
+// addTools adds tools of package tools.
 func (s *Server) addTools(list []tools.Tool) {
 	for i := range list {
 		t := list[i]
@@ -34,11 +34,11 @@ func (s *Server) addTools(list []tools.Tool) {
 	}
 }
 
-// serverTool adds a tool of an MCP server of the workspace by its own name. One that the
-// SDK doesn't take is left to find_tools.
+// serverTool adds a tool of one of the workspace's MCP servers by its own name. A tool that
+// the SDK rejects is available through find_tools.
 func (s *Server) serverTool(t *agentapi.MCPTool) (added bool) {
 	defer func() {
-		if r := recover(); r != nil { // a schema of somebody else's
+		if r := recover(); r != nil { // the server's schema may be invalid
 			s.log.Debug("a tool isn't listed", slog.String("tool", t.Name), slog.Any("why", r))
 			added = false
 		}
@@ -60,11 +60,11 @@ func (s *Server) serverTool(t *agentapi.MCPTool) (added bool) {
 	return true
 }
 
-// call calls a tool, and makes of its result what the protocol has.
+// call calls a tool, and converts its result for the protocol.
 func (s *Server) call(ctx context.Context, r *mcp.CallToolRequest, do func(context.Context, client.Client) (*agentapi.MCPToolResult, error)) (*mcp.CallToolResult, error) {
 	if token := r.Params.GetProgressToken(); token != nil {
 		ctx = tools.WithProgress(ctx, func(p agentapi.MCPProgress) {
-			_ = r.Session.NotifyProgress(ctx, &mcp.ProgressNotificationParams{ // who has gone needs none
+			_ = r.Session.NotifyProgress(ctx, &mcp.ProgressNotificationParams{ // the client may have disconnected
 				ProgressToken: token, Progress: p.Progress, Total: p.Total, Message: p.Message,
 			})
 		})
@@ -79,13 +79,13 @@ func (s *Server) call(ctx context.Context, r *mcp.CallToolRequest, do func(conte
 		return nil, &jsonrpc.Error{Code: jsonrpc.CodeInvalidParams, Message: err.Error()}
 	case err != nil && ctx.Err() != nil:
 		return nil, err
-	case err != nil: // the model, and who reads its chat, can do something about it
+	case err != nil: // the model, or somebody who reads the chat, can act on it
 		return &mcp.CallToolResult{IsError: true, Content: []mcp.Content{&mcp.TextContent{Text: s.unavailable(err)}}}, nil
 	}
 	return ToProtocol(result), nil
 }
 
-// unavailable says why the agent can't be asked, and what to do.
+// unavailable says why the agent can't be reached, and what to do.
 func (s *Server) unavailable(err error) string {
 	text := errtext.Of(err)
 	if errors.Is(err, client.ErrNotRunning) {

@@ -13,17 +13,17 @@ import (
 	"waymark/agentapi/client"
 )
 
-// MaxMessage bounds a message of a client, in bytes: a file that is written, as JSON.
+// MaxMessage limits a client's message, in bytes, including a file to write, as JSON.
 const MaxMessage = 16 << 20
 
 const (
-	// idleSession is after what time a session over HTTP ends that nobody uses.
+	// idleSession is when an unused session over HTTP ends.
 	idleSession = 2 * time.Hour
-	// stateless is the first version of the protocol that has no sessions.
+	// stateless is the first protocol version without sessions.
 	stateless = "2026-07-28"
 )
 
-// ServeStdio serves one client, until that closes its end or ctx ends.
+// ServeStdio serves a single client until it closes its end or ctx ends.
 func (s *Server) ServeStdio(ctx context.Context, in io.ReadCloser, out io.WriteCloser) error {
 	err := s.mcp.Run(ctx, &mcp.IOTransport{Reader: in, Writer: out, MaxLineLength: MaxMessage})
 	if ctx.Err() != nil || errors.Is(err, io.EOF) {
@@ -32,15 +32,15 @@ func (s *Server) ServeStdio(ctx context.Context, in io.ReadCloser, out io.WriteC
 	return err
 }
 
-// Handler serves clients over streamable HTTP, both generations of the protocol at one
-// URL. Who may connect is for the caller to decide; that a request comes for this machine
-// (its Host) is checked, and that no page of another origin sends it.
+// Handler serves clients over streamable HTTP, with and without sessions at the same URL.
+// The caller decides who may connect. The handler checks that a request is for this machine
+// (its Host), and not from a page of another origin.
 func (s *Server) Handler() http.Handler { return s.handler(false) }
 
-// handler is Handler. guarded says that somebody else has looked at Host.
+// handler implements Handler. guarded says that the caller has checked Host.
 func (s *Server) handler(guarded bool) http.Handler {
 	get := func(*http.Request) *mcp.Server { return s.mcp }
-	// Each of the SDK's handlers speaks one of the two.
+	// Each of the SDK's handlers supports one of the two.
 	sessions := mcp.NewStreamableHTTPHandler(get, &mcp.StreamableHTTPOptions{
 		Logger: s.sdkLog, SessionTimeout: idleSession, MaxRequestBodyBytes: MaxMessage, DisableLocalhostProtection: guarded,
 	})
@@ -59,8 +59,8 @@ func (s *Server) handler(guarded bool) http.Handler {
 
 type callerKey struct{}
 
-// forCaller has what a request asks for done for the chat that its headers name, as in the
-// agent's own API. That is information: what is allowed says the token.
+// forCaller performs a request for the chat that its headers name, as in the agent's API.
+// The chat grants nothing; the token does.
 func (s *Server) forCaller(next mcp.MethodHandler) mcp.MethodHandler {
 	return func(ctx context.Context, method string, r mcp.Request) (mcp.Result, error) {
 		if extra := r.GetExtra(); extra != nil && extra.Header.Get(agentapi.HeaderChat) != "" {
@@ -74,7 +74,7 @@ func (s *Server) forCaller(next mcp.MethodHandler) mcp.MethodHandler {
 	}
 }
 
-// asked is the agent's client as the caller of a request uses it.
+// asked returns the agent's client for the chat of a request.
 func asked(ctx context.Context, c client.Client) client.Client {
 	if caller, ok := ctx.Value(callerKey{}).(agentapi.Caller); ok {
 		return c.For(caller)

@@ -5,11 +5,10 @@ import (
 	"unicode/utf8"
 )
 
-// RuneEnd returns how much of data, at most limit bytes, makes text that ends on
-// a rune. Where the last one is half written it stays out, unless nothing follows
-// data for ever, which last says: then it isn't one. Where limit is smaller than
-// the first rune, that is returned all the same. 0 means that there is nothing
-// but the beginning of a rune.
+// RuneEnd returns the length of the longest prefix of data, at most limit bytes, that ends
+// on a rune. It excludes an incomplete rune at the end, unless last says that nothing will
+// follow: then it isn't a rune. If limit is smaller than the first rune, that rune is
+// included anyway. 0 means that there is only an incomplete rune.
 func RuneEnd(data []byte, limit int, last bool) int {
 	end := min(limit, len(data))
 	start := end
@@ -17,11 +16,11 @@ func RuneEnd(data []byte, limit int, last bool) int {
 		start--
 	}
 	if start == 0 || utf8.FullRune(data[start-1:end]) {
-		return end // on a rune, or on a byte that belongs to none
+		return end // on a rune, or after an invalid byte
 	}
-	start-- // where the rune begins that end divides
+	start-- // beginning of the rune that end would split
 	switch {
-	case !utf8.FullRune(data[start:]): // it goes on where data ends
+	case !utf8.FullRune(data[start:]): // its rest may follow data
 		if last {
 			return end
 		}
@@ -35,8 +34,7 @@ func RuneEnd(data []byte, limit int, last bool) int {
 	return end
 }
 
-// ToText makes valid text of data: each byte that is no part of a rune becomes
-// U+FFFD.
+// ToText converts data to valid text: each invalid byte becomes U+FFFD.
 func ToText(data []byte) string {
 	if utf8.Valid(data) {
 		return string(data)
@@ -49,7 +47,7 @@ func ToText(data []byte) string {
 	return b.String()
 }
 
-// SkipHalfRune returns data without the rest of a rune whose beginning is gone.
+// SkipHalfRune returns data without the rest of a rune whose beginning is missing.
 func SkipHalfRune(data []byte) []byte {
 	for range utf8.UTFMax - 1 {
 		if len(data) == 0 || utf8.RuneStart(data[0]) {

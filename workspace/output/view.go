@@ -9,15 +9,15 @@ import (
 )
 
 const (
-	// HeadBytes is what a view shows of the beginning of a long output, in bytes: as
-	// much as a chat can use, and as Coder's agent shows.
+	// HeadBytes is how much a view shows of the beginning of a long output, in bytes, as in
+	// Coder's agent.
 	HeadBytes = 16 << 10
-	// TailBytes is what it shows of its end.
+	// TailBytes is how much it shows of the end, in bytes.
 	TailBytes = 16 << 10
-	// maxLine bounds a line in a view, in bytes, its marker included: a minified
-	// file would fill all of it otherwise.
+	// maxLine limits a line in a view with its marker, in bytes. Otherwise a minified file
+	// would fill the view.
 	maxLine = 2048
-	// cutMark ends a line that was cut, or begins one whose beginning was.
+	// cutMark ends a line that was cut; cutLead begins one whose beginning was cut.
 	cutMark = " ... [truncated]"
 	cutLead = "[truncated] ... "
 	// strategy is the name of the view.
@@ -30,20 +30,19 @@ type Piece struct {
 	Data   []byte
 }
 
-// End is where what follows the piece begins.
+// End returns the offset after the piece.
 func (p Piece) End() int64 { return p.Offset + int64(len(p.Data)) }
 
-// Show returns the view of an output of length bytes of which head and tail are
-// known: a piece from its beginning and one up to its end, of at most 16 KiB
-// each. They may touch, but don't overlap; either may be empty. Between them a
-// marker says how much is left out.
+// Show returns the view of an output of length bytes, given its head and tail: a piece at
+// the beginning and one at the end, of at most 16 KiB each. They may touch but not overlap,
+// and may be empty. A marker between them says how much is omitted.
 //
-// Where something is left out the head ends, and the tail begins, with a whole
-// line, unless that line is longer than a line in the view may be. Lines over
-// 2,048 bytes are cut, and say so. What isn't UTF-8 becomes U+FFFD; last says
-// whether the output's end is final, or half of a rune may be completed yet.
+// If something is omitted, the head ends and the tail begins with a complete line, unless
+// that line is longer than the limit. Lines over 2,048 bytes are cut with a marker. Invalid
+// UTF-8 becomes U+FFFD. last says that the output is complete; otherwise an incomplete rune
+// at the end may still be continued.
 //
-// The second result is nil when nothing is left out.
+// The second result is nil if nothing is omitted.
 func Show(head, tail Piece, length int64, last bool) (string, *agentapi.OutputTruncated) {
 	newest := &tail
 	if len(tail.Data) == 0 {
@@ -60,7 +59,7 @@ func Show(head, tail Piece, length int64, last bool) (string, *agentapi.OutputTr
 		text, left := cutLines(append(head.Data[:len(head.Data):len(head.Data)], tail.Data...), false)
 		return text, truncated(length, left)
 	}
-	if head.Offset > 0 { // the beginning is gone
+	if head.Offset > 0 { // the beginning is missing
 		head.Data, head.Offset = nil, 0
 	}
 	head.Data = lineHead(head.Data)
@@ -84,8 +83,8 @@ func truncated(length, left int64) *agentapi.OutputTruncated {
 	return &agentapi.OutputTruncated{OriginalBytes: length, RetainedBytes: length - left, OmittedBytes: left, Strategy: strategy}
 }
 
-// lineHead returns data up to the end of its last line, or of its last rune where
-// the line that is broken off is a long one.
+// lineHead returns data up to the end of its last complete line or, if the incomplete line
+// after it is long, of its last rune.
 func lineHead(data []byte) []byte {
 	if i := bytes.LastIndexByte(data, '\n'); i >= 0 && len(data)-i-1 <= maxLine {
 		return data[:i+1]
@@ -93,8 +92,8 @@ func lineHead(data []byte) []byte {
 	return data[:RuneEnd(data, len(data), false)]
 }
 
-// lineTail returns where in data its first whole line begins, or its first rune
-// where the line whose beginning is missing is a long one.
+// lineTail returns the offset of the first complete line in data or, if the incomplete line
+// before it is long, of the first rune.
 func lineTail(data []byte) int {
 	if i := bytes.IndexByte(data, '\n'); i >= 0 && i+1 <= maxLine {
 		return i + 1
@@ -102,9 +101,9 @@ func lineTail(data []byte) int {
 	return len(data) - len(SkipHalfRune(data))
 }
 
-// cutLines makes text of data with its long lines cut, and says how many bytes of
-// data it leaves out. Of a first line whose beginning is missing, which headless
-// says, the end is kept if it is long.
+// cutLines converts data to text with long lines cut, and returns how many bytes it omits.
+// headless says that the beginning of the first line is missing; if that line is long, its
+// end is kept.
 func cutLines(data []byte, headless bool) (string, int64) {
 	var b strings.Builder
 	left := int64(0)

@@ -10,17 +10,17 @@ import (
 	"waymark/workspace/supervisor"
 )
 
-// maxStdinBody bounds what is written to a process at once: 1 MiB, also where JSON
-// or base64 makes it longer.
+// maxStdinBody limits a write to a process: 1 MiB of data, which JSON or base64 makes
+// longer.
 const maxStdinBody = 2<<20 + 1024
 
-// done is the answer of what has nothing else to say, as in Coder's agent.
+// done is the answer of calls without a result, as in Coder's agent.
 type done struct {
 	// Message says what was done.
 	Message string `json:"message"`
 }
 
-// signals are those that can be asked for.
+// signals are the supported signals.
 var signals = map[string]os.Signal{"kill": syscall.SIGKILL, "terminate": syscall.SIGTERM, "interrupt": syscall.SIGINT, "hangup": syscall.SIGHUP}
 
 // signal answers POST /api/v0/processes/{id}/signal.

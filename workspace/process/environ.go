@@ -12,11 +12,11 @@ import (
 	"waymark/workspace/launch"
 )
 
-// variableChat tells a process for which chat it runs, as in Coder's agent.
+// variableChat tells a process its chat, as in Coder's agent.
 const variableChat = "CODER_CHAT_ID"
 
-// environ is the environment of a process: the agent's own without what is only
-// the agent's, then the request's, which wins, then the chat's.
+// environ returns the environment of a process: the agent's without its own variables, then
+// the request's, which take precedence, then the chat's.
 func (s *Service) environ(who agentapi.Caller, dir string, body *agentapi.StartProcess) []string {
 	var env []string
 	for _, have := range s.opts.Environ() {
@@ -38,14 +38,14 @@ func (s *Service) environ(who agentapi.Caller, dir string, body *agentapi.StartP
 	return env
 }
 
-// set gives a variable a value, in place of the one that it has.
+// set sets a variable, replacing an existing value.
 func set(env []string, name, value string) []string {
 	env = slices.DeleteFunc(env, func(have string) bool { return strings.HasPrefix(have, name+"=") })
 	return append(env, name+"="+value)
 }
 
-// workDir is where a process runs: the directory asked for, or the workspace's if
-// it exists, or the home directory. One that is asked for must be there.
+// workDir returns where a process runs: the requested directory, which must exist, or the
+// workspace's if it exists, or the home directory.
 func (s *Service) workDir(c *httpapi.Call, asked string) (string, error) {
 	base := s.opts.Root()
 	if info, err := os.Stat(base); base == "" || err != nil || !info.IsDir() {
@@ -71,8 +71,8 @@ func (s *Service) workDir(c *httpapi.Call, asked string) (string, error) {
 	return dir, nil
 }
 
-// outOfMemoryScore is how gladly the kernel may end a process when memory is
-// short: before the agent, but not before all others.
+// outOfMemoryScore returns a score that makes the kernel prefer processes to the agent when
+// it runs out of memory, but not to all others.
 func outOfMemoryScore() int {
 	const before, last = 998, 1000
 	var own int

@@ -15,11 +15,11 @@ import (
 	"waymark/workspace/supervisor"
 )
 
-// answers are the codes of the supervisor's errors.
+// answers are the codes for the supervisor's errors.
 var answers = []struct {
 	err  error
 	code int
-	hint string // beside what the error says
+	hint string // advice in addition to the error
 }{
 	{supervisor.ErrNotFound, http.StatusNotFound, ""},
 	{supervisor.ErrExited, http.StatusConflict, ""},
@@ -32,15 +32,14 @@ var answers = []struct {
 	{supervisor.ErrLost, http.StatusServiceUnavailable, "it is started again with the next process"},
 }
 
-// answered gives errors of the supervisor their codes, and refuses ids that are
-// none.
+// answered converts errors of the supervisor into answers, and refuses invalid ids.
 func answered(next httpapi.Handler) httpapi.Handler {
 	return func(c *httpapi.Call) error {
 		if strings.ContainsRune(c.Arg("id")+c.Arg("token"), 0) {
 			return refused(c, "an id has no NUL byte")
 		}
 		if c.Method == http.MethodGet && c.ContentLength != 0 {
-			// Unread it would keep net/http from noticing that the client is gone.
+			// If it stayed unread, net/http wouldn't notice that the client disconnects.
 			return refused(c, c.Method+" takes no body")
 		}
 		err := next(c)
@@ -61,8 +60,8 @@ func answered(next httpapi.Handler) httpapi.Handler {
 	}
 }
 
-// notStarted is why a process didn't start: the caller's mistake where the system
-// says something about the program.
+// notStarted returns why a process wasn't started. An error of the system about the program
+// is the caller's mistake.
 func notStarted(c *httpapi.Call, err error) error {
 	for _, mistake := range []error{fs.ErrNotExist, fs.ErrPermission, syscall.ENOTDIR, syscall.ELOOP, syscall.ENAMETOOLONG, syscall.E2BIG, syscall.ENOEXEC, syscall.EISDIR} {
 		if errors.Is(err, mistake) && !errors.Is(err, context.DeadlineExceeded) {

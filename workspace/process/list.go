@@ -10,8 +10,7 @@ import (
 	"waymark/workspace/supervisor"
 )
 
-// listed is how many processes a list has for who doesn't say, as in Coder's
-// agent; maxListed is the most.
+// listed is the default length of a list, as in Coder's agent; maxListed is the maximum.
 const listed, maxListed = 10, 10000
 
 // list answers GET /api/v0/processes/list.

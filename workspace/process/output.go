@@ -17,21 +17,21 @@ import (
 )
 
 const (
-	// pageBytes is the size of a page for who doesn't say one, maxPage the largest:
-	// some milliseconds of work for both ends.
+	// pageBytes is the default size of a page. maxPage is the maximum, which takes both
+	// ends some milliseconds.
 	pageBytes, maxPage = 64 << 10, 4 << 20
-	// readBytes is how much is asked of the supervisor at once.
+	// readBytes is how much is requested from the supervisor at once.
 	readBytes = 1 << 20
 )
 
-// wanted is what a request for output asks for.
+// wanted is a parsed request for output.
 type wanted struct {
 	page   bool
-	raw    bool // bytes, not text
+	raw    bool // bytes instead of text
 	wait   bool // until the process ends
 	offset int64
 	limit  int
-	within time.Duration // of a wait
+	within time.Duration // maximum time of the wait
 }
 
 // output answers GET /api/v0/processes/{id}/output.
@@ -66,12 +66,12 @@ func (s *Service) output(c *httpapi.Call) error {
 	if w.within == 0 {
 		return c.Within(actWithin, work)
 	}
-	// The waits inside end by themselves; what is left is for reading.
+	// The waits inside have their own limits; the rest of the time is for reading.
 	return s.waiting(c, w.within+actWithin, work)
 }
 
-// sameInstance refuses a call that names another instance than the one that holds
-// the processes, as Coder's newest clients do.
+// sameInstance refuses a call that names another instance than the current one, as Coder's
+// newest clients do.
 func (s *Service) sameInstance(c *httpapi.Call) error {
 	asked, err := c.Text("agent_instance_id")
 	if err != nil || asked == "" {
@@ -84,7 +84,7 @@ func (s *Service) sameInstance(c *httpapi.Call) error {
 	return err
 }
 
-// want reads the query.
+// want parses the query.
 func want(c *httpapi.Call) (w wanted, err error) {
 	offset, hasOffset, err := number(c, "offset")
 	if err != nil {
@@ -120,7 +120,7 @@ func want(c *httpapi.Call) (w wanted, err error) {
 	return w, nil
 }
 
-// number reads a parameter that counts something.
+// number parses a parameter that is a count.
 func number(c *httpapi.Call, name string) (n int64, given bool, err error) {
 	text, err := c.Text(name)
 	if err != nil || text == "" {
@@ -132,8 +132,7 @@ func number(c *httpapi.Call, name string) (n int64, given bool, err error) {
 	return n, true, nil
 }
 
-// ended waits until a process has ended, for as long as it may, and returns how it
-// is doing then.
+// ended waits at most within until a process has ended, and returns its state.
 func (s *Service) ended(ctx context.Context, info supervisor.Info, within time.Duration) (supervisor.Info, error) {
 	if !info.Running {
 		return info, nil
@@ -142,13 +141,13 @@ func (s *Service) ended(ctx context.Context, info supervisor.Info, within time.D
 	defer cancel()
 	now, err := s.opts.Supervisor.Wait(waiting, info.ID)
 	if ctx.Err() == nil && (waiting.Err() != nil && err != nil || errors.Is(err, supervisor.ErrLost)) {
-		// It still runs, or what held it is gone: the next one knows what of it.
+		// It is still running, or the supervisor is gone and the next one knows its state.
 		return s.opts.Supervisor.Get(ctx, info.ID)
 	}
 	return now, err
 }
 
-// answer is an answer without its output.
+// answer returns an answer without output.
 func answer(info *supervisor.Info) agentapi.ProcessOutput {
 	return agentapi.ProcessOutput{Running: info.Running, ExitCode: info.ExitCode, Lost: info.Lost}
 }
@@ -169,8 +168,7 @@ func (s *Service) outputView(ctx context.Context, c *httpapi.Call, info supervis
 	return c.JSON(http.StatusOK, out)
 }
 
-// piece reads what stands from one offset to another. What is no longer there at
-// its beginning is left out.
+// piece reads from one offset to another. It omits a beginning that is no longer stored.
 func (s *Service) piece(ctx context.Context, id string, from, to int64) (output.Piece, error) {
 	p := output.Piece{Offset: from}
 	for p.End() < to {
@@ -193,7 +191,7 @@ func (s *Service) piece(ctx context.Context, id string, from, to int64) (output.
 	return p, nil
 }
 
-// outputPage answers with what stands at an offset.
+// outputPage answers with the output at an offset.
 func (s *Service) outputPage(ctx context.Context, c *httpapi.Call, id string, w *wanted) error {
 	until := time.Now().Add(w.within)
 	page, n, err := s.page(ctx, id, w, until)
@@ -210,8 +208,8 @@ func (s *Service) outputPage(ctx context.Context, c *httpapi.Call, id string, w 
 	return c.JSON(http.StatusOK, out)
 }
 
-// sendRaw answers with bytes as they are, and what else there is to say in a
-// header: who follows a process shouldn't have to decode all that it writes.
+// sendRaw answers with raw bytes, and everything else in a header, so that a client that
+// follows a process needn't decode its output.
 func sendRaw(c *httpapi.Call, out *agentapi.ProcessOutput, data []byte) error {
 	rest, err := json.Marshal(out)
 	if err != nil {
@@ -222,16 +220,15 @@ func sendRaw(c *httpapi.Call, out *agentapi.ProcessOutput, data []byte) error {
 	return nil
 }
 
-// page reads what stands at an offset, and returns how much of it is to be
-// answered. Where there is nothing yet it waits: also where there is but half of a
-// rune.
+// page reads the output at an offset, and returns how much of it to send. If there is none
+// yet, or only an incomplete rune, it waits.
 func (s *Service) page(ctx context.Context, id string, w *wanted, until time.Time) (supervisor.Page, int, error) {
 	for {
 		page, err := s.opts.Supervisor.Read(ctx, id, w.offset, w.limit+utf8.UTFMax-1, max(0, time.Until(until)))
 		if err != nil {
 			return page, 0, err
 		}
-		if page.Offset < w.offset { // nothing stands that far out
+		if page.Offset < w.offset { // the offset is beyond the end
 			page.Offset, page.Data = w.offset, nil
 		}
 		if w.raw {
@@ -246,7 +243,7 @@ func (s *Service) page(ctx context.Context, id string, w *wanted, until time.Tim
 		if n > 0 || len(page.Data) == 0 || last || time.Until(until) <= 0 {
 			return page, n, nil
 		}
-		// Only the beginning of a rune: its rest comes behind it.
+		// Only an incomplete rune: wait for its rest.
 		if _, err := s.opts.Supervisor.Read(ctx, id, page.Offset+int64(len(page.Data)), 1, time.Until(until)); err != nil {
 			return page, 0, err
 		}

@@ -21,27 +21,26 @@ import (
 	"waymark/workspace/supervisor"
 )
 
-// kind is a kind of confinement. A start can ask for one that is narrower than its
-// token's, and never for a wider one.
+// kind is a kind of confinement. A start may ask for a narrower one than its token's, never
+// for a wider one.
 type kind string
 
-// The kinds, from the widest to the narrowest.
+// The kinds, from wide to narrow.
 const (
-	// kindNone confines nothing: for tokens that may see all secrets.
+	// kindNone confines nothing, for tokens that may see all secrets.
 	kindNone kind = "none"
-	// kindSecrets hides the places of the secret list, and the agent's own.
+	// kindSecrets hides the places of the secret list and the agent's own.
 	kindSecrets kind = "secrets"
-	// kindPlan writes nothing but the plan's file and a private temporary
-	// directory.
+	// kindPlan allows writing only to the plan's file and a private temporary directory.
 	kindPlan kind = "plan"
 )
 
 var kinds = []kind{kindNone, kindSecrets, kindPlan}
 
-// kindOf is what a grant asks for.
+// kindOf returns the kind for a grant.
 func kindOf(grant *access.Grant) kind {
 	switch {
-	case grant == nil || grant.Plan != "": // nobody without a grant comes this far
+	case grant == nil || grant.Plan != "": // without a grant, no call gets this far
 		return kindPlan
 	case slices.Contains(grant.Secrets, "*"):
 		return kindNone
@@ -49,18 +48,18 @@ func kindOf(grant *access.Grant) kind {
 	return kindSecrets
 }
 
-// userFence begins the fence of what the agent's user has started. What it is kept from
-// follows, as with others.
+// userFence is the prefix of the fence of processes that the agent's user has started.
 const userFence = access.ControlID + "\x00"
 
-// isUser reports whether a call is the agent's user's: with the control token, and for no chat.
+// isUser reports whether a call is made by the agent's user: with the control token, and
+// without a chat.
 func isUser(c *httpapi.Call, grant *access.Grant) bool {
 	who, err := agentapi.CallerOf(c.Header)
 	return err == nil && who.Chat == uuid.Nil && grant != nil && grant.ID == access.ControlID
 }
 
-// fence says what a process of that kind is kept from that a grant has started. Two that
-// say the same are kept from the same.
+// fence describes the confinement of a process with this kind and grant. Equal fences mean
+// equal confinement.
 func fence(k kind, grant *access.Grant) string {
 	if k == kindNone || grant == nil {
 		return string(k)
@@ -68,14 +67,14 @@ func fence(k kind, grant *access.Grant) string {
 	return strings.Join(append([]string{string(k), grant.Plan}, slices.Sorted(slices.Values(grant.Secrets))...), "\x00")
 }
 
-// writesNothing reports whether a fence leaves nothing of the workspace to write: it is that
-// of a plan, and there is none.
+// writesNothing reports whether a fence allows writing nothing in the workspace: it is that
+// of a plan, but without one.
 func writesNothing(fence string) bool {
 	rest, is := strings.CutPrefix(fence, string(kindPlan)+"\x00")
 	return is && (rest == "" || rest[0] == 0)
 }
 
-// narrowed reports whether processes of a caller write nothing but its plan for now.
+// narrowed reports whether processes of a caller may currently write only its plan.
 func (s *Service) narrowed(c *httpapi.Call, grant *access.Grant) bool {
 	switch {
 	case isUser(c, grant):
@@ -86,7 +85,7 @@ func (s *Service) narrowed(c *httpapi.Call, grant *access.Grant) bool {
 	return s.opts.Narrow()
 }
 
-// kindFor is the kind of a start that asks for one, or for none.
+// kindFor returns the kind for a start that may ask for one.
 func (s *Service) kindFor(c *httpapi.Call, grant *access.Grant, asked string) (kind, error) {
 	own := kindOf(grant)
 	if s.narrowed(c, grant) {
@@ -105,7 +104,7 @@ func (s *Service) kindFor(c *httpapi.Call, grant *access.Grant, asked string) (k
 	return kind(asked), nil
 }
 
-// confine has a process kept from what its kind says.
+// confine confines a process according to its kind.
 func (s *Service) confine(c *httpapi.Call, spec *supervisor.Spec, k kind, grant *access.Grant) (err error) {
 	spec.Fence = fence(k, grant)
 	if isUser(c, grant) {
@@ -124,7 +123,7 @@ func (s *Service) confine(c *httpapi.Call, spec *supervisor.Spec, k kind, grant 
 		return err
 	}
 	spec.Env = set(spec.Env, "TMPDIR", places.Tmp)
-	// Who was narrowed by the caller has no plan, and nothing to write.
+	// A caller that was narrowed has no plan, and can write nothing.
 	spec.Profile, err = launch.Plan(grant.Plan, places)
 	if err != nil {
 		s.removeTmp(spec.ID)
@@ -133,7 +132,7 @@ func (s *Service) confine(c *httpapi.Call, spec *supervisor.Spec, k kind, grant 
 	return nil
 }
 
-// started starts a process. Where the kernel confines nothing, who has a fence is
+// started starts a process. If the kernel can't confine it, a start with a fence is
 // refused; the secret list is advisory then.
 func (s *Service) started(c *httpapi.Call, spec *supervisor.Spec) (supervisor.Info, bool, error) {
 	info, attached, err := s.opts.Supervisor.Start(c.Context(), spec)
@@ -150,8 +149,8 @@ func (s *Service) started(c *httpapi.Call, spec *supervisor.Spec) (supervisor.In
 	return s.opts.Supervisor.Start(c.Context(), spec)
 }
 
-// reach refuses a caller who is confined, and would act through a process that
-// isn't confined alike: what it is told to do, it does with its own rights.
+// reach refuses a confined caller that would act through a process with another
+// confinement, because the process acts with its own permissions.
 func (s *Service) reach(c *httpapi.Call, info *supervisor.Info) error {
 	grant := access.From(c.Context())
 	of, users := strings.CutPrefix(info.Fence, userFence)
@@ -162,7 +161,7 @@ func (s *Service) reach(c *httpapi.Call, info *supervisor.Info) error {
 	if own == kindNone {
 		return nil
 	}
-	for _, k := range kinds[slices.Index(kinds, own):] { // or narrower, as it has asked for
+	for _, k := range kinds[slices.Index(kinds, own):] { // or a narrower one, as requested
 		if of == fence(k, grant) {
 			return nil
 		}
@@ -194,8 +193,8 @@ func (s *Service) removeTmp(id string) {
 	}
 }
 
-// sweep removes the temporary directories of processes that have ended while
-// nobody watched.
+// sweep removes the temporary directories of processes that ended while no agent was
+// running.
 func (s *Service) sweep(ctx context.Context) {
 	left, err := os.ReadDir(s.opts.Tmp)
 	if err != nil || len(left) == 0 {

@@ -12,7 +12,7 @@ import (
 type listParams struct {
 	agentapi.CallerParams
 
-	// Waymark's: how many at most.
+	// The maximum number of processes. Only in Waymark.
 	Limit int64 `query:"limit" minimum:"0" maximum:"10000" default:"10"`
 }
 
@@ -24,7 +24,7 @@ type tokenParams struct {
 	Token string `path:"token"`
 }
 
-// processParams are the parameters of paths that name a process.
+// processParams are the parameters of a path with a process's id.
 type processParams struct {
 	agentapi.CallerParams
 
@@ -36,33 +36,37 @@ type processParams struct {
 type outputParams struct {
 	processParams
 
-	// `true` waits until the process has ended, for 5 minutes at most; then it is answered as running.
+	// `true` waits until the process has ended, at most 5 minutes; after that the answer
+	// says that it is running.
 	Wait bool `query:"wait"`
-	// Waymark's: where the page begins, in bytes.
+	// Where the page begins, in bytes. Only in Waymark.
 	Offset int64 `query:"offset" minimum:"0"`
-	// Waymark's: how large the page is at most, in bytes; a rune that is larger comes as a whole.
+	// The maximum size of the page, in bytes; a single larger rune is sent completely. Only
+	// in Waymark.
 	Limit int64 `query:"limit" minimum:"0" maximum:"4194304" default:"65536"`
-	// Waymark's: how long to wait for the first new byte of a page, or, with `wait=true`, for the end; in milliseconds, 5 minutes at most.
+	// How long to wait for the first new byte of a page or, with `wait=true`, for the end,
+	// in milliseconds; at most 5 minutes. Only in Waymark.
 	WaitMS int64 `query:"wait_ms" minimum:"0"`
-	// Waymark's: `raw` answers a page as it was written, to the byte; the rest of the answer is in the header Waymark-Output.
+	// `raw` sends a page as it was written, byte for byte; the rest of the answer is in the
+	// header Waymark-Output. Only in Waymark.
 	Encoding string `query:"encoding" enum:"raw"`
-	// Refuses the request with 409 where another instance holds the processes.
+	// Refuses the request with 409 if another instance holds the processes.
 	AgentInstanceID string `query:"agent_instance_id"`
 }
 
-// outputHeaders are the headers of its answer.
+// outputHeaders are the headers of the answer.
 type outputHeaders struct {
-	// With `encoding=raw`: the answer as JSON, without what was written.
+	// With `encoding=raw`, the answer as JSON, without the output.
 	Output string `header:"Waymark-Output"`
 }
 
-// What the examples have in common.
+// Ids in the examples.
 const (
 	exampleID       = "0199a1b2-0000-7000-8000-000000000001"
 	exampleInstance = "2b1f1e0c-7f0e-4d52-9a55-0a6f4be3e1d2"
 )
 
-// routes are those of Service, as they are described.
+// routes returns the routes with their documentation.
 func (s *Service) routes() []httpapi.Route {
 	const (
 		scope = string(access.ScopeProcesses)

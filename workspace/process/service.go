@@ -21,58 +21,59 @@ import (
 )
 
 const (
-	// maxWait bounds ?wait= and ?wait_ms=, as in Coder's agent.
+	// maxWait limits ?wait= and ?wait_ms=, as in Coder's agent.
 	maxWait = 5 * time.Minute
-	// maxWaits bounds the calls that wait at the same time. With those that wait
-	// for snapshots they leave some of the server's connections to the others.
+	// maxWaits limits the concurrent calls that wait, so that connections remain for other
+	// requests.
 	maxWaits = 160
-	// actWithin is how long the supervisor may take for what it does at once.
+	// actWithin limits how long the supervisor may take for an immediate action.
 	actWithin = 30 * time.Second
-	// niceness is added to a process's, so that the agent comes first.
+	// niceness lowers the priority of processes below the agent's.
 	niceness = 5
 )
 
-// Options configure a Service. Supervisor must be set.
+// Options configure a Service. Supervisor is required.
 type Options struct {
-	// Supervisor holds the processes. Its owner closes it, after the Service.
+	// Supervisor holds the processes. The caller closes it after the Service.
 	Supervisor supervisor.Client
-	// Root returns the workspace's directory, absolute and without links; "" while
-	// there is none. Nil means that there is never one.
+	// Root returns the workspace's directory, absolute and without links; "" while there is
+	// none. Nil means that there is never one.
 	Root func() string
-	// Places are the user's home directory and the agent's own, for profiles. Root,
-	// Tmp and Granted are set for each start.
+	// Places returns the user's home directory and the agent's own places, for profiles.
+	// The Service sets Root, Tmp and Granted.
 	Places func() launch.Places
-	// Tmp is where processes under a plan get their private temporary directories;
-	// nothing else is in it. Empty refuses them.
+	// Tmp is a directory only for the private temporary directories of processes under a
+	// plan. If it is empty, such processes are refused.
 	Tmp string
-	// HideSecrets says whether processes of tokens without a grant for all secrets
-	// are kept from the others. Nil means that they are.
+	// HideSecrets reports whether processes are kept from secrets that their token doesn't
+	// grant. Nil means true.
 	HideSecrets func() bool
-	// Narrow reports whether processes of chats and minted tokens write nothing of the
-	// workspace for now but these files, their plan. Nil means that they do what their tokens allow.
+	// Narrow reports whether processes of chats and minted tokens may currently write only
+	// these files of the workspace, their plan. Nil means that only their tokens restrict
+	// them.
 	Narrow func(writes ...string) bool
-	// Environ returns the agent's own environment; nil is os.Environ.
+	// Environ returns the agent's own environment; nil means os.Environ.
 	Environ func() []string
-	// Touched is told the working directories; nil means nobody.
+	// Touched is called with working directories; it may be nil.
 	Touched agentapi.Touched
-	// Logger gets what goes wrong beside a request. Nil means none.
+	// Logger receives problems that belong to no request. Nil means no log.
 	Logger *slog.Logger
 }
 
 // Service is the API of processes.
 type Service struct {
 	opts  Options
-	score int // of a process for the kernel's choice when memory is short
-	// waits holds a token for each call that waits.
+	score int // out-of-memory score of processes
+	// waits holds a token for each waiting call.
 	waits chan struct{}
-	// ctx ends with Close, and with it what watches wait for.
+	// ctx ends with Close, and with it the watches.
 	ctx     context.Context
 	cancel  context.CancelFunc
 	watches sync.WaitGroup
 
 	swept, unconfined sync.Once
-	// starting is held for reading from when it is decided what a process may write until
-	// the supervisor has it.
+	// starting is read-locked from the decision about what a process may write until the
+	// supervisor holds it.
 	starting sync.RWMutex
 }
 
@@ -87,20 +88,20 @@ func New(opts Options) *Service {
 	return s
 }
 
-// Close ends what the Service does beside requests. Processes run on.
+// Close ends the Service's goroutines. Processes keep running.
 func (s *Service) Close() error {
 	s.cancel()
 	s.watches.Wait()
 	return nil
 }
 
-// Alone calls do while nothing is started, and while no process runs that may write the
-// workspace for somebody else than the agent's user. Starts wait meanwhile. Processes whose
-// starter has ended may be anybody's: none may run.
+// Alone calls do while no process is being started, and no process is running that may
+// write to the workspace for anybody but the agent's user. Starts wait meanwhile. There
+// must be no processes whose starter has ended, because they may belong to anybody.
 //
 // # Errors
 //
-// Those of do, that the supervisor doesn't answer, and which process runs.
+// Those of do; that the supervisor doesn't answer; which process is running.
 func (s *Service) Alone(ctx context.Context, do func() error) error {
 	s.starting.Lock()
 	defer s.starting.Unlock()
@@ -123,11 +124,11 @@ func (s *Service) Alone(ctx context.Context, do func() error) error {
 	return do()
 }
 
-// Service returns the routes and their description.
+// Service returns the routes and their documentation.
 func (s *Service) Service() httpapi.Service {
 	routes := s.routes()
 	for i := range routes {
-		// Coder's client names no Content-Type. What takes a body needs a token.
+		// Coder's client sends no Content-Type. Routes with a body need a token.
 		routes[i].Untyped = true
 		routes[i].Handle = answered(routes[i].Handle)
 	}
@@ -143,7 +144,7 @@ func (s *Service) Service() httpapi.Service {
 	}
 }
 
-// own returns the process that a call names, if its caller may know of it.
+// own returns the process that a call names, if its caller may see it.
 func (s *Service) own(ctx context.Context, c *httpapi.Call, who agentapi.Caller) (supervisor.Info, error) {
 	info, err := s.opts.Supervisor.Get(ctx, c.Arg("id"))
 	if err == nil && !who.Owns(info.Chat) {
@@ -152,8 +153,8 @@ func (s *Service) own(ctx context.Context, c *httpapi.Call, who agentapi.Caller)
 	return info, err
 }
 
-// live is own for what is done to a process that runs; who is fenced in does it to one
-// that was started so.
+// live is like own, for acting on a running process. A caller with a fence may only act on
+// processes with the same confinement.
 func (s *Service) live(c *httpapi.Call, who agentapi.Caller) (supervisor.Info, error) {
 	info, err := s.own(c.Context(), c, who)
 	if g := access.From(c.Context()); err == nil && g != nil && g.Plan != "" {
@@ -165,7 +166,7 @@ func (s *Service) live(c *httpapi.Call, who agentapi.Caller) (supervisor.Info, e
 	return info, err
 }
 
-// caller returns who calls. Headers that say nothing are the caller's mistake.
+// caller returns the caller. Invalid headers are its mistake.
 func caller(c *httpapi.Call) (agentapi.Caller, error) {
 	who, err := agentapi.CallerOf(c.Header)
 	if err != nil {
@@ -174,12 +175,12 @@ func caller(c *httpapi.Call) (agentapi.Caller, error) {
 	return who, nil
 }
 
-// refused is a mistake of the caller's.
+// refused returns an error for a mistake of the caller.
 func refused(c *httpapi.Call, detail string) error {
 	return &problem.Error{Code: http.StatusBadRequest, Message: c.Failed(), Detail: detail}
 }
 
-// waiting lets do wait for as long as d, of those calls that may wait.
+// waiting runs do, which may wait up to d. At most maxWaits calls wait at a time.
 func (s *Service) waiting(c *httpapi.Call, d time.Duration, do func(ctx context.Context) error) error {
 	select {
 	case s.waits <- struct{}{}:

@@ -19,12 +19,12 @@ import (
 )
 
 const (
-	// maxStartBody is of a start, in bytes: all arguments and variables that
-	// MaxStartArgs allows, also where JSON needs two bytes for one.
+	// maxStartBody limits the body of a start, in bytes: MaxStartArgs, for which JSON may
+	// need two bytes each.
 	maxStartBody = 2*agentapi.MaxStartArgs + 64<<10
 )
 
-// usualSize is that of a terminal of which nobody says how large it is.
+// usualSize is the default size of a terminal.
 var usualSize = agentapi.TerminalSize{Rows: 24, Cols: 80}
 
 // start answers POST /api/v0/processes/start.
@@ -68,8 +68,8 @@ func (s *Service) start(c *httpapi.Call) error {
 	})
 }
 
-// watch tells of the working directory once more when the process has ended: that
-// is when its changes are all there.
+// watch reports the working directory again when the process has ended, because its changes
+// are complete then.
 func (s *Service) watch(who agentapi.Caller, id, dir string) {
 	s.watches.Go(func() {
 		if _, err := s.opts.Supervisor.Wait(s.ctx, id); err == nil {
@@ -79,7 +79,7 @@ func (s *Service) watch(who agentapi.Caller, id, dir string) {
 	})
 }
 
-// spec makes of a request what the supervisor starts.
+// spec converts a request for the supervisor.
 func (s *Service) spec(c *httpapi.Call, who agentapi.Caller, body *agentapi.StartProcess) (*supervisor.Spec, error) {
 	if err := check(c, body); err != nil {
 		return nil, err
@@ -120,7 +120,7 @@ func (s *Service) spec(c *httpapi.Call, who agentapi.Caller, body *agentapi.Star
 	return spec, s.confine(c, spec, kind, grant)
 }
 
-// check finds what can't be started.
+// check refuses what can't be started.
 func check(c *httpapi.Call, body *agentapi.StartProcess) error {
 	if body.Command == "" && len(body.Argv) == 0 {
 		return &problem.Error{Code: http.StatusBadRequest, Message: "Command is required", Detail: "name a command for sh -c, or an argv"}
@@ -131,10 +131,10 @@ func check(c *httpapi.Call, body *agentapi.StartProcess) error {
 	return nil
 }
 
-// input is what a token is bound to: the same token with something else is a
-// mistake. It holds no text of the request.
+// input identifies the input of a start, which must be the same for all starts with a
+// token. It contains no text of the request.
 func input(who agentapi.Caller, body *agentapi.StartProcess, fence string) string {
-	data, _ := json.Marshal(struct { // texts and numbers always can; maps are sorted
+	data, _ := json.Marshal(struct { // can't fail; maps are sorted
 		Chat  uuid.UUID
 		Body  agentapi.StartProcess
 		Fence string
@@ -143,7 +143,7 @@ func input(who agentapi.Caller, body *agentapi.StartProcess, fence string) strin
 	return hex.EncodeToString(sum[:])
 }
 
-// quoted is an argv as a shell would be told it, for lists.
+// quoted returns an argv quoted for a shell, for lists.
 func quoted(argv []string) string {
 	words := make([]string, len(argv))
 	for i, arg := range argv {

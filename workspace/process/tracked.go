@@ -13,11 +13,11 @@ import (
 	"waymark/workspace/supervisor"
 )
 
-// digestBytes is the length of an input digest, which is a SHA-256.
+// digestBytes is the length of an input digest, a SHA-256.
 const digestBytes = 32
 
-// trackedStart returns what makes a start a tracked one, and its process's id; nil
-// and "" where it isn't. Coder's clients send zero values for what isn't there.
+// trackedStart returns the identity and the process id of a tracked start; nil and "" for
+// another start. Coder's clients send zero values for absent fields.
 func trackedStart(c *httpapi.Call, who agentapi.Caller, body *agentapi.StartProcess) (*supervisor.Tracked, string, error) {
 	zero := uuid.Nil.String()
 	if (body.ProcessID == "" || body.ProcessID == zero) && (body.AgentInstanceID == "" || body.AgentInstanceID == zero) && body.InputDigest == "" {
@@ -39,7 +39,7 @@ func tracked(c *httpapi.Call, who agentapi.Caller, process, instance, digest, de
 		return nil, "", refused(c, "input_digest is not a SHA-256 in hexadecimal")
 	}
 	t := &supervisor.Tracked{InstanceID: instance}
-	// The chat is part of the identity: another one's start is a conflict.
+	// The chat is part of the identity, so that another chat's start is a conflict.
 	t.InputDigest = digest + " " + who.Chat.String()
 	if deadline != "" {
 		if t.Deadline, err = time.Parse(time.RFC3339Nano, deadline); err != nil {
@@ -49,25 +49,26 @@ func tracked(c *httpapi.Call, who agentapi.Caller, process, instance, digest, de
 	return t, id.String(), nil
 }
 
-// expiredStart answers 410 for a start that can't happen any more: an error with what
-// is known of the process.
+// expiredStart answers 410 for a start that can't happen any more: an error with what is
+// known about the process.
 type expiredStart struct {
-	// Message says what didn't work.
+	// Message says what failed.
 	Message string `json:"message" minLength:"1"`
 	// Detail says why.
 	Detail string `json:"detail"`
-	// AgentInstanceID identifies what holds the processes. It outlives the agent.
+	// AgentInstanceID identifies the supervisor that holds the processes. It outlives the
+	// agent.
 	AgentInstanceID string `json:"agent_instance_id"`
-	// InputDigest repeats the request's.
+	// InputDigest is the request's.
 	InputDigest string `json:"input_digest"`
 	// OutputUnavailable says that Process is all that is known.
 	OutputUnavailable bool `json:"output_unavailable"`
-	// Process is how it ended; left out where it has never started.
+	// Process is how the process ended; absent if it never started.
 	Process *agentapi.Process `json:"process,omitempty"`
 }
 
-// gone answers a start whose time is over, with how the process has ended where
-// that is known.
+// gone answers a start whose deadline has passed, with how the process ended if that is
+// known.
 func gone(c *httpapi.Call, instance string, body *agentapi.StartProcess, info supervisor.Info) error {
 	e := expiredStart{
 		Message: c.Failed(), Detail: "its deadline has passed, or it was canceled before",
@@ -104,7 +105,7 @@ func (s *Service) cancelTracked(c *httpapi.Call) error {
 		if err != nil {
 			return err
 		}
-		// To Coder's servers fenced is what has never begun.
+		// For Coder's servers, fenced means that it never started.
 		answer := agentapi.CancelledTracked{AgentInstanceID: t.InstanceID, Fenced: fenced && info == nil}
 		if info != nil {
 			answer.Process = &info.Process

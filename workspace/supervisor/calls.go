@@ -13,7 +13,7 @@ import (
 	"waymark/agentapi"
 )
 
-// Parameters and results of the calls. Fields are only ever added: the other end
+// Parameters and results of the calls. Fields are only ever added, because the other end
 // may be older or newer.
 type (
 	nothing     struct{}
@@ -62,16 +62,15 @@ type (
 	}
 )
 
-// answer is a result with the data behind it.
+// answer is a result with the data that follows it.
 type answer struct {
 	result any
 	data   []byte
 }
 
-// wireSpec is a Spec on its way: arguments, variables and paths are bytes there,
-// for they needn't be UTF-8. A profile with something that this program doesn't
-// know is an error, since that may confine most; a newer agent's other fields are
-// passed over.
+// wireSpec is the encoding of a Spec. Arguments, variables and paths are bytes, because
+// they needn't be UTF-8. An unknown field in a profile is an error, because it may be a
+// restriction; unknown fields elsewhere are ignored.
 type wireSpec struct {
 	Spec
 	Argv, Env [][]byte
@@ -106,14 +105,14 @@ func specFromWire(data []byte) (*Spec, error) {
 	return &s, nil
 }
 
-// methods are what can be called.
+// methods are the callable methods.
 var methods = map[string]func(ctx context.Context, s *server, params, data []byte) (answer, error){
 	"start": func(ctx context.Context, s *server, params, _ []byte) (answer, error) {
 		spec, err := specFromWire(params)
 		if err != nil {
 			return answer{}, err
 		}
-		// Whoever asked may be gone before it has begun: the start goes on.
+		// The start continues even if the caller disconnects.
 		info, attached, err := s.start(context.WithoutCancel(ctx), spec)
 		return answer{result: startResult{info, attached}}, err
 	},
@@ -172,7 +171,7 @@ var methods = map[string]func(ctx context.Context, s *server, params, data []byt
 		return answer{result: cancelResult{fenced, info}}, err
 	}),
 	"stop": method(func(context.Context, *server, *nothing, []byte) (answer, error) {
-		return answer{}, nil // done by who sends the answer
+		return answer{}, nil // the sender of the answer does the work
 	}),
 }
 
@@ -188,11 +187,11 @@ func method[P any](f func(context.Context, *server, *P, []byte) (answer, error))
 	}
 }
 
-// maxCalls is how many calls of one agent may be open: each costs a goroutine, and
-// a chat that waits has one.
+// maxCalls limits the open calls of an agent. Each has a goroutine, and each waiting chat
+// has a call.
 const maxCalls = 4096
 
-// session is a connection of an agent.
+// session is the connection of an agent.
 type session struct {
 	server *server
 	link   *link
@@ -227,7 +226,7 @@ func (s *server) serve(conn *net.UnixConn) {
 	c.calls.Wait()
 }
 
-// begin answers a call in a goroutine of its own.
+// begin answers a call in its own goroutine.
 func (c *session) begin(ctx context.Context, r *request, data []byte) {
 	c.mu.Lock()
 	full := len(c.open) >= maxCalls
@@ -242,7 +241,7 @@ func (c *session) begin(ctx context.Context, r *request, data []byte) {
 	c.calls.Go(func() {
 		rep, data := c.call(ctx, r, data)
 		c.cancel(r.ID)
-		_ = c.link.send(context.Background(), rep, data) // ends with the link
+		_ = c.link.send(context.Background(), rep, data) // an error means that the link has ended
 		if r.Method == "stop" && rep.Error == nil {
 			c.server.shut()
 		}

@@ -14,24 +14,24 @@ import (
 	"waymark/agentapi"
 )
 
-// client is a connection that is made anew when it has ended.
+// client is a connection that is restored when it has ended.
 type client struct {
 	opts Options
 
-	turn *semaphore.Weighted // held by who connects
+	turn *semaphore.Weighted // held while connecting
 
-	mu     sync.Mutex // guards what follows
-	peer   *peer      // nil when there is none
+	mu     sync.Mutex // guards the fields below
+	peer   *peer      // nil if there is none
 	closed bool
 }
 
-// peer is a connection to one supervisor.
+// peer is a connection to a supervisor.
 type peer struct {
 	link     *link
 	instance string
-	done     chan struct{} // closed when nothing is received any more
+	done     chan struct{} // closed when receiving has ended
 
-	mu      sync.Mutex // guards what follows
+	mu      sync.Mutex // guards the fields below
 	last    uint64
 	waiting map[uint64]chan<- response
 	ended   bool
@@ -48,8 +48,7 @@ func newPeer(l *link, instance string) *peer {
 	return p
 }
 
-// receive hands answers to who waits for them, until the connection ends. Then
-// nobody gets one any more.
+// receive passes answers to the waiting callers until the connection ends.
 func (p *peer) receive() {
 	defer close(p.done)
 	for {
@@ -65,7 +64,7 @@ func (p *peer) receive() {
 		c := p.waiting[r.ID]
 		delete(p.waiting, r.ID)
 		p.mu.Unlock()
-		if c != nil { // or nobody waits any more
+		if c != nil { // otherwise the caller has given up
 			c <- r
 		}
 	}
@@ -115,7 +114,8 @@ func (p *peer) call(ctx context.Context, method string, params any, data []byte,
 		return r.data, r.Error.err()
 	case <-ctx.Done():
 		p.forget(id)
-		// In a goroutine of its own, for the connection may be stuck; it ends with it.
+		// In its own goroutine, because the connection may be blocked. It ends with the
+		// connection.
 		go func() { _ = p.link.send(context.WithoutCancel(ctx), request{ID: id, Method: methodCancel}, nil) }()
 		return nil, context.Cause(ctx)
 	}
@@ -132,8 +132,8 @@ func (p *peer) close() {
 	<-p.done
 }
 
-// connected returns the connection, or makes a new one, to a new supervisor if
-// need be. One at a time does.
+// connected returns the connection. If there is none, it connects, and starts a supervisor
+// if necessary. Only one goroutine connects at a time.
 func (c *client) connected(ctx context.Context) (*peer, error) {
 	if c.turn.Acquire(ctx, 1) != nil {
 		return nil, context.Cause(ctx)
@@ -167,7 +167,7 @@ func (c *client) connected(ctx context.Context) (*peer, error) {
 	return p, nil
 }
 
-// call calls a method of whoever holds the processes now.
+// call calls a method of the current supervisor.
 func (c *client) call(ctx context.Context, method string, params any, data []byte, result any) ([]byte, error) {
 	p, err := c.connected(ctx)
 	if err != nil {
@@ -239,7 +239,7 @@ func (c *client) Signal(ctx context.Context, id string, s os.Signal) error {
 }
 
 func (c *client) WriteStdin(ctx context.Context, id string, data []byte, end bool) error {
-	// In pieces, so that no message is too large; a chat's text is one.
+	// Send long input in pieces, because the size of messages is limited.
 	for len(data) > maxRead {
 		if _, err := c.call(ctx, "stdin", stdinParams{ID: id}, data[:maxRead], nil); err != nil {
 			return err
@@ -268,7 +268,7 @@ func (c *client) Cancel(ctx context.Context, id string, t Tracked, wait time.Dur
 }
 
 func (c *client) StartOwned(ctx context.Context, spec *Spec) (Owned, error) {
-	if _, err := c.connected(ctx); err != nil { // there is a supervisor
+	if _, err := c.connected(ctx); err != nil { // make sure that there is a supervisor
 		return nil, err
 	}
 	conn, _, err := dial(ctx, c.opts.Dir, roleOwned)
@@ -287,7 +287,7 @@ func (c *client) Stop(ctx context.Context) error {
 		return err
 	}
 	select {
-	case <-p.done: // it ends its connections by ending itself
+	case <-p.done: // the supervisor ended, and with it the connection
 		return nil
 	case <-ctx.Done():
 		return context.Cause(ctx)

@@ -21,24 +21,23 @@ import (
 	"waymark/internal/reexec"
 )
 
-// A guard is the parent of one owned process, and a subreaper: all that the
-// process starts stays below it, detached or not, so that it can be told from what
-// others have started. It has the agent's connection, and ends everything when
-// that ends; the supervisor has nothing more to do with it, and it outlives a
-// supervisor that is killed.
+// A guard is the parent of one owned process, and a subreaper. Everything that the process
+// starts stays below the guard, detached or not, and so can be told from other processes.
+// The guard has the agent's connection and ends everything when that ends. It doesn't need
+// the supervisor any more, and outlives one that is killed.
 
-// Times of an owned process's end: how long it may take to notice the end of its
-// standard input, and then SIGTERM, before what is left gets SIGKILL.
+// Time limits for ending an owned process: to react to the end of its standard input, and
+// then to SIGTERM, before SIGKILL.
 const (
 	ownedNotice = 300 * time.Millisecond
 	ownedGrace  = 2 * time.Second
 )
 
-// connFD is where a guard has its connection.
+// connFD is the descriptor of a guard's connection.
 const connFD = 3
 
-// guard starts a guard for a connection, with the streams that come first on it:
-// three descriptors.
+// guard starts a guard for a connection. The first message on it has three descriptors, the
+// streams.
 func (s *server) guard(conn *net.UnixConn) error {
 	streams, err := receiveFiles(conn, 3)
 	defer func() {
@@ -74,8 +73,8 @@ func (s *server) guard(conn *net.UnixConn) error {
 	return err
 }
 
-// self is the command line of this program in another role: as it was started
-// itself, whatever prefix that has.
+// self returns the command line of this program in another role. It keeps the prefix with
+// which the program was started.
 func self(role string) (path string, args []string, err error) {
 	path, err = reexec.Executable()
 	if err != nil {
@@ -88,7 +87,7 @@ func self(role string) (path string, args []string, err error) {
 	return path, []string{filepath.Base(os.Args[0]), prefix + role}, nil
 }
 
-// receiveFiles takes descriptors, which come with a byte of their own.
+// receiveFiles receives descriptors with a one-byte message.
 func receiveFiles(conn *net.UnixConn, n int) ([]*os.File, error) {
 	_ = conn.SetReadDeadline(time.Now().Add(helloTimeout))
 	defer func() { _ = conn.SetReadDeadline(time.Time{}) }()
@@ -131,7 +130,7 @@ func Guard([]string) int {
 		return 2
 	}
 	shrugOff()
-	_ = becomeSubreaper() // where there is none, groups are all that can be ended
+	_ = becomeSubreaper() // without one, only groups can be ended
 	g := &guarded{link: newLink(unixConn), reaper: newReaper(), ended: make(chan exit, 1)}
 	ctx, cancel := context.WithCancel(context.Background())
 	var reaping sync.WaitGroup
@@ -143,7 +142,7 @@ func Guard([]string) int {
 	return 0
 }
 
-// guarded is an owned process, in its guard.
+// guarded is an owned process in its guard.
 type guarded struct {
 	link   *link
 	reaper *reaper
@@ -151,13 +150,13 @@ type guarded struct {
 	ended  chan exit
 }
 
-// What an agent says to a guard.
+// Messages from an agent to a guard.
 const (
-	ownedStart  = "start"  // the first one; answered once it runs
+	ownedStart  = "start"  // the first message; answered when the process runs
 	ownedSignal = "signal" // not answered
 )
 
-// ownedID tells a guard's two messages apart.
+// ownedStarted and ownedEnded identify the two messages of a guard.
 const (
 	ownedStarted uint64 = iota + 1
 	ownedEnded
@@ -176,7 +175,7 @@ func (g *guarded) run() {
 	for open := true; open; {
 		select {
 		case e := <-g.child.exit:
-			result, _ := json.Marshal(e.code) // an int
+			result, _ := json.Marshal(e.code) // an int always marshals
 			_ = g.link.send(context.Background(), reply{ID: ownedEnded, Result: result}, nil)
 		case <-left:
 			open = false
@@ -211,7 +210,7 @@ func (g *guarded) start() error {
 		return err
 	}
 	g.child, err = startChild(g.reaper, spec, []*os.File{os.Stdin, os.Stdout, os.Stderr}, false)
-	noStreams() // or the agent would never see their end
+	noStreams() // otherwise the agent would never see the end of the streams
 	if err != nil {
 		return err
 	}
@@ -222,7 +221,7 @@ func (g *guarded) start() error {
 	return g.link.send(context.Background(), reply{ID: ownedStarted, Result: result}, nil)
 }
 
-// receive does what the agent says until it is gone.
+// receive handles the agent's messages until the connection ends.
 func (g *guarded) receive() {
 	for {
 		head, _, err := g.link.receive()
@@ -237,7 +236,7 @@ func (g *guarded) receive() {
 	}
 }
 
-// drain waits for the agent to have read what was sent.
+// drain waits until the agent has read everything.
 func (g *guarded) drain() {
 	for {
 		if _, _, err := g.link.receive(); err != nil {
@@ -246,12 +245,12 @@ func (g *guarded) drain() {
 	}
 }
 
-// owned is an owned process, in the agent.
+// owned is an owned process in the agent.
 type owned struct {
 	link                  *link
 	conn                  *net.UnixConn
 	stdin, stdout, stderr *os.File
-	done                  chan struct{} // closed once code or err is there
+	done                  chan struct{} // closed when code or err is set
 	gone                  chan struct{} // closed when the guard has ended
 	code                  int
 	err                   error
@@ -365,8 +364,8 @@ func (o *owned) Signal(s os.Signal) error {
 	return o.link.send(context.Background(), request{Method: ownedSignal, Params: params}, nil)
 }
 
-// closeTimeout bounds how long Close waits for a guard, in which time it has
-// killed everything twice over.
+// closeTimeout limits how long Close waits for a guard. It is twice the time in which a
+// guard kills everything.
 const closeTimeout = 10 * time.Second
 
 func (o *owned) Close() error {

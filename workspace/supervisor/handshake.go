@@ -17,47 +17,46 @@ import (
 	"waymark/internal/atomicfile"
 )
 
-// The versions of the protocol that this program speaks. The hello itself never
-// changes: what it says is how two versions find out about each other.
+// The supported protocol versions. The hello itself never changes, because it negotiates
+// the version.
 const (
 	oldestProtocol = 1
 	newestProtocol = 1
 )
 
-// What a connection is for.
+// Roles of a connection.
 const (
 	roleCalls = "calls"
 	roleOwned = "owned"
 )
 
-// helloTimeout bounds the handshake. A supervisor that is stopped, or a program
-// that says nothing, is noticed by it.
+// helloTimeout limits the handshake. It detects a stopped supervisor, and a program that
+// sends nothing.
 const helloTimeout = 10 * time.Second
 
-// ErrProtocol says that agent and supervisor have no version of their protocol in
-// common.
+// ErrProtocol says that agent and supervisor have no protocol version in common.
 var ErrProtocol = errors.New("what holds the processes is of another version")
 
-// hello is the first message of each side, the supervisor's first.
+// hello is the first message of each side. The supervisor sends first.
 type hello struct {
 	Oldest   int    `json:"oldest"`
 	Newest   int    `json:"newest"`
-	Program  string `json:"program"` // its version, for people
+	Program  string `json:"program"` // version, for people
 	Nonce    string `json:"nonce"`
-	Proof    string `json:"proof,omitempty"` // of the agent
-	Role     string `json:"role,omitempty"`  // of the agent
+	Proof    string `json:"proof,omitempty"` // only from the agent
+	Role     string `json:"role,omitempty"`  // only from the agent
 	PID      int    `json:"pid"`
-	Instance string `json:"instance,omitempty"` // of the supervisor
+	Instance string `json:"instance,omitempty"` // only from the supervisor
 }
 
-// welcome answers the agent's hello.
+// welcome is the supervisor's answer to the agent's hello.
 type welcome struct {
 	Error    *wireError `json:"error,omitempty"`
 	Proof    string     `json:"proof,omitempty"`
 	Protocol int        `json:"protocol"`
 }
 
-// proof shows that one knows the key, to whoever has made the other nonce.
+// proof proves knowledge of the key to the side that chose the nonce theirs.
 func proof(key []byte, side, theirs, ours, role string) string {
 	mac := hmac.New(sha256.New, key)
 	for _, part := range []string{side, theirs, ours, role} {
@@ -79,7 +78,7 @@ func programVersion() string {
 	return "(devel)"
 }
 
-// version is the newest that both speak; 0 for none.
+// version returns the newest version that both support; 0 if there is none.
 func version(theirs *hello) int {
 	v := min(theirs.Newest, newestProtocol)
 	if v < max(theirs.Oldest, oldestProtocol) {
@@ -88,7 +87,7 @@ func version(theirs *hello) int {
 	return v
 }
 
-// greet is the supervisor's side. It returns what the connection is for.
+// greet performs the supervisor's side. It returns the role of the connection.
 func greet(conn *net.UnixConn, key []byte, instance string) (role string, err error) {
 	_ = conn.SetDeadline(time.Now().Add(helloTimeout))
 	if err := samePeer(conn); err != nil {
@@ -119,8 +118,8 @@ func greet(conn *net.UnixConn, key []byte, instance string) (role string, err er
 	return theirs.Role, conn.SetDeadline(time.Time{})
 }
 
-// introduce is the agent's side, for as long as the connection's deadline. It
-// returns the supervisor's hello.
+// introduce performs the agent's side within the connection's deadline. It returns the
+// supervisor's hello.
 func introduce(conn *net.UnixConn, key []byte, role string) (*hello, error) {
 	if err := samePeer(conn); err != nil {
 		return nil, err
@@ -163,7 +162,7 @@ func readHello(conn *net.UnixConn, v any) error {
 	return decode(head, v)
 }
 
-// keySize is in bytes.
+// keySize is the size of the key, in bytes.
 const keySize = 32
 
 // readKey returns the key of a state directory.
@@ -179,7 +178,7 @@ func readKey(dir string) ([]byte, error) {
 	return key, nil
 }
 
-// makeKey makes a key, unless there is a good one. It is for who holds the lock.
+// makeKey makes a key if there is no valid one. The caller holds the lock.
 func makeKey(dir string) ([]byte, error) {
 	if key, err := readKey(dir); err == nil {
 		return key, nil

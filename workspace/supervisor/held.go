@@ -18,31 +18,31 @@ import (
 	"waymark/internal/notify"
 )
 
-// held is a process with its output. Its record is known from the start on; the
-// channels tell when more is.
+// held is a process with its output. Its record is known from the beginning; the channels
+// signal when the rest is.
 type held struct {
 	dir    string
 	limits Limits
 	spool  *spool
 	logger *slog.Logger
 
-	// ready is closed when the start has succeeded or failed: then failed, child and
-	// ends are set and don't change. done is closed when the process has ended and
-	// all of its output is in the spool; also when it couldn't be started.
+	// ready is closed when the start has succeeded or failed. From then on failed, child
+	// and ends are set and don't change. done is closed when the process has ended and all
+	// of its output is in the spool, or when it couldn't be started.
 	ready, done chan struct{}
 	failed      error
 	reaper      *reaper
 	child       *child
 	ends        *stdio
 
-	// terminate asks run to end the process.
+	// terminate makes run end the process.
 	terminate notify.Wake
-	// writing is held by who writes to the standard input.
+	// writing is held while writing to the standard input.
 	writing *semaphore.Weighted
-	// reading is closed when nothing can write to the output any more.
+	// reading is closed when no process can write to the output any more.
 	reading chan struct{}
 
-	mu sync.Mutex // guards what follows
+	mu sync.Mutex // guards the fields below
 	record
 	inputClosed bool
 }
@@ -56,8 +56,8 @@ func newHeld(rec record, dir string, limits Limits, b *budget, r *reaper, logger
 	}
 }
 
-// begin starts the process. What it does is in the journal before and after, so
-// that whoever comes later knows of each start that may have happened.
+// begin starts the process. It writes the journal before and after that, so that a later
+// supervisor knows every start that may have happened.
 func (h *held) begin(spec *Spec) error {
 	if err := os.Mkdir(h.dir, 0o700); err != nil {
 		return err
@@ -73,7 +73,7 @@ func (h *held) begin(spec *Spec) error {
 	p, err := readProc(c.pid)
 	h.mu.Lock()
 	h.PID = c.pid
-	if err == nil { // it may have ended: but it isn't reaped, or it had no time to be
+	if err == nil { // even if it has ended, it hasn't been reaped yet
 		h.Start = p.start
 	}
 	h.mu.Unlock()
@@ -90,8 +90,8 @@ func (h *held) save() error {
 	return rec.save(h.dir)
 }
 
-// run takes the output and the exit, and ends the process when its time is over
-// or somebody asks. It returns when nothing of it is left to do.
+// run collects the output and the exit code. It ends the process after its timeout or on
+// request. It returns when everything is done.
 func (h *held) run(timeout time.Duration) {
 	go h.copyOutput()
 	var over, kill <-chan time.Time
@@ -120,9 +120,9 @@ func (h *held) run(timeout time.Duration) {
 	}
 }
 
-// finish waits for the output, though not for what doesn't end: something that
-// the process has started may have it open for years. What that writes later is
-// read and thrown away, so that it doesn't die of it.
+// finish waits for the rest of the output, but at most WaitDelay, because a child process
+// may keep it open for years. Later output is read and discarded, so that its writer
+// doesn't get an error.
 func (h *held) finish(e exit) {
 	h.closeInput()
 	wait := time.NewTimer(h.limits.WaitDelay)
@@ -145,7 +145,7 @@ func (h *held) finish(e exit) {
 
 func toMS(t syscall.Timeval) int64 { return time.Duration(t.Nano()).Milliseconds() }
 
-// end sets how it has ended, once its output is complete.
+// end records the exit after the output is complete.
 func (h *held) end(set func()) {
 	h.spool.seal()
 	h.mu.Lock()
@@ -157,10 +157,10 @@ func (h *held) end(set func()) {
 	close(h.done)
 }
 
-// buffers are for output on its way. A process that writes nothing has none.
+// buffers are used while output is copied, so that an idle process needs none.
 var buffers = sync.Pool{New: func() any { b := make([]byte, 64<<10); return &b }}
 
-// copyOutput brings the output into the spool until nobody can write it any more.
+// copyOutput copies the output into the spool until no process can write to it any more.
 func (h *held) copyOutput() {
 	defer close(h.reading)
 	defer h.spool.closeFile()
@@ -185,7 +185,7 @@ func (h *held) copyOutput() {
 		switch {
 		case readErr != nil:
 			return
-		case n <= 0 || err != nil: // the end, which a terminal tells with EIO
+		case n <= 0 || err != nil: // the end; a terminal signals it with EIO
 			buffers.Put(data)
 			return
 		}
@@ -203,7 +203,7 @@ func (h *held) closeInput() {
 	h.inputClosed = true
 }
 
-// endOfInput is what a terminal takes for it.
+// endOfInput is the character that ends the input of a terminal.
 const endOfInput = 4
 
 // writeInput writes all of data, unless ctx ends before the process has read it.
@@ -263,7 +263,7 @@ func (h *held) resize(size agentapi.TerminalSize) error {
 	return err
 }
 
-// over reports whether it has ended.
+// over reports whether the process has ended.
 func (h *held) over() bool {
 	select {
 	case <-h.done:
@@ -282,14 +282,14 @@ func (h *held) signal(s syscall.Signal) error {
 
 func (h *held) askToEnd() { h.terminate.Set() }
 
-// ended returns when it ended; zero while it runs.
+// ended returns when the process ended; zero while it runs.
 func (h *held) ended() time.Time {
 	if !h.over() {
 		return time.Time{}
 	}
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	if h.Exited == nil { // lost
+	if h.Exited == nil { // the process is lost
 		return h.Started
 	}
 	return *h.Exited

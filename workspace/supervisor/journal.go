@@ -11,7 +11,7 @@ import (
 	"waymark/agentapi"
 )
 
-// record is what the journal has of a process: a file in its directory.
+// record is a process in the journal: a file in its directory.
 type record struct {
 	ID         string
 	Command    string
@@ -23,7 +23,7 @@ type record struct {
 	Input      string    `json:",omitempty"`
 	Tracked    *Tracked  `json:",omitempty"`
 
-	// Boot, PID and Start identify the process; PID is 0 until it has been started.
+	// Boot, PID and Start identify the process. PID is 0 before the start.
 	Boot  string
 	PID   int
 	Start uint64
@@ -32,14 +32,14 @@ type record struct {
 	Exited  *time.Time             `json:",omitempty"`
 	Code    *int                   `json:",omitempty"`
 	Usage   *agentapi.ProcessUsage `json:",omitempty"`
-	// Lost says why nobody knows how it has ended.
+	// Lost says why it is unknown how the process ended.
 	Lost string `json:",omitempty"`
 }
 
 const recordFile = "process.json"
 
-// save writes the record, as a whole. It isn't brought to the disk: what it is
-// for, processes that run, doesn't outlive the system either.
+// save writes the record atomically, without fsync, because running processes don't survive
+// a crash of the system either.
 func (r *record) save(dir string) error {
 	data, err := json.Marshal(r)
 	if err != nil {

@@ -6,15 +6,14 @@ import (
 	"sync"
 )
 
-// maxLog is how large the log may become, in bytes; it has little to say. One
-// older file is kept.
+// maxLog limits the log, in bytes. One older file is kept.
 const maxLog = 256 << 10
 
-// rotating is a log file of a bounded size.
+// rotating is a log file of limited size.
 type rotating struct {
 	path string
 
-	mu   sync.Mutex // guards what follows
+	mu   sync.Mutex // guards the fields below
 	file *os.File
 	size int64
 }
@@ -24,7 +23,7 @@ func openLog(path string) (*rotating, error) {
 	return r, r.open()
 }
 
-// open opens the file. What the Go runtime says of a crash goes there, too.
+// open opens the file. The Go runtime writes crash reports there, too.
 func (r *rotating) open() error {
 	f, err := os.OpenFile(r.path, os.O_WRONLY|os.O_CREATE|os.O_APPEND, 0o600)
 	if err != nil {

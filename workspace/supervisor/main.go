@@ -25,17 +25,17 @@ import (
 	"waymark/internal/text"
 )
 
-// Roles of the program that holds processes.
+// Roles of the supervisor's program.
 const (
 	// RoleSupervise holds the processes of a state directory, its argument.
 	RoleSupervise = "supervise"
-	// RoleGuard watches over one owned process; a supervisor starts it.
+	// RoleGuard guards one owned process. The supervisor starts it.
 	RoleGuard = "guard"
-	// RoleStarter starts the confined processes of one chat; a supervisor starts it.
+	// RoleStarter starts the confined processes of one chat. The supervisor starts it.
 	RoleStarter = "starter"
 )
 
-// errUnsupported is what older ends answer to what they don't know.
+// errUnsupported is the answer to an unknown method, also of older versions.
 var errUnsupported = errors.ErrUnsupported
 
 // errRunning says that another supervisor has the directory.
@@ -44,18 +44,18 @@ var errRunning = errors.New("another supervisor holds this directory")
 // exitRunning is the exit code for errRunning.
 const exitRunning = 3
 
-// readyLine is what a supervisor says on its standard output when it listens.
-// After that it has none.
+// readyLine is what a supervisor prints when it listens, before it closes its standard
+// output.
 const readyLine = "ready\n"
 
-// Main is the supervise role: it holds the processes of a state directory until
-// there is none, and returns the exit code. Nothing else runs in the process.
+// Main is the supervise role. It holds the processes of a state directory until there are
+// none, and returns the exit code. Nothing else may run in the process.
 func Main(args []string) int {
 	if len(args) != 1 || !filepath.IsAbs(args[0]) {
 		fmt.Fprintln(os.Stderr, "supervise needs one argument, the absolute path of a state directory")
 		return 2
 	}
-	runtime.GOMAXPROCS(min(runtime.GOMAXPROCS(0), 2)) // it copies, and is many
+	runtime.GOMAXPROCS(min(runtime.GOMAXPROCS(0), 2)) // it mostly copies, and a machine may have many
 	debug.SetGCPercent(50)
 	err := supervise(args[0], tellReady)
 	switch {
@@ -68,8 +68,8 @@ func Main(args []string) int {
 	return 1
 }
 
-// tellReady tells whoever has started this program, an agent or systemd, and lets
-// go of the streams that it was started with.
+// tellReady notifies the agent or systemd that started this program, and closes the
+// inherited streams.
 func tellReady() {
 	fmt.Fprint(os.Stdout, readyLine)
 	noStreams()
@@ -87,7 +87,7 @@ func tellReady() {
 	}
 }
 
-// noStreams points the standard streams to nowhere.
+// noStreams redirects the standard streams to /dev/null.
 func noStreams() {
 	null, err := os.OpenFile(os.DevNull, os.O_RDWR, 0)
 	if err != nil {
@@ -107,7 +107,7 @@ func supervise(dir string, ready func()) error {
 	if err != nil {
 		return err
 	}
-	// The lock goes last: whoever gets it finds everything written and closed.
+	// Release the lock last, when all files are written and closed.
 	defer func() { _ = lock.Close() }()
 	var o startOptions
 	err = readJSON(filepath.Join(dir, optionsFile), &o)
@@ -138,8 +138,8 @@ func supervise(dir string, ready func()) error {
 	return s.run(o.Socket, key, ready)
 }
 
-// takeLock locks a state directory. One that ends at the moment has closed its
-// socket before its lock.
+// takeLock locks a state directory. A supervisor that is ending closes its socket before it
+// releases the lock.
 func takeLock(dir string) (*flock.Flock, error) {
 	lock := flock.New(filepath.Join(dir, lockFile), flock.SetPermissions(0o600))
 	for tries := 0; ; tries++ {
@@ -159,7 +159,7 @@ func takeLock(dir string) (*flock.Flock, error) {
 	}
 }
 
-// run serves until everything has ended, or somebody ends it.
+// run serves until everything has ended, or a client ends it.
 func (s *server) run(socket string, key []byte, ready func()) error {
 	ctx, cancel := context.WithCancel(context.Background())
 	defer cancel()
@@ -201,11 +201,11 @@ func (s *server) run(socket string, key []byte, ready func()) error {
 	return s.finish(l, &reaping, cancel)
 }
 
-// shrugOff has signals do nothing that would end this process. They aren't ignored,
-// for what is started here would inherit that.
+// shrugOff keeps signals from ending this process. They aren't ignored, because children
+// would inherit that.
 func shrugOff() { signal.Notify(make(chan os.Signal, 1), syscall.SIGHUP, syscall.SIGPIPE) }
 
-// finish closes the door, and ends what is held.
+// finish closes the listener, and ends what is held.
 func (s *server) finish(l *net.UnixListener, reaping *sync.WaitGroup, cancel context.CancelFunc) error {
 	_ = os.Remove(filepath.Join(s.dir, runningFile))
 	_ = l.Close()
@@ -213,12 +213,12 @@ func (s *server) finish(l *net.UnixListener, reaping *sync.WaitGroup, cancel con
 	go func() { s.runs.Wait(); close(done) }()
 	over := time.After(2 * (s.limits.Grace + s.limits.WaitDelay + 5*time.Second))
 	for open := true; open; {
-		// Again, for what was starting the first time.
+		// In a loop, because processes may still have been starting.
 		if !s.endEverything() {
 			s.logger.Warn("some processes can't be ended", slog.Int("processes", len(descendants(os.Getpid()))))
 		}
 		select {
-		case <-done: // the journal has all exits
+		case <-done: // all exits are in the journal
 			open = false
 		case <-over:
 			open = false
@@ -231,13 +231,13 @@ func (s *server) finish(l *net.UnixListener, reaping *sync.WaitGroup, cancel con
 	return nil
 }
 
-// endEverything ends all that is below this process. Where there is no subreaper
-// that is only what hasn't been detached.
+// endEverything ends all processes below this one. Without a subreaper, detached ones
+// escape.
 func (s *server) endEverything() bool {
 	return endAll(func() []proc { return descendants(os.Getpid()) }, s.limits.Grace)
 }
 
-// detached returns the children of this process that it hasn't started.
+// detached returns the children that this process didn't start.
 func (s *server) detached() []int {
 	children := func() []int {
 		pids := []int{}
@@ -249,26 +249,25 @@ func (s *server) detached() []int {
 		return pids
 	}
 	left := slices.DeleteFunc(children(), s.reaper.knows)
-	if len(left) > 0 { // what has ended before it was asked for isn't known either
+	if len(left) > 0 { // so that processes that ended meanwhile aren't reported as unknown
 		there := children()
 		left = slices.DeleteFunc(left, func(pid int) bool { return !slices.Contains(there, pid) })
 	}
 	return left
 }
 
-// shut has run end.
+// shut makes run end.
 func (s *server) shut() { s.stopOnce.Do(func() { close(s.stop) }) }
 
-// refuse starts nothing any more.
+// refuse prevents further starts.
 func (s *server) refuse() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.ending = true
 }
 
-// idle reports whether there is nothing to hold: no agent, no process, detached
-// ones included, and none that has ended a short time ago. Then nothing is started
-// any more.
+// idle reports whether nothing is held: no agent, no process (including detached ones), and
+// none that ended recently. From then on nothing can be started.
 func (s *server) idle() bool {
 	s.mu.Lock()
 	empty := s.empty()
@@ -281,12 +280,12 @@ func (s *server) idle() bool {
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.ending = s.empty() // nobody came meanwhile
+	s.ending = s.empty() // unless an agent has connected meanwhile
 	return s.ending
 }
 
-// empty reports whether there is neither an agent nor a process that runs, or ran
-// a short time ago. The caller holds mu.
+// empty reports whether no agent is connected and no process runs or ended recently. The
+// caller holds mu.
 func (s *server) empty() bool {
 	young := time.Now().Add(-s.limits.Retention)
 	for _, h := range s.held {
@@ -297,12 +296,13 @@ func (s *server) empty() bool {
 	return s.agents == 0
 }
 
-// listen makes the socket, and says where it is.
+// listen opens the socket, and records where it is.
 func (s *server) listen(socket string) (*net.UnixListener, error) {
 	if err := privateDir(filepath.Dir(socket)); err != nil {
 		return nil, err
 	}
-	// What is there is left from an earlier one: this one has the lock.
+	// An existing socket is left over from an earlier supervisor, because this one has the
+	// lock.
 	if err := os.Remove(socket); err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return nil, err
 	}
@@ -310,7 +310,7 @@ func (s *server) listen(socket string) (*net.UnixListener, error) {
 	if err != nil {
 		return nil, err
 	}
-	if err := os.Chmod(socket, 0o600); err != nil { // a umask would be that of children, too
+	if err := os.Chmod(socket, 0o600); err != nil { // children would inherit a umask
 		_ = l.Close()
 		return nil, err
 	}
@@ -322,21 +322,21 @@ func (s *server) listen(socket string) (*net.UnixListener, error) {
 	return l, nil
 }
 
-// isSocket reports whether there is still a socket at the path; what tidies up
-// temporary directories removes it.
+// isSocket reports whether the socket still exists. Programs that clean up temporary
+// directories remove it.
 func isSocket(path string) bool {
 	info, err := os.Lstat(path)
 	return err == nil && info.Mode().Type() == fs.ModeSocket
 }
 
-// accept serves whoever connects, until the listener is closed.
+// accept serves connections until the listener is closed.
 func (s *server) accept(l *net.UnixListener, key []byte) {
 	for {
 		conn, err := l.AcceptUnix()
 		switch {
 		case errors.Is(err, net.ErrClosed):
 			return
-		case err != nil: // no descriptors, say
+		case err != nil: // no descriptors, for example
 			s.logger.Warn("a connection can't be taken", slog.Any("error", err))
 			<-time.After(100 * time.Millisecond)
 		default:
@@ -345,7 +345,7 @@ func (s *server) accept(l *net.UnixListener, key []byte) {
 	}
 }
 
-// welcome serves one connection, once it has shown that it may.
+// welcome serves a connection after the handshake.
 func (s *server) welcome(conn *net.UnixConn, key []byte) {
 	defer func() { _ = conn.Close() }()
 	s.mu.Lock()
@@ -362,7 +362,7 @@ func (s *server) welcome(conn *net.UnixConn, key []byte) {
 	}
 	role, err := greet(conn, key, s.instance)
 	switch {
-	case errors.Is(err, io.EOF), errors.Is(err, io.ErrUnexpectedEOF): // it only looked whether somebody is there
+	case errors.Is(err, io.EOF), errors.Is(err, io.ErrUnexpectedEOF): // the other side only checked whether a supervisor runs
 	case err != nil:
 		s.logger.Warn("a connection was refused", slog.Any("error", err))
 	case role == roleCalls:

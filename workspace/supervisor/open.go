@@ -22,13 +22,13 @@ import (
 	"waymark/workspace/launch"
 )
 
-// Roles are what a program must be able to do as a child, to hold processes.
+// Roles are the roles that a program must support as a child to hold processes.
 func Roles() []reexec.Role {
 	return []reexec.Role{{Name: RoleSupervise, Main: Main}, {Name: RoleGuard, Main: Guard}, {Name: RoleStarter, Main: Starter}, launch.Role()}
 }
 
-// Program returns the command line that holds processes: that of the small helper
-// program where it is installed; else of this very program, which is larger.
+// Program returns the command line that holds processes: the small helper program if it is
+// installed, otherwise this program, which is larger.
 func Program(self *reexec.Program) ([]string, error) {
 	if h, err := launch.FindHelper(); err == nil {
 		return []string{h.Run, RoleSupervise}, nil
@@ -36,8 +36,8 @@ func Program(self *reexec.Program) ([]string, error) {
 	return self.CommandLine(RoleSupervise)
 }
 
-// Left reports whether a supervisor runs for a state directory, or one has left
-// something there that the next one tells of.
+// Left reports whether a supervisor runs for a state directory, or one has left processes
+// there that the next one must list.
 func Left(dir string) bool {
 	if _, err := os.Lstat(filepath.Join(dir, runningFile)); err == nil {
 		return true
@@ -46,13 +46,12 @@ func Left(dir string) bool {
 	return err == nil && len(held) > 0
 }
 
-// openTimeout bounds how long a supervisor may take to start, on a slow machine.
+// openTimeout limits how long starting a supervisor may take on a slow machine.
 const openTimeout = 30 * time.Second
 
-// Open connects to the supervisor of a state directory, and starts one where none
-// runs. When a connection ends later, the next call does the same again: calls
-// that were open are ErrLost then, and what an earlier supervisor held is told as
-// lost.
+// Open connects to the supervisor of a state directory, and starts one if none runs. If the
+// connection ends, open calls return ErrLost, and the next call connects again. A new
+// supervisor lists what an earlier one held as lost.
 func Open(ctx context.Context, o Options) (Client, error) {
 	if err := o.check(); err != nil {
 		return nil, err
@@ -67,7 +66,7 @@ func Open(ctx context.Context, o Options) (Client, error) {
 
 func isLost(err error) bool { return errors.Is(err, ErrLost) }
 
-// connect connects to the supervisor of a directory, and starts one if need be.
+// connect connects to the supervisor of a directory, and starts one if necessary.
 func connect(ctx context.Context, o *Options) (*peer, error) {
 	ctx, cancel := context.WithTimeout(ctx, openTimeout)
 	defer cancel()
@@ -80,7 +79,7 @@ func connect(ctx context.Context, o *Options) (*peer, error) {
 		if !nobodyThere(err) {
 			return nil, err
 		}
-		if started { // another one has the lock, and doesn't listen yet, or any more
+		if started { // another one has the lock, and isn't listening yet or any more
 			select {
 			case <-time.After(20 * time.Millisecond):
 			case <-ctx.Done():
@@ -94,14 +93,14 @@ func connect(ctx context.Context, o *Options) (*peer, error) {
 	}
 }
 
-// nobodyThere reports whether an error of dial means that none runs, or that it is
-// about to end.
+// nobodyThere reports whether an error of dial means that no supervisor runs, or that it is
+// ending.
 func nobodyThere(err error) bool {
 	return errors.Is(err, fs.ErrNotExist) || errors.Is(err, syscall.ECONNREFUSED) || errors.Is(err, syscall.ECONNRESET) ||
 		errors.Is(err, syscall.EPIPE) || errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF)
 }
 
-// dial connects to a supervisor that runs.
+// dial connects to a running supervisor.
 func dial(ctx context.Context, dir, role string) (*net.UnixConn, *hello, error) {
 	conn, err := dialRunning(dir)
 	if err != nil {
@@ -132,8 +131,7 @@ func dial(ctx context.Context, dir, role string) (*net.UnixConn, *hello, error) 
 	return conn, h, nil
 }
 
-// start starts a supervisor, and returns when it listens or another one has the
-// lock.
+// start starts a supervisor. It returns when that listens, or another one has the lock.
 func start(ctx context.Context, o *Options) error {
 	if err := privateDir(o.Dir); err != nil {
 		return err
@@ -152,7 +150,7 @@ func start(ctx context.Context, o *Options) error {
 	return startDetached(ctx, o)
 }
 
-// startDetached starts a supervisor in a session of its own.
+// startDetached starts a supervisor in its own session.
 func startDetached(ctx context.Context, o *Options) error {
 	r, w, err := os.Pipe()
 	if err != nil {
@@ -172,7 +170,7 @@ func startDetached(ctx context.Context, o *Options) error {
 	said, _ := io.ReadAll(io.LimitReader(r, 4<<10))
 	stop()
 	if string(said) == readyLine {
-		go func() { _ = cmd.Wait() }() // so that it is no zombie, should it end before the agent
+		go func() { _ = cmd.Wait() }() // reap it if it ends before the agent
 		return nil
 	}
 	if ctx.Err() != nil {

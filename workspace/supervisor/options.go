@@ -14,56 +14,52 @@ import (
 	"waymark/internal/defaults"
 )
 
-// Options say where the supervisor of a directory is and how it is started.
+// Options say where the supervisor of a directory is, and how to start it.
 type Options struct {
-	// Dir is the state directory, absolute. It belongs to one supervisor.
+	// Dir is the absolute path of the state directory. Only one supervisor uses it.
 	Dir string
-	// Socket is where a supervisor that has to be started listens; an absolute path
-	// of at most 103 bytes. One that runs already is found where it is.
+	// Socket is the address of a new supervisor: an absolute path of at most 103 bytes. A
+	// running one may listen elsewhere.
 	Socket string
-	// Program is the command line of the supervise role, without its argument; see
+	// Program is the command line of the supervise role without its argument; see
 	// [Program].
 	Program []string
-	// Unit is the template of the systemd unit that starts a supervisor when the
-	// agent runs as a service of a user, such as "waymark-supervisor@.service".
-	// Empty never asks systemd.
+	// Unit is the systemd unit template that starts a supervisor if the agent is a user
+	// service, such as "waymark-supervisor@.service". Empty means not to use systemd.
 	Unit string
 	// Logger may be nil.
 	Logger *slog.Logger
-	// Limits are those of a supervisor that has to be started. One that runs
-	// already has its own.
+	// Limits are for a new supervisor. A running one keeps its own.
 	Limits Limits
 }
 
-// Limits bound what a supervisor keeps. Fields that are 0 take the defaults.
+// Limits limit what a supervisor keeps. 0 means the default.
 type Limits struct {
-	// Spool is how much output of one process is kept, and Spools of all, in
-	// bytes on the disk: defaults.Spool and defaults.SpoolTotal.
+	// Spool limits the stored output of one process, Spools that of all processes, in bytes
+	// on disk. Defaults: defaults.Spool and defaults.SpoolTotal.
 	Spool, Spools int64
-	// Head is how much of Spool is its first output, in bytes: 1 MiB. The rest is
-	// the newest.
+	// Head is how much of Spool is reserved for the first output, in bytes; the rest is for
+	// the newest. Default 1 MiB.
 	Head int64
-	// Processes is how many are held, running and ended ones: 10,000. Those that
-	// have ended and are older than Retention are at most a fourth of that.
+	// Processes limits how many processes are held, running or ended. At most a fourth of
+	// them are ended ones older than Retention. Default 10,000.
 	Processes int
-	// Receipts is how many tracked starts are remembered: 16,384.
+	// Receipts limits the remembered tracked starts. Default 16,384.
 	Receipts int
-	// Retention is how long an ended process is held at least: 5 minutes.
+	// Retention is the minimum time for which an ended process is held. Default 5 minutes.
 	Retention time.Duration
-	// WaitDelay is how long after the end of a process its output is waited for,
-	// where something else has it open still: 5 seconds. What is written later is read
-	// and thrown away. Closing the pipe instead, as os/exec does, would kill a server in
-	// the background at its next line of output, hours later.
+	// WaitDelay is how long to wait for output after the exit of a process, if another
+	// process keeps it open. Default 5 seconds.
 	WaitDelay time.Duration
-	// Grace is how long after a SIGTERM of the supervisor's own comes SIGKILL: 5
-	// seconds.
+	// Grace is the time between SIGTERM and SIGKILL when the supervisor ends a process.
+	// Default 5 seconds.
 	Grace time.Duration
 }
 
-// Or returns the limits with what is 0 taken from other.
+// Or returns the limits, with other's values in place of 0.
 func (l Limits) Or(other Limits) Limits { return defaults.Or(l, other) }
 
-// DefaultLimits are what Limits of 0 mean.
+// DefaultLimits are the default limits.
 var DefaultLimits = Limits{
 	Spool: defaults.Spool, Spools: defaults.SpoolTotal, Head: 1 << 20,
 	Processes: 10_000, Receipts: 16_384,
@@ -72,26 +68,26 @@ var DefaultLimits = Limits{
 
 // Files in the state directory.
 const (
-	optionsFile = "options.json"    // what a supervisor that starts is to do
+	optionsFile = "options.json"    // options for a new supervisor
 	runningFile = "supervisor.json" // who runs, and where it listens
-	lockFile    = "lock"            // locked by who runs
-	keyFile     = "key"             // what both ends must know
+	lockFile    = "lock"            // held by the running supervisor
+	keyFile     = "key"             // the shared key
 	logFile     = "log"
 	heldDir     = "held" // a directory for each process
 )
 
-// maxSocket is how long a path of a socket may be, in bytes. The kernels differ:
-// Linux takes 107, macOS 103.
+// maxSocket is the maximum length of a socket's path, in bytes. Linux allows 107, macOS
+// 103.
 const maxSocket = 103
 
-// startOptions is optionsFile.
+// startOptions is the content of optionsFile.
 type startOptions struct {
 	Socket string
 	Limits Limits
 }
 
-// running is runningFile. Its fields keep their meaning in all versions: it is
-// how agents of other versions find out what runs.
+// running is the content of runningFile. Its fields keep their meaning in all versions,
+// because agents of other versions read it.
 type running struct {
 	Instance string
 	PID      int
@@ -130,8 +126,7 @@ func readJSON(path string, v any) error {
 	return nil
 }
 
-// privateDir makes a directory, whose parents may be missing, that is for this
-// user alone.
+// privateDir makes a directory, with missing parents, that only this user can access.
 func privateDir(path string) error {
 	if err := os.MkdirAll(path, 0o700); err != nil {
 		return err

@@ -11,29 +11,29 @@ import (
 	"waymark/internal/notify"
 )
 
-// exit is how a child has ended.
+// exit is how a child ended.
 type exit struct {
 	code  int // 128+N for signal N
 	usage syscall.Rusage
 	at    time.Time
 }
 
-// child is a process that this one has started.
+// child is a process that this process has started.
 type child struct {
 	pid  int
-	exit chan exit // one value, once
+	exit chan exit // receives exactly one value
 }
 
-// reaper starts children and takes their exits, together with those of orphans
-// that the kernel gives to this process. Nothing else in the process may wait for
-// children, which rules out package os/exec.
+// reaper starts children and reaps them, together with orphans that the kernel assigns to
+// this process. Nothing else in the process may wait for children, which rules out package
+// os/exec.
 type reaper struct {
 	kick     notify.Wake
 	starters *starters // nil in a guard
 
-	mu       sync.Mutex // guards what follows, and a pid from its signal's sending to its reaping
+	mu       sync.Mutex // guards the fields below, and keeps a pid valid while a signal is sent
 	children map[int]*child
-	starting int // children that are not in the map yet
+	starting int // number of children that aren't in the map yet
 }
 
 func newReaper() *reaper {
@@ -56,9 +56,8 @@ func (r *reaper) run(ctx context.Context) {
 	}
 }
 
-// reap takes all exits that there are. While a child is being started an exit of
-// a pid that nobody knows may be that child's: it is left until that is clear,
-// and the known ones are asked for one by one.
+// reap reaps all exited children. While a child is being started, an unknown pid may be
+// that child's. So only known children are reaped then, one by one.
 func (r *reaper) reap() {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -101,8 +100,8 @@ func (r *reaper) take(which int) bool {
 	return true
 }
 
-// start calls what starts a process and returns its pid. If it fails it has waited
-// for the process itself, if there was one.
+// start calls fork, which starts a process and returns its pid. If fork fails, it must have
+// reaped the process itself.
 func (r *reaper) start(fork func() (pid int, err error)) (*child, error) {
 	r.mu.Lock()
 	r.starting++
@@ -120,8 +119,8 @@ func (r *reaper) start(fork func() (pid int, err error)) (*child, error) {
 	return c, err
 }
 
-// signal sends a signal to a child's group; it is ErrExited when the child has
-// been reaped, because its pid may be another's then.
+// signal sends a signal to a child's group. It returns ErrExited if the child has been
+// reaped, because its pid may belong to another process then.
 func (r *reaper) signal(c *child, s syscall.Signal) error {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -135,8 +134,8 @@ func (r *reaper) signal(c *child, s syscall.Signal) error {
 	return err
 }
 
-// knows reports whether a process was started here. It waits for those that are being
-// started, which may be it.
+// knows reports whether a process was started here. It waits for starts in progress,
+// because they may have that pid.
 func (r *reaper) knows(pid int) bool {
 	for {
 		r.mu.Lock()

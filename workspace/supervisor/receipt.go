@@ -7,20 +7,19 @@ import (
 	"time"
 )
 
-// receipt is what is remembered of a tracked start.
+// receipt is the memory of a tracked start.
 type receipt struct {
 	Tracked
-	process *held // nil when it was fenced off before it began, or is forgotten
-	fenced  bool  // it must not start any more
+	process *held // nil if it was fenced off before the start, or is forgotten
+	fenced  bool  // it must never start
 }
 
-// same reports whether it is the same start. Deadlines that are written in
-// another way are the same.
+// same reports whether it is the same start. Deadlines are compared as times, not as text.
 func (r *receipt) same(t *Tracked) bool {
 	return r.InputDigest == t.InputDigest && r.Deadline.Equal(t.Deadline)
 }
 
-// admitTracked returns the process of an earlier start of the same id, nil for
+// admitTracked returns the process of an earlier start with the same id; nil if there is
 // none. The caller holds mu, and makes a receipt.
 func (s *server) admitTracked(spec *Spec) (*held, error) {
 	t := spec.Tracked
@@ -42,8 +41,8 @@ func (s *server) admitTracked(spec *Spec) (*held, error) {
 	return nil, s.receiptRoom()
 }
 
-// receiptRoom makes room for a receipt. One whose deadline has passed isn't
-// needed: that start can't happen any more. The caller holds mu.
+// receiptRoom makes room for a receipt. Receipts whose deadline has passed can be dropped,
+// because the start can't happen any more. The caller holds mu.
 func (s *server) receiptRoom() error {
 	if len(s.receipts) < s.limits.Receipts {
 		return nil
@@ -56,8 +55,7 @@ func (s *server) receiptRoom() error {
 	return fmt.Errorf("%d tracked starts are remembered: %w", len(s.receipts), ErrFull)
 }
 
-// cancel fences a start off, whether it has been heard of or not, and ends what
-// it has started.
+// cancel fences a start off, whether it is known or not, and ends its process.
 func (s *server) cancel(ctx context.Context, id string, t Tracked, wait time.Duration) (fenced bool, info *Info, err error) {
 	h, err := s.fence(id, &t)
 	if h == nil {
@@ -88,7 +86,7 @@ func (s *server) cancel(ctx context.Context, id string, t Tracked, wait time.Dur
 	return true, &i, nil
 }
 
-// fence returns the process that is to be ended, nil for none.
+// fence fences a start off, and returns the process to end; nil if there is none.
 func (s *server) fence(id string, t *Tracked) (*held, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -30,17 +30,17 @@ type server struct {
 	budget   *budget
 	boot     string
 
-	// stop is closed by who ends the server, together with what it holds.
+	// stop is closed to end the server with everything that it holds.
 	stop     chan struct{}
 	stopOnce sync.Once
-	runs     sync.WaitGroup // of what is held
+	runs     sync.WaitGroup // goroutines of held processes
 
-	mu       sync.Mutex // guards what follows
+	mu       sync.Mutex // guards the fields below
 	held     map[string]*held
 	tokens   map[string]*held
 	receipts map[string]*receipt
-	ending   bool // nothing is started any more
-	agents   int  // connections
+	ending   bool // no more starts
+	agents   int  // number of connections
 }
 
 func newServer(dir string, limits Limits, logger *slog.Logger) *server {
@@ -54,7 +54,7 @@ func newServer(dir string, limits Limits, logger *slog.Logger) *server {
 	return s
 }
 
-// start starts a process, once for each token and each tracked id.
+// start starts a process, only once for each token and each tracked id.
 func (s *server) start(ctx context.Context, spec *Spec) (Info, bool, error) {
 	if err := checkSpec(spec); err != nil {
 		return Info{}, false, err
@@ -84,7 +84,7 @@ func (s *server) start(ctx context.Context, spec *Spec) (Info, bool, error) {
 	return h.info(), false, nil
 }
 
-// giveUp forgets a process that couldn't be started: trying again is allowed.
+// giveUp forgets a process that couldn't be started, so that another attempt is possible.
 func (s *server) giveUp(h *held, err error) {
 	s.mu.Lock()
 	if r := s.receipts[h.ID]; r != nil && r.process == h && !r.fenced {
@@ -123,15 +123,15 @@ func checkSpec(spec *Spec) error {
 	return nil
 }
 
-// validID keeps ids to what can be the name of a directory.
+// validID reports whether an id can be the name of a directory.
 func validID(id string) bool {
 	return len(id) <= 128 && id != "" && id[0] != '.' && !strings.ContainsFunc(id, func(r rune) bool {
 		return (r < 'a' || r > 'z') && (r < 'A' || r > 'Z') && (r < '0' || r > '9') && !strings.ContainsRune("._-", r)
 	})
 }
 
-// admit finds the process that an earlier start with the same token or id has
-// started, or makes room for a new one, which the caller starts or gives up.
+// admit returns the process that an earlier start with the same token or id has started, or
+// adds a new one, which the caller must start or give up.
 func (s *server) admit(spec *Spec) (h *held, attached bool, err error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -153,7 +153,7 @@ func (s *server) admit(spec *Spec) (h *held, attached bool, err error) {
 	if s.held[id] != nil {
 		return nil, false, fmt.Errorf("the id: %w", ErrConflict)
 	}
-	// Old ones take memory, though little: they go long before nothing more is held.
+	// Old processes take little memory, but drop them long before the limit is reached.
 	dropped := len(s.held) >= s.limits.Processes/4 && s.dropOldest()
 	if len(s.held) >= s.limits.Processes && !dropped {
 		return nil, false, fmt.Errorf("%d processes run or have just ended: %w", len(s.held), ErrFull)
@@ -169,11 +169,11 @@ func (s *server) admit(spec *Spec) (h *held, attached bool, err error) {
 	if spec.Tracked != nil {
 		s.receipts[id] = &receipt{Tracked: *spec.Tracked, process: h}
 	}
-	s.runs.Add(1) // for the time until it runs, or is given up
+	s.runs.Add(1) // until it runs or is given up
 	return h, false, nil
 }
 
-// forget takes a process out of what is held. The caller holds mu.
+// forget removes a process from what is held. The caller holds mu.
 func (s *server) forget(h *held) {
 	delete(s.held, h.ID)
 	if s.tokens[h.Token] == h {
@@ -184,8 +184,8 @@ func (s *server) forget(h *held) {
 	}
 }
 
-// oldest returns the process that has ended first, of those that may be
-// forgotten by now. The caller holds mu.
+// oldest returns the process that ended first among those that may be forgotten. The caller
+// holds mu.
 func (s *server) oldest() *held {
 	var oldest *held
 	var at time.Time
@@ -198,15 +198,14 @@ func (s *server) oldest() *held {
 	return oldest
 }
 
-// dropOldest forgets a process that has ended, output included. The caller holds
-// mu.
+// dropOldest forgets a process that has ended, with its output. The caller holds mu.
 func (s *server) dropOldest() bool {
 	h := s.oldest()
 	if h == nil {
 		return false
 	}
 	s.forget(h)
-	s.runs.Go(func() { // no file is removed under the lock
+	s.runs.Go(func() { // don't remove files under the lock
 		if err := h.spool.remove(); err != nil {
 			s.logger.Warn("an old process can't be removed", slog.Any("error", err))
 		}
@@ -214,9 +213,9 @@ func (s *server) dropOldest() bool {
 	return true
 }
 
-// makeRoom drops output: of the process that ended first, all of it; where none
-// has ended long enough ago, the oldest of whoever has most, and at last whole
-// outputs.
+// makeRoom drops output: all of that of the process that ended first. If none may be
+// forgotten yet, it drops the oldest output of the process with the most output, and
+// finally whole outputs.
 func (s *server) makeRoom() bool {
 	s.mu.Lock()
 	h := s.oldest()
@@ -243,7 +242,7 @@ func (s *server) makeRoom() bool {
 	return false
 }
 
-// get returns a process that has been started.
+// get returns a process after its start has succeeded or failed.
 func (s *server) get(ctx context.Context, id string) (*held, error) {
 	s.mu.Lock()
 	h := s.held[id]
@@ -262,10 +261,10 @@ func (s *server) get(ctx context.Context, id string) (*held, error) {
 	return h, nil
 }
 
-// maxPage is how many processes a page of the list has.
+// maxPage limits a page of the list.
 const maxPage = 256
 
-// list returns processes with ids behind one, in the order of ids.
+// list returns the processes with ids after the given one, ordered by id.
 func (s *server) list(after string) (infos []Info, more bool) {
 	s.mu.Lock()
 	ids := make([]string, 0, len(s.held))
@@ -294,7 +293,7 @@ func (s *server) list(after string) (infos []Info, more bool) {
 	return infos, more
 }
 
-// maxRead is how much a page of output has at most, in bytes.
+// maxRead limits a page of output, in bytes.
 const maxRead = 1 << 20
 
 func (s *server) read(ctx context.Context, id string, offset int64, limit int, wait time.Duration) (Page, error) {
@@ -363,8 +362,8 @@ func (s *server) token(token string) (id string, found, pending bool, age time.D
 	return h.ID, true, pending, age
 }
 
-// recover lists what an earlier supervisor has held. What it has left running is
-// ended: its output has gone, and nobody will know how it ends.
+// recover lists what an earlier supervisor held. It ends processes that still run, because
+// their output is lost and nobody will learn their exit code.
 func (s *server) recover() {
 	base := filepath.Join(s.dir, heldDir)
 	names, err := os.ReadDir(base)
@@ -388,8 +387,8 @@ func (s *server) recover() {
 	}
 }
 
-// adopt holds a process of an earlier supervisor, which has ended or is lost, and
-// returns what still runs of it.
+// adopt holds a process of an earlier supervisor, which has ended or is lost. It returns
+// what still runs of it.
 func (s *server) adopt(rec *record, dir string) (left []proc) {
 	length := int64(-1)
 	if rec.Usage != nil {
@@ -417,7 +416,7 @@ func (s *server) adopt(rec *record, dir string) (left []proc) {
 	return left
 }
 
-// lose writes down that nobody knows how a process has ended.
+// lose records that it is unknown how a process ended.
 func (s *server) lose(rec *record) (left []proc) {
 	now := time.Now()
 	rec.Exited = &now
@@ -443,8 +442,8 @@ func stillThere(all []proc) []proc {
 	})
 }
 
-// endAll ends processes: SIGTERM, and SIGKILL for whoever is left after a grace,
-// as long as there are any, though not for ever: another user's can't be ended.
+// endAll ends processes with SIGTERM, and after grace with SIGKILL, until there are none.
+// It gives up eventually, because another user's processes can't be ended.
 func endAll(left func() []proc, grace time.Duration) bool {
 	const often = 20 * time.Millisecond
 	begin := time.Now()
@@ -464,7 +463,7 @@ func endAll(left func() []proc, grace time.Duration) bool {
 			case asked[p.pid] != p.start:
 				asked[p.pid] = p.start
 				_ = signalProc(p, syscall.SIGTERM)
-				_ = signalProc(p, syscall.SIGCONT) // one that is stopped doesn't notice
+				_ = signalProc(p, syscall.SIGCONT) // a stopped process doesn't react otherwise
 			}
 		}
 		<-time.After(often)

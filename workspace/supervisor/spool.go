@@ -16,29 +16,28 @@ import (
 	"waymark/internal/notify"
 )
 
-// spool keeps the output of a process in files of a bounded size, which are named
-// by the offset of their first byte: the first ones for good, of the others the
-// newest.
+// spool stores the output of a process in files of limited size, named by the offset of
+// their first byte. It keeps the first files forever, and the newest of the others.
 //
-// One goroutine writes, any number read, without waiting for each other.
+// One goroutine writes and any number read, without waiting for each other.
 type spool struct {
 	dir     string
 	limits  Limits
 	budget  *budget
 	changed notify.Signal
 
-	// Of the writer alone.
+	// Only for the writer.
 	file *os.File
 
-	mu sync.Mutex // guards what follows
-	// segments are in order, with gaps where something was dropped.
+	mu sync.Mutex // guards the fields below
+	// segments are ordered, with gaps where files were dropped.
 	segments []segment
-	length   int64 // that was written, of which segments is what is left
+	length   int64 // total length of the output, including dropped parts
 	kept     int64 // bytes in segments
 	sealed   bool  // nothing is added any more
 }
 
-// segment is a file: the bytes from start to end, in all of the output.
+// segment is a file with the output from start to end.
 type segment struct{ start, end int64 }
 
 const segmentPrefix = "out-"
@@ -47,15 +46,14 @@ func (s *spool) path(start int64) string {
 	return filepath.Join(s.dir, fmt.Sprintf("%s%016x", segmentPrefix, start))
 }
 
-// segmentSize is how large files are. One is what is dropped at a time, so it is
-// a small part of what is kept.
+// segmentSize returns the size of files. It is a small part of the limit, because output is
+// dropped by whole files.
 func (l *Limits) segmentSize() int64 {
 	return max(4<<10, min(1<<20, l.Head, (l.Spool-l.Head)/8))
 }
 
-// openSpool finds what an earlier supervisor has left; nothing is added to it. The
-// length is what the process had written when it ended, negative where nobody
-// knows.
+// openSpool opens the output that an earlier supervisor has left. It is read-only. length
+// is the length of the output when the process ended, or negative if that is unknown.
 func openSpool(dir string, limits Limits, b *budget, length int64) (*spool, error) {
 	s := &spool{dir: dir, limits: limits, budget: b, sealed: true}
 	names, err := os.ReadDir(dir)
@@ -70,7 +68,7 @@ func openSpool(dir string, limits Limits, b *budget, length int64) (*spool, erro
 			continue
 		}
 		g := segment{start, start + info.Size()}
-		if length >= 0 { // what came after its end was never told
+		if length >= 0 { // output after the end was never reported
 			g.end = min(g.end, length)
 		}
 		s.segments = append(s.segments, g)
@@ -85,13 +83,13 @@ func openSpool(dir string, limits Limits, b *budget, length int64) (*spool, erro
 	return s, nil
 }
 
-// write adds output. What can't be stored, because the disk is full, say, is
-// counted and dropped: a process never waits for the disk to get better.
+// write adds output. If it can't be stored, for example because the disk is full, it is
+// counted and dropped, so that a process never waits for the disk.
 func (s *spool) write(b []byte) {
 	for len(b) > 0 {
 		n := s.writeSome(b)
 		if n == 0 {
-			return // sealed
+			return // it is sealed
 		}
 		b = b[n:]
 	}
@@ -134,14 +132,14 @@ func (s *spool) store(start int64, b []byte) bool {
 		s.file = f
 	}
 	if _, err := s.file.Write(b); err != nil {
-		s.closeFile() // what follows begins a file of its own
+		s.closeFile() // the next output begins a new file
 		s.budget.release(int64(len(b)))
 		return false
 	}
 	return true
 }
 
-// publish lets readers see what was stored, or that something is missing.
+// publish makes new output visible to readers, or the gap in its place.
 func (s *spool) publish(start, n int64, fresh, stored bool) {
 	s.mu.Lock()
 	if s.sealed {
@@ -169,8 +167,8 @@ func (s *spool) publish(start, n int64, fresh, stored bool) {
 	}
 }
 
-// dropOldest removes the oldest file behind the first keep bytes, and returns how
-// much that was. The one that is written to stays.
+// dropOldest removes the oldest file and returns its size. With a positive head it keeps
+// the first Limits.Head bytes. It never removes the current file.
 func (s *spool) dropOldest(head int64) int64 {
 	if head > 0 {
 		head = s.limits.Head
@@ -197,7 +195,7 @@ func (s *spool) closeFile() {
 	}
 }
 
-// seal ends the output: what is in the spool now is all that there will be.
+// seal marks the output as complete.
 func (s *spool) seal() {
 	s.mu.Lock()
 	s.sealed = true
@@ -211,9 +209,9 @@ func (s *spool) size() (length, kept int64) {
 	return s.length, s.kept
 }
 
-// read returns what stands at offset or, where that was dropped, behind it: at
-// most limit bytes, all from one place. Without data, at is where the next byte
-// will be, or offset if that is beyond the end.
+// read returns the output at offset or, if that was dropped, the next one after it: at most
+// limit bytes without gaps. If there is none, at is where the next byte will be, or offset
+// if that is beyond the end.
 func (s *spool) read(offset int64, limit int) (data []byte, at, length int64, err error) {
 	for {
 		g, at, length, ok := s.find(offset)
@@ -221,14 +219,14 @@ func (s *spool) read(offset int64, limit int) (data []byte, at, length int64, er
 			return nil, at, length, nil
 		}
 		data, err := s.readSegments(g, at, limit)
-		if errors.Is(err, fs.ErrNotExist) { // dropped since: look again
+		if errors.Is(err, fs.ErrNotExist) { // dropped meanwhile: try again
 			continue
 		}
 		return data, at, length, err
 	}
 }
 
-// find returns the segments that follow each other from offset on.
+// find returns the consecutive segments from offset on.
 func (s *spool) find(offset int64) (run []segment, at, length int64, ok bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -254,7 +252,7 @@ func (s *spool) readSegments(run []segment, at int64, limit int) ([]byte, error)
 		f, err := os.Open(s.path(g.start))
 		if err != nil {
 			if len(data) > 0 && errors.Is(err, fs.ErrNotExist) {
-				return data, nil // what was read is good
+				return data, nil // what was read is valid
 			}
 			return nil, err
 		}
@@ -272,7 +270,7 @@ func (s *spool) readSegments(run []segment, at int64, limit int) ([]byte, error)
 	return data, nil
 }
 
-// remove deletes all of it. Nobody writes any more.
+// remove deletes the output. Nobody may write any more.
 func (s *spool) remove() error {
 	s.mu.Lock()
 	kept := s.kept
@@ -282,14 +280,13 @@ func (s *spool) remove() error {
 	return os.RemoveAll(s.dir)
 }
 
-// budget is what all spools may take together.
+// budget limits all spools together.
 type budget struct {
 	limit int64
 	used  atomic.Int64
-	// room makes some, and reports whether it could.
+	// room drops output, and reports whether it could.
 	room func() bool
-	// making serializes room, so that several writers don't drop more than it
-	// takes.
+	// making serializes room, so that concurrent writers don't drop too much.
 	making sync.Mutex
 }
 

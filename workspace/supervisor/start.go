@@ -17,11 +17,11 @@ import (
 	"waymark/workspace/launch"
 )
 
-// stdio are the ends of a process's standard streams that stay here.
+// stdio are this process's ends of a child's standard streams.
 type stdio struct {
-	output *os.File // where it writes, both streams
-	input  *os.File // nil without an open standard input
-	tty    bool     // both are the one terminal
+	output *os.File // standard output and standard error
+	input  *os.File // nil if standard input isn't open
+	tty    bool     // both are the same terminal
 }
 
 func (s *stdio) close() {
@@ -33,8 +33,8 @@ func (s *stdio) close() {
 	}
 }
 
-// startHeld starts a process that writes to a pipe, or a terminal, whose other
-// end is returned.
+// startHeld starts a process that writes to a pipe or a terminal, and returns the other
+// end.
 func startHeld(r *reaper, spec *Spec) (*child, *stdio, error) {
 	if spec.PTY != nil {
 		return startTTY(r, spec)
@@ -83,7 +83,7 @@ func startTTY(r *reaper, spec *Spec) (*child, *stdio, error) {
 	return c, &stdio{output: master, input: master, tty: true}, nil
 }
 
-// startChild starts a process as the leader of a session of its own.
+// startChild starts a process as the leader of a new session.
 func startChild(r *reaper, spec *Spec, files []*os.File, tty bool) (*child, error) {
 	if spec.Profile != nil || len(spec.Limits) > 0 {
 		return startByShim(r, spec, files, tty)
@@ -109,19 +109,19 @@ func startChild(r *reaper, spec *Spec, files []*os.File, tty bool) (*child, erro
 	if err != nil {
 		return nil, &fs.PathError{Op: "start", Path: path, Err: err}
 	}
-	// It doesn't matter enough to fail for.
+	// Ignore the error: it isn't worth failing for.
 	if spec.OOMScore != 0 {
 		_ = setOOMScore(c.pid, spec.OOMScore)
 	}
 	return c, nil
 }
 
-// maxNice is the kernel's.
+// maxNice is the kernel's maximum.
 const maxNice = 19
 
-// nicer forks on a thread of its own that has the niceness already, which the
-// child inherits: set afterwards, it would come too late for the first programs
-// that a quick shell starts. Where niceness isn't a thread's, it is set afterwards.
+// nicer forks on its own thread, which has the niceness already, so that the child inherits
+// it. Setting it after the fork would be too late for the first children of a fast shell.
+// Where threads have no niceness of their own, it is set after the fork.
 func nicer(by int, fork func() (int, error)) func() (int, error) {
 	return func() (pid int, err error) {
 		done := make(chan struct{})
@@ -140,10 +140,10 @@ func nicer(by int, fork func() (int, error)) func() (int, error) {
 	}
 }
 
-// startByShim starts a process by the shim, which holds it to its profile and
-// limits. That takes some milliseconds more than starting it at once.
+// startByShim starts a process by the shim, which applies its profile and limits. That
+// takes some milliseconds longer.
 func startByShim(r *reaper, spec *Spec, files []*os.File, tty bool) (*child, error) {
-	for range 2 { // somebody may have ended the first one
+	for range 2 { // a process of the chat may have killed the first starter
 		st := r.starters.of(spec)
 		if st == nil {
 			break
@@ -157,7 +157,7 @@ func startByShim(r *reaper, spec *Spec, files []*os.File, tty bool) (*child, err
 	return byShim(r, spec, files, tty, nil)
 }
 
-// byShim starts the shim, or has a starter start it.
+// byShim runs the shim, or makes a starter run it.
 func byShim(r *reaper, spec *Spec, files []*os.File, tty bool, by *starter) (*child, error) {
 	_, args, err := self(launch.Role().Name)
 	if err != nil {
@@ -167,7 +167,7 @@ func byShim(r *reaper, spec *Spec, files []*os.File, tty bool, by *starter) (*ch
 	if err != nil {
 		return nil, err
 	}
-	// It isn't this context that ends it.
+	// The process must outlive the call's context.
 	cmd, err := shim.Command(context.Background(), &launch.Spec{
 		Argv: spec.Argv, Dir: spec.Dir, Env: spec.Env, Profile: spec.Profile, Limits: spec.Limits, Nice: spec.Nice, OOMScore: spec.OOMScore, Terminal: tty, Kin: by != nil,
 	})
@@ -189,7 +189,8 @@ func byShim(r *reaper, spec *Spec, files []*os.File, tty bool, by *starter) (*ch
 	})
 }
 
-// checkDir: the kernel's error would look as if the program weren't there.
+// checkDir checks the directory, because the kernel's error would look as if the program
+// didn't exist.
 func checkDir(dir string) error {
 	info, err := os.Stat(dir)
 	if err == nil && !info.IsDir() {
@@ -198,14 +199,14 @@ func checkDir(dir string) error {
 	return err
 }
 
-// lookPath finds a program as execvp would in that directory and environment, as
-// the shim does.
+// lookPath finds a program as execvp would with this directory and environment, like the
+// shim.
 func lookPath(name, dir string, env []string) (string, error) {
 	if strings.Contains(name, "/") {
 		if !filepath.IsAbs(name) {
 			name = filepath.Join(dir, name)
 		}
-		return name, nil // starting it tells what is wrong
+		return name, nil // starting it reports any error
 	}
 	list := "/usr/local/bin:/usr/bin:/bin"
 	for _, v := range env {
@@ -216,7 +217,7 @@ func lookPath(name, dir string, env []string) (string, error) {
 	var denied error
 	for _, place := range filepath.SplitList(list) {
 		if !filepath.IsAbs(place) {
-			continue // it would be the workspace's
+			continue // it would be in the workspace
 		}
 		path := filepath.Join(place, name)
 		info, err := os.Stat(path)

@@ -18,33 +18,34 @@ import (
 	"waymark/workspace/launch"
 )
 
-// A starter forks the confined processes of one chat, which are this process's children
-// all the same. It has a domain of Landlock that scopes signals, and they inherit it:
-// what a chat has started can signal what it started before, detached or not, and
-// nothing else. Such a domain can't be entered later, and a thread of this process can't
-// have it, because what is in the domain could kill the thread, and this process with it.
-// It can kill its starter: the next start is by another one, which is a new domain.
+// A starter forks the confined processes of one chat, as children of the supervisor. It is
+// in a Landlock domain that scopes signals, and they inherit the domain: what a chat starts
+// can signal what it started before, detached or not, and nothing else. A process can't
+// enter an existing domain. A thread of the supervisor can't be in it either, because a
+// process in the domain could kill the thread, and with it the supervisor. It can kill its
+// starter; then the next start makes a new one, with a new domain.
 
 const (
-	// maxStarters bounds them. The one that hasn't been used for longest makes room.
+	// maxStarters limits the starters. The one that was unused for the longest time is
+	// dropped.
 	maxStarters = 16
-	// starterTimeout is how long one may take to fork, on a slow machine: somebody may
-	// have stopped it.
+	// starterTimeout limits how long a starter may take to fork on a slow machine. A
+	// process of the chat may have stopped it.
 	starterTimeout = 10 * time.Second
-	// starterFiles are what each start gives it: three streams, specification and answer.
+	// starterFiles are passed with each start: three streams, specification and answer.
 	starterFiles = 5
 )
 
-// errStarter says that a starter doesn't do its work. Nothing has been started then.
+// errStarter says that a starter has failed. Nothing was started.
 var errStarter = errors.New("what starts the processes of a chat doesn't answer")
 
-// owner is who may signal what it has started: a chat, under one fence.
+// owner is a chat under one fence. Its processes may signal each other.
 type owner struct {
 	chat  uuid.UUID
 	fence string
 }
 
-// starters are those of a supervisor. The nil starters are none.
+// starters are the starters of a supervisor. Nil means that there are none.
 type starters struct {
 	mu   sync.Mutex
 	list map[owner]*starter
@@ -60,7 +61,7 @@ type starter struct {
 
 func newStarters() *starters { return &starters{list: map[owner]*starter{}} }
 
-// of returns the starter for a start, or nil where it does without.
+// of returns the starter for a start, or nil if it needs none.
 func (s *starters) of(spec *Spec) *starter {
 	if s == nil || spec.Profile == nil || spec.Chat == uuid.Nil || !launch.HoldsSignals() {
 		return nil
@@ -101,7 +102,7 @@ func (s *starters) has(pid int) bool {
 // drop ends a starter. The caller holds mu.
 func (s *starters) drop(st *starter) {
 	maps.DeleteFunc(s.list, func(_ owner, other *starter) bool { return other == st })
-	go func() { // once it isn't forking any more
+	go func() { // when it isn't forking any more
 		st.mu.Lock()
 		defer st.mu.Unlock()
 		if st.conn == nil {
@@ -114,14 +115,14 @@ func (s *starters) drop(st *starter) {
 	}()
 }
 
-// failed forgets one that has failed.
+// failed drops a starter that has failed.
 func (s *starters) failed(st *starter) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.drop(st)
 }
 
-// end ends them all.
+// end ends all starters.
 func (s *starters) end() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -145,7 +146,7 @@ func newStarter() (_ *starter, err error) {
 	st := &starter{conn: conn}
 	err = errors.Join(unix.SetsockoptTimeval(fds[0], unix.SOL_SOCKET, unix.SO_RCVTIMEO, &limit), unix.SetsockoptTimeval(fds[0], unix.SOL_SOCKET, unix.SO_SNDTIMEO, &limit))
 	if err == nil {
-		// Who takes exits doesn't know it, and takes its exit nevertheless.
+		// The reaper doesn't know it, but reaps it anyway.
 		st.pid, err = syscall.ForkExec(path, args, &syscall.ProcAttr{ //nolint:gosec // this very program
 			Dir: "/", Env: []string{}, Files: []uintptr{0, 1, 2, theirs.Fd()}, Sys: &syscall.SysProcAttr{Setsid: true, PidFD: &st.pidfd},
 		})
@@ -157,14 +158,15 @@ func newStarter() (_ *starter, err error) {
 	return st, nil
 }
 
-// fork has the shim started with five files. It is errStarter when nothing was.
+// fork makes the starter run the shim with five files. If the error is errStarter, nothing
+// was started.
 func (st *starter) fork(files []*os.File, terminal bool) (pid int, err error) {
 	st.mu.Lock()
 	defer st.mu.Unlock()
 	if st.conn == nil {
 		return 0, errStarter
 	}
-	_ = unix.PidfdSendSignal(st.pidfd, unix.SIGCONT, nil, 0) // what it has started can stop it
+	_ = unix.PidfdSendSignal(st.pidfd, unix.SIGCONT, nil, 0) // the chat's processes may have stopped it
 	fds := make([]int, len(files))
 	for i, f := range files {
 		fds[i] = int(f.Fd())
@@ -194,13 +196,13 @@ func (st *starter) fork(files []*os.File, terminal bool) (pid int, err error) {
 // Starter is the starter role; see [Roles].
 func Starter([]string) int {
 	runtime.GOMAXPROCS(1)
-	runtime.LockOSThread() // the domain is this thread's, and its children's
+	runtime.LockOSThread() // the domain applies to this thread and its children
 	path, args, err := self(launch.Role().Name)
 	if err == nil {
 		err = launch.ScopeSignals()
 	}
 	if err != nil {
-		return 1 // whoever asks it is told by the end of the connection
+		return 1 // the end of the connection reports the failure
 	}
 	for ask, rights := make([]byte, 1), make([]byte, unix.CmsgSpace(4*starterFiles)); ; {
 		n, oob, _, _, err := unix.Recvmsg(connFD, ask, rights, unix.MSG_CMSG_CLOEXEC)

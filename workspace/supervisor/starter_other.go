@@ -8,7 +8,7 @@ import (
 	"os"
 )
 
-// There are no starters where nothing confines.
+// There are no starters where nothing can be confined.
 
 var errStarter = errors.ErrUnsupported
 
@@ -28,7 +28,7 @@ func (*starters) end() {}
 
 func (*starter) fork([]*os.File, bool) (int, error) { return 0, errStarter }
 
-// Starter says that there is none.
+// Starter fails: there are no starters on this system.
 func Starter([]string) int {
 	fmt.Fprintln(os.Stderr, errStarter)
 	return 1

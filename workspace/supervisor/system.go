@@ -17,12 +17,12 @@ func sameUser(uid int) error {
 // proc is a process of the system.
 type proc struct {
 	pid, parent, session int
-	start                uint64 // with the pid it identifies the process
+	start                uint64 // identifies the process together with the pid
 	zombie               bool
 }
 
-// descendants returns the living processes below one, which as a subreaper has
-// those that were detached, too.
+// descendants returns the living processes below root. If root is a subreaper, they include
+// detached ones.
 func descendants(root int) []proc {
 	below := map[int][]proc{}
 	for _, p := range procs() {
@@ -43,8 +43,7 @@ func descendants(root int) []proc {
 	return found
 }
 
-// inSession returns the living processes of the session that a process leads,
-// the leader included.
+// inSession returns the living processes of a session, including its leader.
 func inSession(leader proc) []proc {
 	return slices.DeleteFunc(procs(), func(p proc) bool { return p.session != leader.pid || p.start < leader.start || p.zombie })
 }

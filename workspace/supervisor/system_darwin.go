@@ -8,10 +8,11 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// becomeSubreaper: this system has none, so detached grandchildren get away.
+// becomeSubreaper does nothing: this system has no subreapers, so detached grandchildren
+// escape.
 func becomeSubreaper() error { return nil }
 
-// bootID identifies this run of the kernel.
+// bootID identifies the boot.
 func bootID() string {
 	tv, err := unix.SysctlTimeval("kern.boottime")
 	if err != nil {
@@ -23,7 +24,8 @@ func bootID() string {
 // sZomb is SZOMB of sys/proc.h.
 const sZomb = 5
 
-// procOf has the group in place of the session, and the start in microseconds.
+// procOf converts a process. It has the group instead of the session, and the start in
+// microseconds.
 func procOf(k *unix.KinfoProc) proc {
 	return proc{
 		pid: int(k.Proc.P_pid), parent: int(k.Eproc.Ppid), session: int(k.Eproc.Pgid), zombie: k.Proc.P_stat == sZomb,
@@ -50,7 +52,7 @@ func procs() []proc {
 	return all
 }
 
-// signalProc sends a signal to a process, unless another one has its pid since.
+// signalProc sends a signal to a process, unless its pid belongs to another one by now.
 func signalProc(p proc, s syscall.Signal) error {
 	if now, err := readProc(p.pid); err != nil || now.start != p.start {
 		return syscall.ESRCH
@@ -58,7 +60,7 @@ func signalProc(p proc, s syscall.Signal) error {
 	return syscall.Kill(p.pid, s)
 }
 
-// samePeer refuses the other end of a connection when it is another user.
+// samePeer returns an error if the other end of a connection belongs to another user.
 func samePeer(conn *net.UnixConn) error {
 	raw, err := conn.SyscallConn()
 	if err != nil {
@@ -76,16 +78,16 @@ func samePeer(conn *net.UnixConn) error {
 	return sameUser(int(cred.Uid))
 }
 
-// setOOMScore: this system has nothing like it.
+// setOOMScore does nothing on this system.
 func setOOMScore(int, int) error { return nil }
 
-// maxRSS is in bytes.
+// maxRSS returns the peak memory in bytes.
 func maxRSS(u *syscall.Rusage) int64 { return u.Maxrss }
 
-// redirect makes a descriptor another name of what from is.
+// redirect makes the descriptor to a duplicate of from.
 func redirect(from, to int) error { return unix.Dup2(from, to) }
 
-// niceness is that of this process.
+// niceness returns the niceness of this process.
 func niceness() int {
 	n, err := unix.Getpriority(unix.PRIO_PROCESS, 0)
 	if err != nil {
@@ -94,5 +96,5 @@ func niceness() int {
 	return n
 }
 
-// niceThread reports that niceness isn't a thread's here.
+// niceThread reports false: threads have no niceness of their own here.
 func niceThread(int) bool { return false }

@@ -14,10 +14,10 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// becomeSubreaper has the kernel give this process what is orphaned below it.
+// becomeSubreaper makes this process the parent of orphans below it.
 func becomeSubreaper() error { return unix.Prctl(unix.PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0) }
 
-// bootID identifies this run of the kernel, and the namespace of pids.
+// bootID identifies the boot and the pid namespace.
 func bootID() string {
 	id, _ := os.ReadFile("/proc/sys/kernel/random/boot_id")
 	ns, _ := os.Readlink("/proc/self/ns/pid")
@@ -30,7 +30,7 @@ func readProc(pid int) (proc, error) {
 	if err != nil {
 		return proc{}, err
 	}
-	// The name, in parentheses, may hold anything.
+	// The name, in parentheses, may contain anything.
 	end := bytes.LastIndexByte(stat, ')')
 	if end < 0 {
 		return proc{}, fmt.Errorf("/proc/%d/stat isn't understood", pid)
@@ -46,7 +46,7 @@ func readProc(pid int) (proc, error) {
 	return p, err
 }
 
-// procs returns all processes that can be seen.
+// procs returns all visible processes.
 func procs() []proc {
 	dir, err := os.Open("/proc")
 	if err != nil {
@@ -67,11 +67,10 @@ func procs() []proc {
 	return all
 }
 
-// signalProc sends a signal to that very process, and to no other one that has
-// its pid since.
+// signalProc sends a signal to a process, unless its pid belongs to another one by now.
 func signalProc(p proc, s syscall.Signal) error {
 	fd, err := unix.PidfdOpen(p.pid, 0)
-	if errors.Is(err, unix.ENOSYS) || errors.Is(err, unix.EPERM) { // an old kernel, or a filter
+	if errors.Is(err, unix.ENOSYS) || errors.Is(err, unix.EPERM) { // an old kernel, or a seccomp filter
 		if now, err := readProc(p.pid); err != nil || now.start != p.start {
 			return syscall.ESRCH
 		}
@@ -87,7 +86,7 @@ func signalProc(p proc, s syscall.Signal) error {
 	return unix.PidfdSendSignal(fd, s, nil, 0)
 }
 
-// samePeer refuses the other end of a connection when it is another user.
+// samePeer returns an error if the other end of a connection belongs to another user.
 func samePeer(conn *net.UnixConn) error {
 	raw, err := conn.SyscallConn()
 	if err != nil {
@@ -105,18 +104,18 @@ func samePeer(conn *net.UnixConn) error {
 	return sameUser(int(cred.Uid))
 }
 
-// setOOMScore makes a process more likely to go when memory is short.
+// setOOMScore makes the kernel prefer a process when it runs out of memory.
 func setOOMScore(pid, score int) error {
 	return os.WriteFile("/proc/"+strconv.Itoa(pid)+"/oom_score_adj", []byte(strconv.Itoa(score)), 0o600)
 }
 
-// maxRSS is in bytes.
+// maxRSS returns the peak memory in bytes.
 func maxRSS(u *syscall.Rusage) int64 { return u.Maxrss << 10 }
 
-// redirect makes a descriptor another name of what from is.
+// redirect makes the descriptor to a duplicate of from.
 func redirect(from, to int) error { return unix.Dup3(from, to, 0) }
 
-// niceness is that of this process. The system call returns 20 less it.
+// niceness returns the niceness of this process. The raw system call returns 20 minus it.
 func niceness() int {
 	raw, err := unix.Getpriority(unix.PRIO_PROCESS, 0)
 	if err != nil {
@@ -125,8 +124,8 @@ func niceness() int {
 	return 20 - raw
 }
 
-// niceThread makes the calling goroutine's thread nicer, and has it end with the
-// goroutine, since nobody may take niceness back.
+// niceThread raises the niceness of the current thread. The thread ends with the goroutine,
+// because niceness can't be lowered again.
 func niceThread(by int) bool {
 	runtime.LockOSThread()
 	return unix.Setpriority(unix.PRIO_PROCESS, unix.Gettid(), min(niceness()+by, maxNice)) == nil

@@ -12,19 +12,19 @@ import (
 	"waymark/internal/text"
 )
 
-// unitTimeout is how long systemd may take to start a unit.
+// unitTimeout limits how long systemd may take to start a unit.
 const unitTimeout = 15 * time.Second
 
-// isService reports whether systemd's manager of this user has started this very
-// process. Then all that it starts belongs to its unit, whatever session it is in,
-// and ends with it.
+// isService reports whether the user's systemd manager has started this process. If so,
+// everything that this process starts belongs to its unit and ends with it, even in another
+// session.
 func isService() bool {
 	manager, err := strconv.Atoi(os.Getenv("MANAGERPID"))
 	return err == nil && manager == os.Getppid()
 }
 
-// startUnit has systemd start a supervisor as a unit of its own, which lives on
-// when the agent's is stopped, and has none of its restrictions.
+// startUnit makes systemd start a supervisor as a separate unit. That outlives the agent's
+// unit and has none of its restrictions.
 func startUnit(ctx context.Context, o *Options) error {
 	ctx, cancel := context.WithTimeout(ctx, unitTimeout)
 	defer cancel()
@@ -32,11 +32,11 @@ func startUnit(ctx context.Context, o *Options) error {
 	if err != nil {
 		return err
 	}
-	_, err = systemd(ctx, "systemctl", "--user", "start", "--", name) // returns when it is ready
+	_, err = systemd(ctx, "systemctl", "--user", "start", "--", name) // returns when the unit is ready
 	return err
 }
 
-// systemd runs a command of systemd and returns what it prints.
+// systemd runs a command of systemd and returns its output.
 func systemd(ctx context.Context, command string, args ...string) (string, error) {
 	cmd := exec.CommandContext(ctx, command, args...) //nolint:gosec // systemd's own, with a path
 	cmd.WaitDelay = time.Second

@@ -16,22 +16,22 @@ import (
 	"waymark/workspace/launch"
 )
 
-// Bounds of a message: what a command line and an environment can have (Linux
-// takes 6 MiB at most), and a page of output.
+// Limits of a message: of a command line with environment (Linux allows 6 MiB), and of a
+// page of output.
 const (
 	maxHead  = 8 << 20
 	maxData  = 4 << 20
 	maxHello = 4 << 10
 )
 
-// sendTimeout is how long the other end may take to read a message.
+// sendTimeout limits how long the other end may take to read a message.
 const sendTimeout = 30 * time.Second
 
 // errTooLarge says that a message exceeds a bound.
 var errTooLarge = errors.New("a message of the supervisor's protocol is too large")
 
-// writeFrame writes a message: the length of its JSON and of the data behind it,
-// 4 bytes each, big endian; then both.
+// writeFrame writes a message: the length of its JSON and of the data that follows, 4 bytes
+// each, big endian; then both.
 func writeFrame(w io.Writer, message any, data []byte) error {
 	head, err := json.Marshal(message)
 	if err != nil {
@@ -48,8 +48,8 @@ func writeFrame(w io.Writer, message any, data []byte) error {
 	return err
 }
 
-// readFrame reads a message. What it allocates grows with what arrives, not with
-// what is announced.
+// readFrame reads a message. It allocates memory only for what has arrived, not for what
+// the lengths announce.
 func readFrame(r io.Reader, headLimit, dataLimit uint32) (head, data []byte, err error) {
 	var lengths [8]byte
 	if _, err := io.ReadFull(r, lengths[:]); err != nil {
@@ -80,7 +80,7 @@ func readN(r io.Reader, n uint32) ([]byte, error) {
 	return b.Bytes(), unexpected(err)
 }
 
-// unexpected turns an end in the middle of a message into an error.
+// unexpected converts an EOF within a message into an error.
 func unexpected(err error) error {
 	if errors.Is(err, io.EOF) {
 		return io.ErrUnexpectedEOF
@@ -88,14 +88,14 @@ func unexpected(err error) error {
 	return err
 }
 
-// request is a call, or the end of the caller's interest in one.
+// request is a call, or its cancellation.
 type request struct {
 	ID     uint64          `json:"id"`
 	Method string          `json:"method"`
 	Params json.RawMessage `json:"params,omitempty"`
 }
 
-// methodCancel has no answer of its own.
+// methodCancel has no answer.
 const methodCancel = "cancel"
 
 // reply answers the request with the same ID.
@@ -105,13 +105,13 @@ type reply struct {
 	Result json.RawMessage `json:"result,omitempty"`
 }
 
-// wireError is an error on its way.
+// wireError is the encoding of an error.
 type wireError struct {
 	Code    string `json:"code,omitempty"`
 	Message string `json:"message"`
 }
 
-// codes are the errors that callers tell apart, by what they are on the wire.
+// codes are the wire codes of errors that callers distinguish.
 var codes = []struct {
 	code string
 	err  error
@@ -136,10 +136,10 @@ func toWire(err error) *wireError {
 	return w
 }
 
-// remoteError is an error of the other end.
+// remoteError is an error from the other end.
 type remoteError struct {
 	message string
-	is      error // one of codes, or nil
+	is      error // an error in codes, or nil
 }
 
 func (e *remoteError) Error() string { return e.message }
@@ -158,8 +158,8 @@ func (w *wireError) err() error {
 	return e
 }
 
-// link is one end of an authenticated connection. Any number of goroutines send,
-// one receives.
+// link is an end of an authenticated connection. Any number of goroutines may send, one
+// receives.
 type link struct {
 	conn *net.UnixConn
 	out  chan outgoing
@@ -195,7 +195,7 @@ func (l *link) write() {
 	}
 }
 
-// send sends a message, or returns when it can't be sent.
+// send queues a message. It returns an error if the link or ctx ends first.
 func (l *link) send(ctx context.Context, message any, data []byte) error {
 	select {
 	case l.out <- outgoing{message, data}:
@@ -211,7 +211,7 @@ func (l *link) receive() (head, data []byte, err error) {
 	return readFrame(l.conn, maxHead, maxData)
 }
 
-// kill ends the connection and doesn't wait.
+// kill closes the connection without waiting.
 func (l *link) kill() {
 	l.once.Do(func() {
 		close(l.dead)
@@ -219,7 +219,7 @@ func (l *link) kill() {
 	})
 }
 
-// close ends the connection.
+// close closes the connection and waits for the sender.
 func (l *link) close() {
 	l.kill()
 	l.sent.Wait()

@@ -1,38 +1,40 @@
-// Package edit finds a text in a file and puts another one in its place, as
-// edit-files does. It reads and writes nothing: a file is a string.
+// Package edit replaces a text in a file with another one, as edit-files does. It
+// does no I/O: a file is a string.
 //
-// A search is tried by three rules, and the first one by which it is anywhere in
-// the file is the one that counts: byte by byte ("exact"), in which case the edit
-// is strings.Replace; by whole lines without the blanks behind them ("trailing
-// blanks"); by whole lines without those before them, too ("surrounding blanks").
-// By lines CRLF and LF are the same, a line without an end is like any other, and
-// blank lines count. Found more than once, by the same rule, it is an error unless
-// all are to be replaced. Occurrences that overlap are one, as in strings.Count.
+// A search tries three rules in order, and the first with a match anywhere in the
+// file decides: byte by byte ("exact"), in which case the edit is strings.Replace;
+// by whole lines, ignoring trailing blanks ("trailing blanks"); by whole lines,
+// ignoring leading and trailing blanks ("surrounding blanks"). The rules for lines
+// treat CRLF and LF alike and don't need an end on the last line. Blank lines
+// count. More than one match by that rule is an error, unless all are to be
+// replaced. Overlapping matches count once, as in strings.Count.
 //
-// Before that, the lines of search and replacement get the ending that all lines of the file
-// have: LF, CRLF, or a CR by itself. An edit from this ending to another one, such as
-// CRLF to LF, is left as it is: it is meant to change endings. In a file that has both LF and CRLF, lines that
-// are put into a line get the ending that the file has most often.
+// Before the search, the lines of search and replacement get the file's line
+// ending, if all its lines have the same: LF, CRLF, or a single CR. An edit that
+// changes this ending to another, such as CRLF to LF, is left alone, because that
+// is its purpose. In a file with both LF and CRLF, lines inserted into a line get
+// the ending that is most frequent in the file.
 //
-// By lines, matched lines are replaced by lines. Whoever gets blanks wrong in the
+// The rules for lines replace whole lines. An author who gets blanks wrong in the
 // search gets them wrong in the replacement in the same way, so each line of the
-// replacement is compared with its partner in the search: the one with the same
-// text, as many as possible in the same order, the last ones where there is a
-// choice; what is left between two such pairs is paired text for text and blank line
-// for blank line, from the last one on. Where both have the same indent, the same
-// blanks behind the text, the same ending, those of the file's line stay; where
-// they differ the replacement's are taken, and its indent is translated. A line
-// without a partner is inserted: its indent is translated by the next line with a
-// partner above it, or below, and its ending is the one that the file has most often.
-// A file without a final newline gets none, and what follows is never glued on.
+// replacement is compared with its partner in the search. Partners have the same
+// text; as many as possible are paired in order, and the last ones if there is a
+// choice. The lines left between two pairs are paired text with text and blank with
+// blank, from the last one backwards. Where both partners have the same indent,
+// trailing blanks or ending, those of the file's line stay. Where they differ, the
+// replacement's are taken, with the indent translated. A line without a partner is
+// inserted: its indent is translated by the next line above that has a partner, or
+// else below, and its ending is the most frequent one in the file. A file without a
+// final newline gets none, and the text after the match is never glued on.
 //
-// An indent is translated by its level: as many units more or less than the
-// partner's indent in the file as it has in the replacement. A unit is a tab, or the
-// greatest common divisor of the indents where all are spaces; the file's is looked
-// for in the matched lines, and its width, or if they have no indent all of it, in
-// the whole file. Lines that begin with "*" are aligned and don't count, nor does a
-// width of 1 in lines that weren't matched. Where tabs and spaces are mixed there is no unit:
-// the partner's indent is inherited, with what the replacement's has beyond it.
+// An indent is translated by its level: it differs from the partner's indent in the
+// file by as many units as it does in the replacement. A unit is a tab, or the
+// greatest common divisor of the indents if all are spaces. The file's kind of unit
+// is taken from the matched lines and its width from the whole file; if the matched
+// lines have no indent, both are from the whole file. Lines that begin with "*" are
+// aligned and don't count, nor does a width of 1 in lines that weren't matched. If
+// tabs and spaces are mixed there is no unit: the partner's indent is inherited,
+// with what the replacement adds to it or removes from it.
 //
 // The examples are run as tests. Texts are written as Go strings; "all" after the
 // name of a rule sets replace_all.
@@ -77,13 +79,13 @@
 //	pairs, last first   | "a  \n"                      | "a\n"            | "a\na\n"            | trailing blanks "a\na  \n"
 //	pairs by text       | "\tif a {\n\t\tb\n\t}\n"     | "if a {\nb\n}\n" | "b\n"               | surrounding blanks "\t\tb\n"
 //
-// Several edits are made in order, each on the result of the one before. What isn't
-// found gets hints: that search and replacement may be swapped, a character that is
-// repeated another number of times, the place that is closest. They name lines, and
-// quote nothing.
+// Several edits are made in order, each on the result of the one before. A failed
+// search gets hints: that search and replacement may be swapped, that a character is
+// repeated a different number of times, or where the closest place is. Hints name
+// lines and quote nothing.
 //
-// Nothing outside of what was matched changes by a byte. Time and memory are bounded
-// for whatever is asked ([MaxSize], and a limit of work in one call, beyond which it
-// is [ErrTooLarge]): matching is linear, pairing has a bounded table, hints are some
-// linear passes. All functions are pure and safe for concurrent use.
+// No byte outside a match changes. Time and memory are bounded for all input
+// ([MaxSize], and a limit of work in one call, beyond which it fails with
+// [ErrTooLarge]): matching is linear, pairing has a bounded table, and hints take a
+// few linear passes. All functions are pure and safe for concurrent use.
 package edit

@@ -9,48 +9,46 @@ import (
 
 // Limits of one call.
 const (
-	// MaxSize is how large a file may be or become, in bytes. What people and
-	// models edit by searching has some kilobytes; at this size an edit takes a
-	// tenth of a second.
+	// MaxSize is how large a file may be or become, in bytes. Files edited by searching
+	// usually have some kilobytes; at this size an edit takes a tenth of a second.
 	MaxSize = 64 << 20
-	// MaxPlaces is how many places an [Applied] tells, and an [Error] the lines of.
+	// MaxPlaces is how many places an [Applied] lists, and how many lines an [Error].
 	MaxPlaces = 100
-	// maxLines is how many lines a search or a replacement may have to be
-	// matched by lines. A longer one is only looked for as it is.
+	// maxLines is how many lines a search or a replacement may have to be matched by lines.
+	// A longer one is only matched exactly.
 	maxLines = 20_000
-	// maxWork bounds all edits of a call together, in lines looked at and 64
-	// bytes copied: 1,000 edits by lines of a file of 1 MB need half of it, and
-	// all of it takes some seconds.
+	// maxWork limits all edits of a call together, in lines compared and blocks of 64 bytes
+	// copied. 1,000 edits by lines of a 1 MB file need half of it; all of it takes some
+	// seconds.
 	maxWork = 1 << 28
 )
 
-// Rule says why a search fits where it was applied.
+// Rule is the rule by which a search matched.
 type Rule string
 
-// The rules, in the order in which they are tried.
+// The rules, in the order they are tried.
 const (
 	Exact             Rule = "exact"              // byte by byte
-	TrailingBlanks    Rule = "trailing blanks"    // by lines, without blanks and line endings behind the text
-	SurroundingBlanks Rule = "surrounding blanks" // by lines, without those before the text, too
+	TrailingBlanks    Rule = "trailing blanks"    // by lines, without trailing blanks and line endings
+	SurroundingBlanks Rule = "surrounding blanks" // by lines, also without leading blanks
 )
 
-// Applied says what was made of an edit.
+// Applied is the result of an edit.
 type Applied struct {
 	Rule Rule
-	// Count is at how many places it was made: 1 without ReplaceAll.
+	// Count is the number of places changed: 1 without ReplaceAll.
 	Count int
 	// Places are the first MaxPlaces of them.
 	Places []Place
 }
 
-// Place is where an edit was made, in the content as the edit found it: the number
-// of the first line, from 1, the bytes that were taken out, and what was put in, as
-// a length in bytes.
+// Place is where an edit was made, in the content as the edit found it: the number of the
+// first line, from 1, the bytes removed, and the length of the insertion in bytes.
 type Place struct{ Line, Start, End, New int }
 
-// Apply makes edits, in order, each on the result of the one before. It returns
-// the result and for each edit what was made of it. If one can't be made the error
-// is an [*Error], and there is no result.
+// Apply makes edits in order, each on the result of the one before. It returns the content
+// and the result of each edit. If an edit can't be made, it returns an [*Error] and no
+// content.
 func Apply(content string, edits []agentapi.Edit) (string, []Applied, error) {
 	return apply(&work{}, content, edits)
 }
@@ -70,7 +68,7 @@ func apply(w *work, content string, edits []agentapi.Edit) (string, []Applied, e
 	return content, all, nil
 }
 
-// one makes one edit. before is the ending that the file had at first.
+// one makes one edit. before is the line ending that the file had at first.
 func one(w *work, content, before string, e agentapi.Edit) (string, Applied, *Error) {
 	switch {
 	case e.Search == "":
@@ -91,7 +89,7 @@ func one(w *work, content, before string, e agentapi.Edit) (string, Applied, *Er
 	return replaceLines(w, content, e, found)
 }
 
-// replaceExact is strings.ReplaceAll, or strings.Replace with what is there once.
+// replaceExact is strings.ReplaceAll, or strings.Replace for the only match.
 func replaceExact(w *work, content string, e agentapi.Edit, found located) (string, Applied, *Error) {
 	if size := len(content) + found.count*(len(e.Replace)-len(e.Search)); size > MaxSize {
 		return "", Applied{}, &Error{Err: ErrTooLarge}
@@ -105,7 +103,7 @@ func replaceExact(w *work, content string, e agentapi.Edit, found located) (stri
 	return result, applied, nil
 }
 
-// replaceLines puts spliced lines into the place of those that were found.
+// replaceLines replaces the lines found with spliced ones.
 func replaceLines(w *work, content string, e agentapi.Edit, found located) (string, Applied, *Error) {
 	s := newSplicer(w, content, e)
 	applied := Applied{Rule: found.rule, Count: found.count}
@@ -133,15 +131,14 @@ func replaceLines(w *work, content string, e agentapi.Edit, found located) (stri
 	return b.String(), applied, nil
 }
 
-// work counts what is done, so that it can be bounded whatever the machine's
-// speed is.
+// work counts steps, so that the limit doesn't depend on the machine's speed.
 type work struct{ done int }
 
-// spend counts lines that were looked at, and bytes that were searched or copied.
+// spend counts lines compared, and bytes searched or copied.
 func (w *work) spend(lines, bytes int) { w.done += 1 + lines + bytes/64 }
 
 func (w *work) tooMuch() bool { return w.done > maxWork }
 
-// Diff returns what has changed as a unified diff with three lines of context,
-// "" where nothing has. The path stands in its head as it is given.
+// Diff returns the change as a unified diff with three lines of context, or "" if there is
+// none. Its header has the path as given.
 func Diff(path, before, after string) string { return udiff.Diff(path, path, before, after) }

@@ -8,7 +8,7 @@ import (
 	"strings"
 )
 
-// Why an edit can't be made.
+// Reasons why an edit can't be made.
 var (
 	ErrEmptySearch = errors.New("search string must not be empty")
 	ErrNotFound    = errors.New("search string not found")
@@ -16,22 +16,22 @@ var (
 	ErrTooLarge    = errors.New("the edits are too much for one call")
 )
 
-// Error says which edit can't be made and why. Its text has no content of the
-// file in it, but numbers of lines.
+// Error says which edit can't be made and why. Its text has line numbers but no content of
+// the file.
 type Error struct {
-	// Edit is which one, from 0.
+	// Edit is the edit's index.
 	Edit int
 	// Err is one of ErrEmptySearch, ErrNotFound, ErrAmbiguous and ErrTooLarge.
 	Err error
-	// Count, of ErrAmbiguous, is how many occurrences there are, and Rule how they
-	// fit; Lines are the first lines of the first MaxPlaces, from 1.
+	// For ErrAmbiguous: Count is the number of matches, Rule how they match, and Lines the
+	// first lines of the first MaxPlaces, from 1.
 	Count int
 	Rule  Rule
 	Lines []int
-	// Hints, of ErrNotFound, say what may be meant, the likeliest first.
+	// Hints, for ErrNotFound, say what may be meant, the likeliest first.
 	Hints []string
 
-	edits int // how many there are in the call
+	edits int // the number of edits in the call
 }
 
 // Unwrap returns Err.
@@ -67,10 +67,10 @@ func ambiguous(found located) *Error {
 	return e
 }
 
-// maxListed is how many numbers of lines a text lists.
+// maxListed is how many line numbers a text lists.
 const maxListed = 10
 
-// onLines lists the lines on which the first of count occurrences are.
+// onLines lists the lines of the first of count matches.
 func onLines(numbers []int, count int) string {
 	listed := slices.Compact(slices.Clone(numbers[:min(len(numbers), maxListed)]))
 	more := count - min(len(numbers), maxListed)
@@ -88,7 +88,7 @@ func onLines(numbers []int, count int) string {
 	return "lines " + strings.Join(words[:last], ", ") + " and " + words[last]
 }
 
-// times is how often.
+// times formats a number of times.
 func times(n int) string {
 	if n == 1 {
 		return "once"

@@ -9,8 +9,8 @@ import (
 	"waymark/agentapi"
 )
 
-// hints say what may be meant by a search that isn't there. They cost some passes
-// over the file and quote nothing of it but a single character, as its number.
+// hints say what a search without a match may mean. They take some passes over the file and
+// quote nothing but a single character, as its number.
 func hints(w *work, content string, e agentapi.Edit) []string {
 	var all []string
 	if h := swapped(w, content, e); h != "" {
@@ -25,11 +25,11 @@ func hints(w *work, content string, e agentapi.Edit) []string {
 	return all
 }
 
-// minSwapped is how many bytes of text a replacement must have so that it says
-// something where it is in the file.
+// minSwapped is how many bytes of text a replacement needs for its presence in the file to
+// mean something.
 const minSwapped = 3
 
-// swapped says where the replacement is.
+// swapped says where the replacement is found.
 func swapped(w *work, content string, e agentapi.Edit) string {
 	if len(strings.TrimSpace(e.Replace)) < minSwapped {
 		return ""
@@ -46,8 +46,8 @@ func swapped(w *work, content string, e agentapi.Edit) string {
 		onLines(numbers, found.count))
 }
 
-// nearly says where the search would be if a character weren't repeated another
-// number of times, if letters' case didn't matter, or blanks within lines.
+// nearly says where the search would match if it ignored repetitions of characters, the
+// case of letters, or blanks within lines.
 func nearly(w *work, content, search string) string {
 	n := countLines(search)
 	if n > maxLines || n > countLines(content) || strings.TrimSpace(search) == "" {
@@ -92,7 +92,7 @@ func withoutBlanks(r rune) rune {
 	return r
 }
 
-// within finds a single line as a part of lines.
+// within finds a single line as part of lines.
 func within(w *work, content string, part line, key func(line) string, visit func(span)) {
 	at, number, want := 0, 0, key(part)
 	for rest := content; rest != ""; {
@@ -107,7 +107,7 @@ func within(w *work, content string, part line, key func(line) string, visit fun
 	w.spend(number, 2*len(content))
 }
 
-// collapse leaves one of each character that is repeated.
+// collapse reduces each repeated character to one.
 func collapse(s string) string {
 	i := 1
 	for i < len(s) && s[i] != s[i-1] && s[i] < utf8.RuneSelf {
@@ -121,7 +121,7 @@ func collapse(s string) string {
 	return b.String()
 }
 
-// runs calls visit with each character and how often it is repeated there.
+// runs calls visit with each character and the number of its repetitions there.
 func runs(s string, visit func(char string, n int)) {
 	for s != "" {
 		_, size := utf8.DecodeRuneInString(s)
@@ -134,7 +134,7 @@ func runs(s string, visit func(char string, n int)) {
 	}
 }
 
-// repeated says which character it is, in the lines from at on.
+// repeated says which character is repeated differently in the lines from at on.
 func repeated(content string, search []line, at span) string {
 	number := at.line
 	for rest := content[at.start:at.end]; rest != ""; number++ {
@@ -150,9 +150,8 @@ func repeated(content string, search []line, at span) string {
 	return ""
 }
 
-// difference returns the first character that is repeated another number of times
-// in a search than in a line of the file. A part of a line may begin and end
-// within a repetition.
+// difference returns the first character that is repeated differently in a search and in a
+// line of the file. A part of a line may begin and end within a repetition.
 func difference(line, search string, part bool) (char string, there, wanted int) {
 	type run struct {
 		char string
@@ -180,8 +179,8 @@ func difference(line, search string, part bool) (char string, there, wanted int)
 	return "", 0, 0
 }
 
-// named is a character as its number. Letters and digits aren't told: they may
-// belong to a secret.
+// named is a character as its number. It omits letters and digits, which may belong to a
+// secret.
 func named(char string) string {
 	r, _ := utf8.DecodeRuneInString(char)
 	if r == utf8.RuneError || unicode.IsLetter(r) || unicode.IsDigit(r) {
@@ -191,15 +190,14 @@ func named(char string) string {
 }
 
 const (
-	// maxSame is how many lines of a search with the same text count for the
-	// closest place: of a hundred closing braces none says anything.
+	// maxSame is how many of the search's lines with the same text count for the closest
+	// place: lines like a hundred closing braces say nothing.
 	maxSame = 8
-	// maxVotes bounds the places that are compared.
+	// maxVotes limits the places that are compared.
 	maxVotes = 1 << 20
 )
 
-// closest says where most lines of a search of several lines stand in a row, and
-// which line doesn't fit.
+// closest says where most lines of a search match in a row, and which line doesn't.
 func closest(w *work, content, search string) string {
 	n := countLines(search)
 	if n < 2 || n > maxLines {
@@ -213,7 +211,7 @@ func closest(w *work, content, search string) string {
 		}
 	}
 	best, at, number, voted := int32(0), 0, 0, 0
-	// By the line at which the search would begin, n lines before the file at most.
+	// Indexed by the line at which the search would begin, up to n lines before the file.
 	votes := make([]int32, countLines(content)+n)
 	for rest := content; rest != "" && voted < maxVotes; number++ {
 		var l line
@@ -233,8 +231,8 @@ func closest(w *work, content, search string) string {
 	return differs(content, parts, at, int(best))
 }
 
-// differs tells of the closest place, whose first line is number at, from 0, and
-// may be before the file.
+// differs describes the closest place, whose first line has the index at, which may be
+// before the file.
 func differs(content string, search []line, at, same int) string {
 	first, last := max(at, 0)+1, min(at+len(search), countLines(content))
 	where := fmt.Sprintf("it is closest to lines %d to %d", first, last)

@@ -4,11 +4,11 @@ import "strings"
 
 // indents translates indents of a search and its replacement to those of a file.
 type indents struct {
-	caller string // the unit of search and replacement; "" where there is none
-	file   string // the file's, for the lines that were found last
+	caller string // the unit of search and replacement; "" if there is none
+	file   string // the file's unit, for the lines found last
 
 	content string
-	whole   measure // of all lines of the content, once they were looked at
+	whole   measure // of all lines of the content, once they were measured
 	seen    bool
 	w       *work
 }
@@ -23,10 +23,9 @@ func newIndents(w *work, content string, search, replace []line) *indents {
 	return &indents{caller: m.unit(), content: content, w: w}
 }
 
-// of looks for the file's unit: in the lines that were found, and where none of
-// them is indented in all. The width of an indent by spaces is that of the whole
-// file, which sees more levels; if that is 1, because lines are merely aligned,
-// the found lines' own.
+// of determines the file's unit from the lines found or, if none of them is indented, from
+// all lines. The width of an indent of spaces is that of the whole file, which has more
+// levels. If that is 1, because lines are merely aligned, it is that of the lines found.
 func (x *indents) of(found []line) {
 	var m measure
 	for _, l := range found {
@@ -59,11 +58,11 @@ func (x *indents) look() {
 	x.w.spend(n, len(x.content))
 }
 
-// translate returns the indent in the file of a line that has the indent now in
-// the replacement, by a line that has the indent old in the search and is found
-// with the indent file: as many levels more or less as it has there. Where levels
-// can't be counted, the file's indent is kept and only what goes beyond is taken
-// over, and where not even that can be told, the replacement's is.
+// translate returns the indent in the file for a line with the indent now in the
+// replacement. Its reference line has the indent old in the search and file in the file,
+// and the result differs from file by as many levels as now differs from old. If levels
+// can't be counted, the text by which now is longer or shorter than old is added to file or
+// cut from it. If that is impossible too, the result is now.
 func (x *indents) translate(now, old, file string) string {
 	if now == old {
 		return file
@@ -80,8 +79,7 @@ func (x *indents) translate(now, old, file string) string {
 	return now
 }
 
-// maxIndent bounds what counting levels may add, in bytes. What is indented
-// deeper was not indented by anybody.
+// maxIndent limits what counting levels may add, in bytes. No author indents deeper.
 const maxIndent = 4096
 
 // shift counts levels.
@@ -89,8 +87,8 @@ func (x *indents) shift(now, old, file string) (string, bool) {
 	if x.caller == "" || x.file == "" {
 		return "", false
 	}
-	// The caller's indents are multiples of the caller's unit, unless they are
-	// merely aligned.
+	// The caller's indents are multiples of the caller's unit, unless they are merely
+	// aligned.
 	if !isLevel(now, x.caller) || !isLevel(old, x.caller) {
 		return "", false
 	}
@@ -114,11 +112,10 @@ func isLevel(indent, unit string) bool {
 	return len(indent)%len(unit) == 0 && strings.Trim(indent, unit[:1]) == ""
 }
 
-// measure is what is known of the indents of some lines.
+// measure is what is known about the indents of some lines.
 type measure struct {
 	tabs, spaces, mixed bool
-	// width is the greatest common divisor of the indents of spaces, in spaces;
-	// 0 for none.
+	// width is the greatest common divisor of the indents of spaces; 0 for none.
 	width int
 }
 
@@ -137,7 +134,7 @@ func (m *measure) add(l line) {
 
 func (m *measure) indented() bool { return m.tabs || m.spaces || m.mixed }
 
-// unit is one level, "" where there is none or they are mixed.
+// unit is one level, "" if there is none or they are mixed.
 func (m *measure) unit() string {
 	switch {
 	case m.mixed || m.tabs && m.spaces:

@@ -7,17 +7,17 @@ import (
 	"unicode/utf8"
 )
 
-// line is one line of a text, cut into what the rules look at. Joined, its four
-// parts are the line. Blanks are what Unicode calls white space.
+// line is one line of a text, split into the parts that the rules compare. Joined, lead,
+// body, trail and end are the line. Blanks are Unicode's white space.
 type line struct {
-	lead  string // the blanks before the text, its indent; "" where there is no text
+	lead  string // the leading blanks, its indent; "" without text
 	body  string // the text; "" in a blank line
-	trail string // the blanks behind it; all of a blank line
+	trail string // the trailing blanks; all of a blank line
 	end   string // "\n", "\r\n", or "" at the end of the text
 	text  string // lead and body
 }
 
-// blank says that there is no text in it.
+// blank reports whether it has no text.
 func (l line) blank() bool { return l.body == "" }
 
 // next cuts the first line off a text that isn't empty.
@@ -50,14 +50,14 @@ func next(text string) (l line, rest string) {
 	return l, rest
 }
 
-// isBlank says it of ASCII, which is nearly all: in the inner loop of everything.
+// isBlank reports this for ASCII, which nearly all text is. It is in the innermost loop.
 func isBlank(c byte) bool { return c == ' ' || '\t' <= c && c <= '\r' }
 
 // size is its length in bytes.
 func (l line) size() int { return len(l.text) + len(l.trail) + len(l.end) }
 
-// lines cuts a text. A text without a final newline ends in a line without an
-// end; an empty one has no lines.
+// lines splits a text. A text without a final newline ends in a line without an end; an
+// empty one has no lines.
 func lines(text string) []line {
 	all := make([]line, 0, countLines(text))
 	for text != "" {
@@ -68,7 +68,7 @@ func lines(text string) []line {
 	return all
 }
 
-// countLines is how many lines a text has.
+// countLines returns the number of lines of a text.
 func countLines(text string) int {
 	n := strings.Count(text, "\n")
 	if text != "" && text[len(text)-1] != '\n' {
@@ -77,8 +77,8 @@ func countLines(text string) int {
 	return n
 }
 
-// dominant is the line ending that a text has most often, of two that are as
-// frequent the first one's; "" where it has none.
+// dominant is the most frequent line ending of a text. If two are equally frequent it is
+// the first line's. It is "" if the text has none.
 func dominant(text string) string {
 	all := strings.Count(text, "\n")
 	crlf := strings.Count(text, "\r\n")
@@ -94,12 +94,12 @@ func dominant(text string) string {
 	return "\n"
 }
 
-// endAs gives the lines of an edit the ending of the file's lines: who writes LF into a
-// file of CRLF means its lines, and not bytes. An edit whose search has the file's ending
-// throughout, and whose replacement has the other one, is meant to change endings, and
-// stays as it is. Where the file has both, only what is put into a line gets the ending
-// that is more frequent: a search over several lines finds what it says. before is the
-// ending that the file had before the edits that came first.
+// endAs gives the lines of an edit the ending of the file's lines, because an author who
+// writes LF for a file with CRLF means lines, not bytes. If the search has the file's
+// ending throughout and the replacement the other one, the edit is meant to change endings
+// and stays. If the file has both, only lines inserted into a line get the more frequent
+// ending, and a search over several lines matches literally. before is the ending that the
+// file had before the first edit.
 func endAs(w *work, content, before, search, replace string) (string, string) {
 	if !strings.Contains(search, "\n") && !strings.Contains(replace, "\n") {
 		return search, replace
@@ -114,7 +114,7 @@ func endAs(w *work, content, before, search, replace string) (string, string) {
 	return withEnd(search, end), withEnd(replace, end)
 }
 
-// ending is the one that is dominant, or a CR by itself, as on old Macs.
+// ending is the dominant one, or a single CR, as on old Macs.
 func ending(text string) string {
 	if end := dominant(text); end != "" || !strings.Contains(text, "\r") {
 		return end
@@ -126,7 +126,7 @@ func withEnd(text, end string) string {
 	return strings.ReplaceAll(strings.ReplaceAll(text, "\r\n", "\n"), "\n", end)
 }
 
-// uniform is the ending that all lines of a text have; "" where it has none or both.
+// uniform is the ending of all lines of a text; "" if it has none or both.
 func uniform(text string) string {
 	switch all, crlf := strings.Count(text, "\n"), strings.Count(text, "\r\n"); {
 	case all > 0 && crlf == 0:

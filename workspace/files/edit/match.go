@@ -2,26 +2,25 @@ package edit
 
 import "strings"
 
-// span is where a search was found: bytes of the content, and the number of its
-// first line, from 1.
+// span is a match: bytes of the content, and the number of its first line, from 1.
 type span struct{ start, end, line int }
 
-// pattern is a search as lines, with what finds them in one pass.
+// pattern is a search by lines, prepared for one pass.
 type pattern struct {
 	lines []line
-	keys  []string // what is compared, one a line
+	keys  []string // what is compared, one per line
 	key   func(line) string
-	// fall is by how many lines a partial match begins later when the next line
-	// doesn't fit: the table of Knuth, Morris and Pratt.
+	// fall is by how many lines a partial match begins later if the next line doesn't
+	// match: the table of Knuth, Morris and Pratt.
 	fall []int
-	// anchor is the longest text of a line, and offset the line's number from 0:
-	// what doesn't hold it needn't be looked at by lines. "" is everywhere.
+	// anchor is the longest text of a line, and offset that line's index. Content without
+	// it needn't be compared by lines. "" is everywhere.
 	anchor string
 	offset int
 }
 
-// Both ways to compare lines. Their ends never count: a search that is LF finds
-// CRLF, and a line without an end only ever is the last one.
+// The two ways to compare lines. Line ends never count: a search with LF finds CRLF, and a
+// line without an end can only be the last.
 func withoutTrailing(l line) string    { return l.text }
 func withoutSurrounding(l line) string { return l.body }
 
@@ -42,8 +41,8 @@ func compile(search []line, key func(line) string) *pattern {
 	return p
 }
 
-// anchored looks by lines only where the longest text is. The keys must hold the
-// lines' texts as they are.
+// anchored compares lines only near the longest text. The keys must hold the lines' texts
+// literally.
 func (p *pattern) anchored() *pattern {
 	for i, l := range p.lines {
 		if len(l.body) > len(p.anchor) {
@@ -53,10 +52,10 @@ func (p *pattern) anchored() *pattern {
 	return p
 }
 
-// find calls visit with all places, first to last, that don't overlap.
+// find calls visit with all matches in order that don't overlap.
 func (p *pattern) find(w *work, content string, visit func(span)) {
 	matched, at, number, looked := 0, 0, 0, 0
-	seen := -1 // up to where the anchor was looked for
+	seen := -1 // the anchor was searched up to here
 	for at < len(content) {
 		if matched == 0 && at > seen {
 			i := strings.Index(content[at:], p.anchor)
@@ -87,8 +86,8 @@ func (p *pattern) find(w *work, content string, visit func(span)) {
 	w.spend(looked, len(content))
 }
 
-// before is where a match begins whose anchor is at seen, and not before from.
-// From one anchor to the next, no byte is looked at twice.
+// before returns where a match begins whose anchor is at seen, but not before from. Between
+// two anchors no byte is read twice.
 func (p *pattern) before(content string, from, seen int) int {
 	at := seen
 	for range p.offset + 1 {
@@ -101,7 +100,7 @@ func (p *pattern) before(content string, from, seen int) int {
 	return at + 1
 }
 
-// startOf is where the last n lines of content[:end] begin.
+// startOf returns where the last n lines of content[:end] begin.
 func startOf(content string, end, n int) int {
 	at := end
 	if at > 0 && content[at-1] == '\n' {
@@ -113,8 +112,7 @@ func startOf(content string, end, n int) int {
 	return strings.LastIndexByte(content[:at], '\n') + 1
 }
 
-// levels are the rules in the order in which they are tried once a search isn't
-// in the file as it is.
+// levels are the rules in the order they are tried if a search has no exact match.
 var levels = []struct {
 	rule Rule
 	key  func(line) string
@@ -123,9 +121,9 @@ var levels = []struct {
 	{SurroundingBlanks, withoutSurrounding},
 }
 
-// fuzzy says whether a search may be found by its lines at all: one of blanks
-// alone, which doesn't even end a line, would be found in every blank line; and
-// what has more lines than the file isn't there.
+// fuzzy reports whether a search may be matched by lines at all. One of only blanks that
+// doesn't even end a line would match every blank line, and one with more lines than the
+// file can't match.
 func fuzzy(content, search, replace string) bool {
 	n := countLines(search)
 	if strings.TrimSpace(search) == "" && !strings.Contains(search, "\n") {
@@ -134,16 +132,16 @@ func fuzzy(content, search, replace string) bool {
 	return n <= maxLines && countLines(replace) <= maxLines && n <= countLines(content)
 }
 
-// located are the places at which a search is found, with the rule by which;
-// count is how many there are, and places are the first MaxPlaces of them, of
-// lines that are all to be replaced every one.
+// located are the places where a search matches, and the rule by which it does. count is
+// the number of all, and places has the first MaxPlaces; if lines are to be replaced
+// everywhere, it has all.
 type located struct {
 	rule   Rule
 	places []span
 	count  int
 }
 
-// locate looks for a search as it is, then by lines. Nothing found is a count of 0.
+// locate searches exactly, then by lines. No match is a count of 0.
 func locate(w *work, content, search, replace string, all bool) located {
 	found := located{rule: Exact, count: strings.Count(content, search)}
 	w.spend(1, len(content))
@@ -170,7 +168,7 @@ func locate(w *work, content, search, replace string, all bool) located {
 	return found
 }
 
-// exactly returns the first n places of a search that is in the content.
+// exactly returns the first n places of a search that the content has.
 func exactly(w *work, content, search string, n int) []span {
 	places := make([]span, 0, n)
 	at, number := 0, 1

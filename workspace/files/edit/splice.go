@@ -7,20 +7,20 @@ import (
 	"waymark/agentapi"
 )
 
-// splicer writes what comes into the place of lines that were found, for one edit.
+// splicer writes the replacement of matched lines, for one edit.
 type splicer struct {
 	search, replace []line
-	// partner is the line of the search that a line of the replacement belongs to,
-	// -1 for one that is inserted.
+	// partner is the search's line to which a line of the replacement belongs, -1 for an
+	// inserted one.
 	partner []int
-	// by is the one by which it is indented.
+	// by is the search's line by which it is indented.
 	by []int
-	// ending is that of inserted lines; changed says that search and replacement
-	// have different ones, each throughout, so that the replacement's count.
+	// ending is that of inserted lines. changed says that search and replacement each have
+	// one ending throughout, and not the same, so the replacement's is used.
 	ending  string
 	changed bool
-	// emptied says that all is to be deleted but the end of the last line, which
-	// wasn't searched for.
+	// emptied says that everything is deleted except the end of the last line, which the
+	// search doesn't have.
 	emptied bool
 	indents *indents
 }
@@ -43,7 +43,7 @@ func newSplicer(w *work, content string, e agentapi.Edit) *splicer {
 	return s
 }
 
-// splice writes the replacement of lines that were found.
+// splice writes the replacement of matched lines.
 func (s *splicer) splice(b *strings.Builder, matched string) {
 	found := lines(matched)
 	s.indents.of(found)
@@ -54,7 +54,7 @@ func (s *splicer) splice(b *strings.Builder, matched string) {
 	last := len(s.replace) - 1
 	for i, r := range s.replace {
 		if b.Len() > MaxSize {
-			return // the caller looks, too
+			return // the caller checks too
 		}
 		by, trail := s.by[i], r.trail
 		if j := s.partner[i]; j >= 0 {
@@ -70,14 +70,14 @@ func (s *splicer) splice(b *strings.Builder, matched string) {
 		b.WriteString(r.body)
 		b.WriteString(trail)
 		if i == last && found[len(found)-1].end == "" {
-			return // no final newline stays none
+			return // a missing final newline stays missing
 		}
 		b.WriteString(s.end(i, found))
 	}
 }
 
-// end is the ending of a line of the replacement, never none: what follows in the
-// file is never glued on.
+// end is the ending of a line of the replacement. It is never empty, so the text after the
+// match is never glued on.
 func (s *splicer) end(i int, found []line) string {
 	r, j := s.replace[i], s.partner[i]
 	switch {
@@ -91,10 +91,9 @@ func (s *splicer) end(i int, found []line) string {
 	return found[j].end
 }
 
-// neighbors returns for each line of the replacement the line of the search by
-// which it is indented if it is inserted: that of the next paired line above or
-// below which has the same indent in the search, or else just the one above, or
-// below; -1 where there is none.
+// neighbors returns for each line of the replacement the search's line by which it is
+// indented if it is inserted: that of the next paired line above or below with the same
+// indent, or else just the one above, or below; -1 if there is none.
 func neighbors(search, replace []line, partner []int) []int {
 	by := make([]int, len(replace))
 	above := -1
@@ -116,13 +115,13 @@ func neighbors(search, replace []line, partner []int) []int {
 	return by
 }
 
-// maxCells bounds the table by which lines are paired: 1,000 lines with 1,000.
+// maxCells limits the table for pairing lines: 1,000 by 1,000 lines.
 const maxCells = 1 << 20
 
-// pair finds for each line of a replacement the line of the search that it stands
-// for: first the same text, as many lines as possible in the same order, the last
-// ones where there is a choice; then, between these, text for text and blank
-// line for blank line, from the last one on.
+// pair finds the search's line for each line of a replacement. It first pairs lines with
+// the same text: as many as possible in order, and the last ones if there is a choice. The
+// lines between are paired text with text and blank with blank, from the last one
+// backwards.
 func pair(w *work, search, replace []line) []int {
 	partner := slices.Repeat([]int{-1}, len(replace))
 	pairTexts(w, search, replace, partner)
@@ -141,7 +140,7 @@ func pair(w *work, search, replace []line) []int {
 	return partner
 }
 
-// fill pairs what is left between two pairs.
+// fill pairs the lines between two pairs.
 func fill(search, replace []line, partner []int, first int) {
 	for _, blank := range []bool{false, true} {
 		j := len(search) - 1
@@ -161,9 +160,8 @@ func fill(search, replace []line, partner []int, first int) {
 	}
 }
 
-// pairTexts pairs lines with the same text by a longest common subsequence. Of
-// more lines than the table may have cells only the common ones at the ends are
-// paired.
+// pairTexts pairs lines with the same text by a longest common subsequence. If the table
+// would have too many cells, it only pairs common lines at both ends.
 func pairTexts(w *work, search, replace []line, partner []int) {
 	a, b := texts(search), texts(replace)
 	same := func(i, j int) bool { return search[a[i]].body == replace[b[j]].body }

@@ -14,27 +14,27 @@ import (
 	"waymark/internal/toolschema"
 )
 
-// Limits bound a catalogue. What is zero has its default.
+// Limits limit a catalogue. Zero means the default.
 type Limits struct {
-	// Tools is how many there are at most, Bytes how long they are as JSON all
-	// together: those of all servers, defaults.MCPTools and MCPBytes.
+	// Tools limits the number of tools, Bytes their total size as JSON. The defaults are
+	// those for all servers together, defaults.MCPTools and MCPBytes.
 	Tools int
 	Bytes int64
-	// Schema is the length of one tool's schema, as compact JSON, Depth how deep it
-	// may be nested: 256 KiB and 64 levels.
+	// Schema limits the size of one tool's schema as compact JSON, Depth its nesting: 256
+	// KiB and 64 levels by default.
 	Schema int64
 	Depth  int
 }
 
-// The defaults. No server that was looked at comes near them: the largest has some
-// 100 tools with 150 KiB in all.
+// The defaults. Known servers stay far below: the largest has about 100 tools with 150 KiB
+// in total.
 const (
 	DefaultSchema = 256 << 10
 	DefaultDepth  = 64
 )
 
-// Bounds of single texts, in bytes. A name is part of the names that models see, and
-// those have at most 128 characters with every provider.
+// Limits of single texts, in bytes. A tool's name is part of the name that models see,
+// which every provider limits to 128 characters.
 const (
 	maxName         = 128
 	maxTitle        = 256
@@ -48,24 +48,24 @@ func (l Limits) orDefaults() Limits {
 	return defaults.Or(l, Limits{Tools: defaults.MCPTools, Bytes: defaults.MCPBytes, Schema: DefaultSchema, Depth: DefaultDepth})
 }
 
-// Builder makes a catalogue of what a server sends, within limits, and writes down
-// what it leaves out. It belongs to one goroutine.
+// Builder makes a catalogue from what a server sends, within limits, and records what it
+// leaves out. It must be used by one goroutine.
 type Builder struct {
 	limits Limits
 	made   Catalogue
 	names  map[string]bool
 	bytes  int64
-	seen   int // tools that were listed
-	left   int // tools that no longer fit
-	more   int // findings that no longer fit
+	seen   int // tools listed by the server
+	left   int // tools beyond the limits
+	more   int // findings beyond the limit
 }
 
-// NewBuilder begins a catalogue.
+// NewBuilder returns an empty Builder.
 func NewBuilder(limits Limits) *Builder {
 	return &Builder{limits: limits.orDefaults(), made: Catalogue{Tools: []Tool{}}, names: make(map[string]bool)}
 }
 
-// Server sets what the server says of itself.
+// Server sets the server's description of itself.
 func (b *Builder) Server(name, title, version, instructions string) {
 	b.made.ServerName = b.text(name, maxName, "", "server's name")
 	b.made.ServerTitle = b.text(title, maxTitle, "", "server's title")
@@ -73,8 +73,7 @@ func (b *Builder) Server(name, title, version, instructions string) {
 	b.made.Instructions = b.text(instructions, maxInstructions, "", "server's instructions")
 }
 
-// Find adds a finding. The text is a sentence of ours; what it quotes must be fit to
-// be shown.
+// Find adds a finding. What its text quotes must be safe to show.
 func (b *Builder) Find(code, tool, format string, args ...any) {
 	if len(b.made.Findings) >= maxFindings {
 		b.more++
@@ -83,7 +82,7 @@ func (b *Builder) Find(code, tool, format string, args ...any) {
 	b.made.Findings = append(b.made.Findings, Finding{Code: code, Tool: text.Line(tool, maxName), Text: fmt.Sprintf(format, args...)})
 }
 
-// wireTool is a tool as a server sends it, as far as it is looked at.
+// wireTool has the relevant fields of a tool as sent by a server.
 type wireTool struct {
 	Name        jsontext.Value `json:"name"`
 	Title       jsontext.Value `json:"title"`
@@ -92,12 +91,12 @@ type wireTool struct {
 	Annotations jsontext.Value `json:"annotations"`
 }
 
-// lenient takes what other languages' JSON takes, too: a name that comes twice counts
-// as it does there, the last one.
+// lenient accepts what JSON parsers in other languages accept. Of duplicate names the last
+// one counts, as there.
 var lenient = json.JoinOptions(jsontext.AllowDuplicateNames(true), jsontext.AllowInvalidUTF8(true))
 
-// Add takes a tool as a server has sent it, and says whether it is in the catalogue
-// under its name.
+// Add adds a tool as sent by a server. It returns the tool as added, and whether it was
+// added.
 func (b *Builder) Add(raw []byte) (Tool, bool) {
 	var wire wireTool
 	var name string
@@ -128,10 +127,10 @@ func (b *Builder) Add(raw []byte) (Tool, bool) {
 	return tool, true
 }
 
-// Full says that nothing more fits.
+// Full reports whether no more tools fit.
 func (b *Builder) Full() bool { return b.left > 0 }
 
-// Drop takes a tool out again.
+// Drop removes a tool.
 func (b *Builder) Drop(name string) {
 	for i := range b.made.Tools {
 		if b.made.Tools[i].Name == name {
@@ -141,7 +140,7 @@ func (b *Builder) Drop(name string) {
 	}
 }
 
-// Catalogue ends it. The Builder isn't used afterwards.
+// Catalogue finishes the catalogue. The Builder must not be used afterwards.
 func (b *Builder) Catalogue() *Catalogue {
 	if b.left > 0 {
 		b.made.Findings = append(b.made.Findings, Finding{Code: "tools_trimmed", Text: fmt.Sprintf(
@@ -156,8 +155,8 @@ func (b *Builder) Catalogue() *Catalogue {
 	return &made
 }
 
-// name checks what a tool is called by. One that nobody could tell from another, or
-// that a terminal would act on, can't be called safely.
+// name checks a tool's name. It refuses names that can't be told apart or that a terminal
+// would interpret, because such a tool can't be called safely.
 func (b *Builder) name(name string) bool {
 	clean, marks := Clean(name)
 	switch {
@@ -182,14 +181,14 @@ func (b *Builder) name(name string) bool {
 	return false
 }
 
-// usual says that a name is as the protocol wants it.
+// usual reports whether a name follows the protocol's rules.
 func usual(name string) bool {
 	return strings.IndexFunc(name, func(r rune) bool {
 		return (r < 'a' || r > 'z') && (r < 'A' || r > 'Z') && (r < '0' || r > '9') && !strings.ContainsRune("_-./", r)
 	}) < 0
 }
 
-// said is a text of a tool; nothing where it is something else.
+// said returns a text of a tool; "" if it isn't a string.
 func (b *Builder) said(raw jsontext.Value, tool, what string) (s string) {
 	if len(raw) > 0 && json.Unmarshal(raw, &s, lenient) != nil {
 		b.Find("bad_text", tool, "The %s isn't a text, and is left out.", what)
@@ -197,7 +196,7 @@ func (b *Builder) said(raw jsontext.Value, tool, what string) (s string) {
 	return s
 }
 
-// text cleans and cuts a text of the server.
+// text cleans and cuts one of the server's texts.
 func (b *Builder) text(s string, limit int, tool, what string) string {
 	if len(s) > limit {
 		b.Find("text_too_long", tool, "The %s is cut: it has %d bytes, and %d are taken.", what, len(s), limit)
@@ -217,8 +216,8 @@ func (b *Builder) marks(marks Marks, tool, what string) {
 	}
 }
 
-// schema returns a tool's input schema as compact JSON, nil for one that isn't taken:
-// the tool can be called without.
+// schema returns a tool's input schema as compact JSON. It returns nil if the schema is
+// unusable; the tool can be called without.
 func (b *Builder) schema(tool string, raw jsontext.Value) []byte {
 	if len(raw) == 0 || raw.Kind() == 'n' {
 		return nil
@@ -237,7 +236,7 @@ func (b *Builder) schema(tool string, raw jsontext.Value) []byte {
 		return nil
 	}
 	var readable map[string]any
-	if err := json.Unmarshal(raw, &readable, lenient); err != nil { // 1e400: for the SDK that's the end of the list
+	if err := json.Unmarshal(raw, &readable, lenient); err != nil { // 1e400, for example: the SDK would drop the whole list
 		b.Find("bad_schema", tool, "The tool's schema holds a number that clients can't read, and is left out.")
 		return nil
 	}
@@ -281,15 +280,15 @@ type tooDeepError struct{}
 
 func (tooDeepError) Error() string { return "nested too deep" }
 
-// cleanJSON cleans all texts of a JSON value, but not the names of its members, and
-// keeps everything else to the byte.
+// cleanJSON cleans all strings in a JSON value except names of members. Everything else
+// stays the same, byte for byte.
 func cleanJSON(raw []byte, depth int) ([]byte, marksOfJSON, error) {
 	var (
 		found marksOfJSON
 		out   bytes.Buffer
 	)
-	// Strings are cleaned where they stand, so that numbers, order and escapes of
-	// others stay as the server has written them.
+	// Replace strings in place, so that numbers, order and other escapes stay as the server
+	// wrote them.
 	dec := jsontext.NewDecoder(bytes.NewReader(raw), lenient)
 	done := int64(0)
 	for {
@@ -324,7 +323,7 @@ func cleanJSON(raw []byte, depth int) ([]byte, marksOfJSON, error) {
 		if err != nil {
 			return nil, found, err
 		}
-		start := before + int64(bytes.IndexByte(raw[before:end], '"')) // behind a comma or colon
+		start := before + int64(bytes.IndexByte(raw[before:end], '"')) // after a comma or colon
 		out.Write(raw[done:start])
 		out.Write(quoted)
 		done = end

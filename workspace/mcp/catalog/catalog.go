@@ -1,9 +1,9 @@
-// Package catalog is what an MCP server offers, as its session found it, its
-// approval pins it, and snapshots list it.
+// Package catalog has the types for what an MCP server offers. Sessions fetch catalogues,
+// approvals pin them, and snapshots list them.
 //
 // # Concurrency
 //
-// Values are plain data. Whoever shares one doesn't change it.
+// Values are plain data. Don't modify values that are shared.
 package catalog
 
 import (
@@ -16,23 +16,23 @@ import (
 
 // Catalogue is what a server offered when it was last asked.
 type Catalogue struct {
-	// ServerName, ServerTitle and ServerVersion are the server's own.
+	// ServerName, ServerTitle and ServerVersion are the server's description of itself.
 	ServerName    string `json:"server_name,omitempty"`
 	ServerTitle   string `json:"server_title,omitempty"`
 	ServerVersion string `json:"server_version,omitempty"`
-	// Protocol is the version that was agreed on.
+	// Protocol is the negotiated protocol version.
 	Protocol string `json:"protocol,omitempty"`
-	// Instructions are the server's, for models.
+	// Instructions are the server's instructions for models.
 	Instructions string `json:"instructions,omitempty"`
-	// Tools are in the server's order; no two have one name.
+	// Tools are in the server's order. Names are unique.
 	Tools []Tool `json:"tools"`
-	// Findings say what was left out or looks wrong.
+	// Findings say what was left out or looks suspicious.
 	Findings []Finding `json:"findings,omitempty"`
-	// At is when it was asked.
+	// At is the time of the answer.
 	At time.Time `json:"at"`
 }
 
-// Tool is one tool. The raw fields are compact JSON, of bounded size and depth.
+// Tool is a tool. The raw fields are compact JSON of limited size and depth.
 type Tool struct {
 	Name        string          `json:"name"`
 	Title       string          `json:"title,omitempty"`
@@ -41,22 +41,21 @@ type Tool struct {
 	Annotations json.RawMessage `json:"annotations,omitempty"`
 }
 
-// Finding is something that a person should know of a server.
+// Finding is something that a person should know about a server.
 type Finding struct {
-	// Code is a word for programs, such as "invisible_characters", "duplicate_tool",
-	// "tools_trimmed", "schema_too_large".
+	// Code identifies the finding for programs, for example "invisible_characters",
+	// "duplicate_tool", "tools_trimmed" or "schema_too_large".
 	Code string `json:"code"`
-	// Tool is the tool's name, as far as it can be shown; empty for the server.
+	// Tool is the tool's name as far as it can be shown; empty for the server.
 	Tool string `json:"tool,omitempty"`
-	// Text is a sentence for people. It holds no value of the configuration.
+	// Text is a sentence for people. It contains no value from the configuration.
 	Text string `json:"text"`
 }
 
-// Separator is between a server's name and its tool's.
+// Separator separates the server's name from the tool's.
 const Separator = "__"
 
-// Listed are the tools of a server as the API has them. The fake that stands in for the
-// agent in tests lists its own with it.
+// Listed converts a server's tools for the API. The fake agent for tests uses it, too.
 func Listed(server string, tools []Tool) []agentapi.MCPTool {
 	list := make([]agentapi.MCPTool, 0, len(tools))
 	for i := range tools {

@@ -6,24 +6,24 @@ import (
 	"unicode/utf8"
 )
 
-// Marks are what Clean took out of a text.
+// Marks says what Clean removed from a text.
 type Marks uint8
 
-// What a text may hold that nobody sees.
+// Kinds of hidden content in a text.
 const (
-	// Invisible characters have no shape of their own: zero-width ones, those that
-	// turn the direction of a line, tags, and variation selectors that vary nothing.
-	// Models read them, and people don't.
+	// Invisible characters have no shape of their own: zero-width characters, direction
+	// marks, tags, and variation selectors that vary nothing. Models read them, but people
+	// don't see them.
 	Invisible Marks = 1 << iota
-	// Escapes are control characters and the sequences that begin with them, which
-	// terminals act on.
+	// Escapes are control characters and the sequences that they begin, which terminals
+	// interpret.
 	Escapes
 )
 
-// Clean takes out of a text what can't be seen, and says what that was. Line breaks
-// and tabs stay; bytes that aren't UTF-8 become U+FFFD. What scripts and emoji need
-// stays where they need it: joiners between two characters, one variation selector
-// behind a character.
+// Clean removes what can't be seen from a text, and says what it removed. It keeps line
+// breaks and tabs, and replaces invalid UTF-8 by U+FFFD. Characters that scripts and emoji
+// need are kept where they make sense: joiners between two characters, one variation
+// selector after a character.
 func Clean(s string) (string, Marks) {
 	if plain(s) {
 		return s, 0
@@ -32,11 +32,11 @@ func Clean(s string) (string, Marks) {
 	var (
 		b     strings.Builder
 		marks Marks
-		// What may follow: behind a character a selector or a joiner, behind a selector
-		// a joiner (as in flags), behind anything else neither.
+		// What may follow: after a character a selector or a joiner, after a selector a
+		// joiner (as in flags), after anything else neither.
 		varied, joined bool
-		// endless says that no sequence of text ends any more: each would be looked
-		// through to the end of all.
+		// endless says that no string sequence is terminated any more. It avoids searching
+		// the rest of the text for each of them.
 		endless bool
 	)
 	b.Grow(len(s))
@@ -48,7 +48,7 @@ func Clean(s string) (string, Marks) {
 			b.WriteRune(r)
 			varied, joined = false, false
 		case r == '\r' && strings.HasPrefix(rest, "\n"):
-			// A line break of Windows is one.
+			// keep the CR of a Windows line break
 		case unicode.IsControl(r):
 			marks |= Escapes
 			rest = afterEscape(r, rest, &endless)
@@ -71,7 +71,7 @@ func Clean(s string) (string, Marks) {
 	return b.String(), marks
 }
 
-// plain says that a text has nothing but printable ASCII, tabs and line breaks.
+// plain reports whether a text has only printable ASCII, tabs and line breaks.
 func plain(s string) bool {
 	for i := range len(s) {
 		if c := s[i]; (c < ' ' && c != '\n' && c != '\t') || c > '~' {
@@ -81,9 +81,9 @@ func plain(s string) bool {
 	return true
 }
 
-// afterEscape returns what comes behind the sequence that a control character has
-// begun: CSI to its final byte, OSC and the other strings to their end. Others are
-// one character.
+// afterEscape returns what follows the sequence that a control character begins: a CSI
+// sequence ends with its final byte, OSC and the other strings with their terminator. Any
+// other control character stands alone.
 func afterEscape(r rune, s string, endless *bool) string {
 	const csi, osc, dcs, sos, pm, apc = 0x9b, 0x9d, 0x90, 0x98, 0x9e, 0x9f
 	if r == 0x1b {
@@ -100,7 +100,7 @@ func afterEscape(r rune, s string, endless *bool) string {
 			r = dcs
 		default:
 			if kind < 0x20 || kind > 0x7e {
-				size = 0 // no sequence
+				size = 0 // not a sequence
 			}
 		}
 		s = s[size:]
@@ -116,7 +116,8 @@ func afterEscape(r rune, s string, endless *bool) string {
 		}
 		return s[i:]
 	case osc, dcs, sos, pm, apc:
-		// Without its end it is no sequence: what follows is text that people should see.
+		// Without its terminator it isn't a sequence: people should see the text that
+		// follows.
 		if *endless {
 			return s
 		}
@@ -137,15 +138,15 @@ func isJoiner(r rune) bool { return r == 0x200c || r == 0x200d }
 
 func isSelector(r rune) bool { return r >= 0xfe00 && r <= 0xfe0f }
 
-// hasShape says that a text begins with a character that can be seen.
+// hasShape reports whether a text begins with a visible character.
 func hasShape(s string) bool {
 	r, size := utf8.DecodeRuneInString(s)
 	return size > 0 && !unicode.IsSpace(r) && !unicode.IsControl(r) && !isInvisible(r)
 }
 
-// isInvisible says that a character has no shape: formats (Cf), among them zero-width
-// characters, direction marks and tags; selectors; line and paragraph separators;
-// fillers, which are letters in name only.
+// isInvisible reports whether a character has no shape: format characters (Cf), among them
+// zero-width characters, direction marks and tags; selectors; line and paragraph
+// separators; fillers, which are letters only formally.
 func isInvisible(r rune) bool {
 	switch {
 	case isSelector(r), r >= 0xe0100 && r <= 0xe01ef: // variation selectors
@@ -160,8 +161,8 @@ func isInvisible(r rune) bool {
 	return unicode.Is(unicode.Cf, r) && !isNumberSign(r)
 }
 
-// isNumberSign says that a format character is drawn: signs that stand around numbers
-// in Arabic, Syriac and Kaithi.
+// isNumberSign reports whether a format character is visible: signs around numbers in
+// Arabic, Syriac and Kaithi.
 func isNumberSign(r rune) bool {
 	return r >= 0x0600 && r <= 0x0605 || r == 0x06dd || r == 0x070f || r == 0x08e2 || r == 0x110bd || r == 0x110cd
 }

@@ -2,9 +2,9 @@ package catalog
 
 import "encoding/json"
 
-// Fit returns the first tools, as many as fit a number and, as JSON with a comma
-// between them, a length in bytes; and how many are left out. A tool that alone is
-// too long is left out, and the next is tried. Zero is no bound.
+// Fit returns the first tools that fit into a number and a length, in bytes as JSON with
+// commas between tools, and how many it leaves out. It skips a tool that doesn't fit and
+// tries the next. Zero means no limit.
 func (c *Catalogue) Fit(number int, length int64) (tools []Tool, left int) {
 	tools = []Tool{}
 	for i := range c.Tools {

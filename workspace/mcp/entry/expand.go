@@ -14,31 +14,31 @@ import (
 	"waymark/workspace/launch"
 )
 
-// ExpandOptions are what references stand for.
+// ExpandOptions are the values that references stand for.
 type ExpandOptions struct {
-	// Root is the workspace's directory, absolute; empty where there is none. Home
-	// is the user's.
+	// Root is the absolute path of the workspace's directory; empty if there is none. Home
+	// is the user's home directory.
 	Root, Home string
-	// Getenv looks a variable up.
+	// Getenv looks up a variable.
 	Getenv func(name string) (value string, set bool)
 }
 
-// Expand puts in what references stand for, in the command, arguments, values of
-// variables and headers, working directory and URL, in the syntax of the entry: in a
-// .mcp.json ${VAR} and ${VAR:-default}. What an entry has from variables by their
-// names alone is put in, too. A variable that isn't set has its default, or is empty, as in Coder's agent, and
-// Expanded.Unset says so. Of a variable that is set to nothing the default isn't
-// taken. Whatever else looks like a reference stands for itself.
+// Expand expands the references in the command, the arguments, the values of variables and
+// headers, the working directory and the URL, in the syntax of the entry. In a .mcp.json
+// these are ${VAR} and ${VAR:-default}. It also adds variables that an entry inherits by
+// name. As in Coder's agent, a variable that isn't set expands to its default or to nothing
+// (see Expanded.Unset), and an empty variable doesn't use the default. Anything else that
+// looks like a reference stays as it is.
 //
 // The agent's own variables count as unset; see launch.AgentVariable.
 //
-// The working directory is relative to the workspace, and that itself where none is
-// given; the home directory where there is no workspace. It and the command may begin
-// with "~/".
+// The working directory is relative to the workspace and defaults to it, or to the home
+// directory if there is no workspace. The working directory and the command may begin with
+// "~/".
 //
 // # Errors
 //
-// Say why the entry can't be used. They hold names of variables, and no values.
+// An error says why the entry can't be used. It contains names of variables, but no values.
 func (e *Entry) Expand(opts ExpandOptions) (*Expanded, error) {
 	if e.Problem != "" {
 		return nil, errors.New(e.Problem)
@@ -60,19 +60,19 @@ func (e *Entry) Expand(opts ExpandOptions) (*Expanded, error) {
 	return x, nil
 }
 
-// Secrets returns what Expanded.Secrets and Expanded.Redacted are of an entry that isn't
-// started or dialed, as far as it can be said without a variable of the environment.
+// Secrets returns what Expanded.Secrets and Expanded.Redacted are, as far as they can be
+// determined without the environment, for an entry that isn't started or dialed.
 func (e *Entry) Secrets(opts ExpandOptions) (values, names []string) {
 	opts.Getenv = nil
 	r := newResolver(e, opts)
 	x := &Expanded{}
-	_, _ = r.program(e, x), r.address(e, x) // whatever is wrong with it
+	_, _ = r.program(e, x), r.address(e, x) // errors don't matter here
 	return r.found(x)
 }
 
-// found returns the secrets, and of what they are.
+// found returns the secrets, and where they are.
 func (r *resolver) found(x *Expanded) (values, names []string) {
-	for _, known := range []string{"", r.opts.Root, r.opts.Home, x.Cwd} { // paths that everybody is shown
+	for _, known := range []string{"", r.opts.Root, r.opts.Home, x.Cwd} { // paths that aren't secret
 		delete(r.secrets, known)
 	}
 	return slices.Sorted(maps.Keys(r.secrets)), slices.Sorted(maps.Keys(r.redacted))
@@ -83,7 +83,7 @@ func unique(names []string) []string {
 	return slices.Compact(names)
 }
 
-// resolver collects what an expansion brings up.
+// resolver collects the results of an expansion.
 type resolver struct {
 	opts            ExpandOptions
 	syntax          servers.Syntax
@@ -136,7 +136,7 @@ func (r *resolver) because() string {
 	return "what it refers to is"
 }
 
-// directory returns the working directory, absolute.
+// directory returns the absolute working directory.
 func (r *resolver) directory(given string) string {
 	base := cmp.Or(r.opts.Root, r.opts.Home)
 	dir := r.home(r.expand("directory", "", given))
@@ -151,7 +151,7 @@ func (r *resolver) directory(given string) string {
 	return filepath.Join(base, dir)
 }
 
-// home replaces a tilde at the start. Other users' homes aren't looked up.
+// home expands a leading tilde. "~user" isn't supported.
 func (r *resolver) home(path string) string {
 	if r.opts.Home == "" {
 		return path
@@ -179,7 +179,7 @@ func (r *resolver) address(e *Entry, x *Expanded) error {
 			r.hide(name, name, x.Headers[name])
 		}
 	}
-	// The text of a URL's error repeats the URL.
+	// The URL's error would repeat the URL.
 	u, err := url.Parse(x.URL)
 	if err != nil || u.Host == "" || u.Scheme != "http" && u.Scheme != "https" {
 		return errors.New("its url isn't an address that begins with http:// or https://")
@@ -192,17 +192,17 @@ func (r *resolver) address(e *Entry, x *Expanded) error {
 	return nil
 }
 
-// hide takes down what of a value is secret, when it is given to a name; of is where it
-// is in the entry.
+// hide records the secrets in a value. of says where it is in the entry, name is what it is
+// assigned to.
 func (r *resolver) hide(of, name, value string) {
 	for _, secret := range Secrets(name, value) {
 		r.secrets[secret], r.redacted[of] = true, true
 	}
 }
 
-// expand replaces the references of a text that is given to a name, which is empty where
-// it has none, and takes down its secrets. Of a text that refers to what everybody is
-// shown these are in what stands between references.
+// expand expands the references in a text and records its secrets. name is what the text is
+// assigned to; it may be empty. If the text refers to an ordinary variable, only the parts
+// between references count as secrets.
 func (r *resolver) expand(of, name, text string) string {
 	shown := r.refersToOrdinary(text)
 	var b strings.Builder
@@ -229,7 +229,7 @@ func (r *resolver) expand(of, name, text string) string {
 	return b.String()
 }
 
-// refersToOrdinary reports whether a text refers to what everybody is shown.
+// refersToOrdinary reports whether a text refers to something that isn't secret.
 func (r *resolver) refersToOrdinary(text string) bool {
 	return slices.ContainsFunc(r.syntax.References(text), func(ref servers.Reference) bool {
 		return ref.Kind != servers.Variable || slices.Contains(ordinary, ref.Name)
@@ -246,7 +246,7 @@ func (r *resolver) lookup(ref servers.Reference) string {
 		return r.opts.Home
 	case servers.Separator:
 		return "/"
-	case servers.Foreign: // the entry is listed
+	case servers.Foreign: // such an entry is only listed
 		return ""
 	}
 	if ref.HasDefault {
@@ -259,7 +259,7 @@ func (r *resolver) lookup(ref servers.Reference) string {
 	return value
 }
 
-// variable looks a variable up, and takes down that it isn't there.
+// variable looks up a variable, and records it if it isn't set.
 func (r *resolver) variable(name string) (value string, set bool) {
 	if value, set = r.get(name); !set && !launch.AgentVariable(name) {
 		r.unset = append(r.unset, name)
@@ -267,7 +267,7 @@ func (r *resolver) variable(name string) (value string, set bool) {
 	return value, set
 }
 
-// get looks a variable up, of which the agent's own are withheld.
+// get looks up a variable. The agent's own ones are withheld.
 func (r *resolver) get(name string) (value string, set bool) {
 	if launch.AgentVariable(name) {
 		r.withheld = append(r.withheld, name)
@@ -283,6 +283,5 @@ func (r *resolver) get(name string) (value string, set bool) {
 	return value, true
 }
 
-// References returns the references of a text, in order, as they are written in a
-// .mcp.json.
+// References returns the references in a text, in order, in the syntax of a .mcp.json.
 func References(text string) []servers.Reference { return servers.ShellSyntax.References(text) }

@@ -12,24 +12,23 @@ import (
 
 // Options say which entries are connected.
 type Options struct {
-	// From are the origins that are connected beside the workspace's own root, the
-	// environment and plugins.
+	// From are the origins to connect, in addition to the workspace's root, the environment
+	// and plugins.
 	From []Origin
-	// Root is the workspace's directory. Entries that a file has for another one are
+	// Root is the workspace's directory. Entries that a file has for another directory are
 	// left out.
 	Root string
 }
 
-// Load returns the entries of all files, those that can't be used and those that
-// don't count included, in order of files and of entries in them. Of the entries of
-// one name the first counts that is connected and can be used; else the first that
-// is connected, else the first that can be used, else the first. The others are
-// Shadowed by it. A file that is there twice is read as the one that is connected.
+// Load returns the entries of all files in the order of files and entries, including
+// unusable ones and those that are shadowed. For each name it chooses one entry, in this
+// order of preference: connected and usable, connected, usable, any; the first of equals
+// wins. The others are Shadowed by it. If a path occurs twice, the file that is connected
+// is read.
 //
-// A file that read gives an error for has no entries, and neither has one that is no
-// such file: its mcp_config row says why. What a file switches off, what only its
-// client can start, and what is the agent itself is listed. Load gives up when ctx ends, and returns
-// what it has.
+// A file has no entries if read returns an error or its format is wrong; its mcp_config row
+// says why. An entry is only listed if the file disables it, if only its client can start
+// it, or if it is the agent itself. When ctx ends, Load returns what it has so far.
 func Load(ctx context.Context, files []File, read func(File) ([]byte, error), opts Options) []Entry {
 	var list []Entry
 	for _, f := range distinct(files, opts) {
@@ -54,7 +53,7 @@ func Load(ctx context.Context, files []File, read func(File) ([]byte, error), op
 	return list
 }
 
-// distinct drops files that are there again.
+// distinct removes duplicate paths.
 func distinct(files []File, opts Options) []File {
 	var list []File
 	at := map[string]int{}
@@ -73,7 +72,7 @@ func distinct(files []File, opts Options) []File {
 
 const listedOwn = "it is Waymark itself, whose tools a client gets without it"
 
-// why says why a server isn't connected; empty when it is.
+// why says why a server isn't connected; empty if it is.
 func (o Options) why(s *servers.Server, origin Origin) string {
 	switch {
 	case runsAgent(s.Command, s.Args):
@@ -86,7 +85,7 @@ func (o Options) why(s *servers.Server, origin Origin) string {
 	return o.listed(origin)
 }
 
-// listed says why what is of an origin isn't connected; empty when it is.
+// listed says why servers of an origin aren't connected; empty if they are.
 func (o Options) listed(origin Origin) string {
 	switch origin {
 	case OriginWorkspace, OriginEnvironment, OriginPlugin:
@@ -106,7 +105,7 @@ func (o Options) listed(origin Origin) string {
 	return fmt.Sprintf("its file is of %s: from = [%q] in [mcp] connects those", where, string(origin))
 }
 
-// shadow finds out which entry of each name counts.
+// shadow determines which entry of each name wins.
 func shadow(list []Entry) {
 	counts := map[string]int{}
 	for i := range list {
@@ -122,8 +121,8 @@ func shadow(list []Entry) {
 	}
 }
 
-// rank orders entries of one name: what can run comes before what can't, and what
-// somebody has to mend comes before what is only listed.
+// rank orders entries of the same name; the lowest wins. Connected entries precede listed
+// ones, even if they are unusable and the user has to correct them.
 func (e *Entry) rank() int {
 	rank := 0
 	if e.Listed != "" {
@@ -138,11 +137,11 @@ func (e *Entry) rank() int {
 // agents are the names under which the agent is installed.
 var agents = []string{"agent", "waymark-agent", "waymark"}
 
-// runsAgent reports whether a command is "agent mcp serve". To run that here would be
-// the agent asking itself for its tools.
+// runsAgent reports whether a command is "agent mcp serve", with which the agent would ask
+// itself for its tools.
 func runsAgent(command string, args []string) bool {
 	words := []string{command}
-	for _, arg := range args { // it may stand behind env, sudo or a shell's -c
+	for _, arg := range args { // it may follow env, sudo or a shell's -c
 		words = append(words, strings.Fields(arg)...)
 	}
 	for i, word := range words {

@@ -2,10 +2,10 @@ package redact
 
 import "encoding/json"
 
-// JSON returns a JSON document without values: in its strings, names of fields
-// included, with their escapes undone, and in its numbers, which become strings. It
-// stays as it is otherwise, layout and order too. What is no JSON, and a document
-// that has a value across several strings, becomes one string.
+// JSON redacts a JSON document. It redacts strings and names of fields, after undoing their
+// escapes, and numbers, which become strings. Everything else stays unchanged, including
+// layout and order. Invalid JSON, and a document with a value across several strings,
+// become one string.
 func (r *Redactor) JSON(doc json.RawMessage) json.RawMessage {
 	if r.empty() || len(doc) < MinValue {
 		return doc
@@ -14,7 +14,7 @@ func (r *Redactor) JSON(doc json.RawMessage) json.RawMessage {
 		return quote(r.String(string(doc)))
 	}
 	var out []byte
-	at := 0 // what is in out
+	at := 0 // end of what has been copied to out
 	for i := 0; i < len(doc); {
 		end := tokenEnd(doc, i)
 		if clean, changed := r.token(doc[i:end]); changed {
@@ -32,7 +32,8 @@ func (r *Redactor) JSON(doc json.RawMessage) json.RawMessage {
 	return doc
 }
 
-// tokenEnd is where the string or number that begins at i ends, or the next byte.
+// tokenEnd returns the end of the string or number that begins at i; for anything else,
+// i+1.
 func tokenEnd(doc []byte, i int) int {
 	switch c := doc[i]; {
 	case c == '"':
@@ -53,7 +54,7 @@ func isNumber(c byte) bool {
 	return c >= '0' && c <= '9' || c == '.' || c == '-' || c == '+' || c == 'e' || c == 'E'
 }
 
-// token redacts a string or a number; anything else is too short to be changed.
+// token redacts a string or a number. Other tokens are too short to contain a value.
 func (r *Redactor) token(token []byte) (clean []byte, changed bool) {
 	if len(token) < MinValue {
 		return nil, false
@@ -61,7 +62,7 @@ func (r *Redactor) token(token []byte) (clean []byte, changed bool) {
 	text := string(token)
 	if token[0] == '"' {
 		if err := json.Unmarshal(token, &text); err != nil {
-			return quote(Mask), true // which valid JSON has none of
+			return quote(Mask), true // valid JSON contains none
 		}
 	}
 	if clean := r.String(text); clean != text {
@@ -70,11 +71,11 @@ func (r *Redactor) token(token []byte) (clean []byte, changed bool) {
 	return nil, false
 }
 
-// quote returns a text as a JSON string.
+// quote encodes a text as a JSON string.
 func quote(text string) json.RawMessage {
 	data, err := json.Marshal(text)
 	if err != nil {
-		return json.RawMessage(`"` + Mask + `"`) // no string is an error
+		return json.RawMessage(`"` + Mask + `"`) // never happens: strings always marshal
 	}
 	return data
 }

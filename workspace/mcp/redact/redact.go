@@ -1,18 +1,18 @@
-// Package redact takes secrets that an MCP server was given out of what it says.
+// Package redact removes secrets that were given to an MCP server from the server's output.
 //
-// It is best effort against a program that somebody has approved and that shows what it
-// was given by mistake: in an error, in its log, in the dump of its environment. One that
-// wants to get a secret out has other ways.
+// It is best effort against an approved program that reveals its secrets by mistake: in an
+// error, in its log, in a dump of its environment. A program that wants to leak a secret
+// has other ways.
 //
 // # Guarantees
 //
-//   - A value is found as it is, with the escapes of JSON (with and without those for HTML, for
-//     what isn't ASCII, and for slashes) or of a URL, in hexadecimal of either case, and
-//     in base64 of either alphabet, wherever it begins in what was encoded. Of a value of several
-//     lines each line is found.
-//   - Text without any of these comes out as it went in, byte for byte.
-//   - The cost is linear in the text, and memory is some twenty times the values.
-//   - A Redactor doesn't show its values when it is printed, logged or encoded.
+//   - A value is found as it is; with the escapes of JSON (with or without those for HTML, for
+//     non-ASCII characters and for slashes) or of a URL; in hexadecimal of either case; and in
+//     base64 of either alphabet, at any offset in the encoded data. Of a value with several
+//     lines, each line is found.
+//   - Text without any of these stays unchanged, byte for byte.
+//   - The cost is linear in the length of the text. Memory is about twenty times the values.
+//   - A Redactor doesn't reveal its values when it is printed, logged or encoded.
 //
 // # Concurrency
 //
@@ -20,10 +20,10 @@
 //
 // # Limits
 //
-// What is a secret is for the caller to say; package entry does. Values of less than MinValue bytes
-// are left, and so is what of all values is beyond MaxBytes. Not found are parts of a value,
-// and values that were encoded twice or in other ways: base32, UTF-16, quoted-printable,
-// in another case, compressed.
+// The caller says what is secret; see package entry. Values shorter than MinValue bytes are
+// ignored, and so are those beyond MaxBytes in total. Parts of a value aren't found, nor
+// values that were encoded twice or in other ways: base32, UTF-16, quoted-printable,
+// another case, compression.
 package redact
 
 import (
@@ -38,28 +38,28 @@ import (
 	"unicode/utf16"
 )
 
-// Mask stands for what was taken out.
+// Mask replaces a value.
 const Mask = "[redacted]"
 
-// MinValue is the least length of a value that is looked for, in bytes.
+// MinValue is the minimum length of a value, in bytes. Shorter ones are ignored.
 const MinValue = 6
 
-// MaxBytes is how much of all values of a Redactor together is looked for.
+// MaxBytes limits the total length of the values of a Redactor.
 const MaxBytes = 64 << 10
 
 const (
-	// minLine is how long a line of a value is at least that is looked for by itself.
+	// minLine is the minimum length of a line that is searched for separately.
 	minLine = 16
-	// maxPiece is how much of a value is looked for at once, which bounds the work at each
-	// byte of a text.
+	// maxPiece limits the length of what is searched for at once, and with it the work for
+	// each byte of a text.
 	maxPiece = 256
 )
 
-// Redactor takes values out of text. The nil Redactor has none.
+// Redactor replaces values in text by Mask. The nil Redactor has no values.
 type Redactor struct {
 	values []string
-	// forms are the encodings of all values, and lengths those of forms by how they begin,
-	// the longest first.
+	// forms are the encodings of all values. lengths are the lengths of forms by their
+	// first four bytes, longest first.
 	forms   map[string]bool
 	lengths map[[4]byte][]int
 	// begins has the first two bytes of each form.
@@ -69,7 +69,8 @@ type Redactor struct {
 // New returns a Redactor of some values.
 func New(values ...string) *Redactor { return (*Redactor)(nil).With(values...) }
 
-// With returns a Redactor that knows more values, earlier ones of a variable say.
+// With returns a Redactor with additional values, for example previous values of a
+// variable.
 func (r *Redactor) With(values ...string) *Redactor {
 	n := &Redactor{forms: map[string]bool{}, lengths: map[[4]byte][]int{}}
 	if r != nil {
@@ -104,14 +105,14 @@ func (r *Redactor) add(form string) {
 	r.begins[at/64] |= 1 << (at % 64)
 }
 
-// pieces are what of a value is looked for: its lines, each in pieces that aren't too
-// long.
+// pieces returns what of a value to search for: its lines, each split into pieces of
+// limited length.
 func pieces(value string) (list []string) {
 	lines := []string{value}
 	if strings.Contains(value, "\n") {
 		lines = strings.FieldsFunc(value, func(r rune) bool { return r == '\n' || r == '\r' })
 		lines = slices.DeleteFunc(lines, func(line string) bool {
-			return len(line) < minLine || strings.HasPrefix(line, "-----") // of a PEM block
+			return len(line) < minLine || strings.HasPrefix(line, "-----") // delimiters of PEM blocks aren't secret
 		})
 		if len(lines) == 0 {
 			lines = []string{value}
@@ -127,7 +128,7 @@ func pieces(value string) (list []string) {
 	return list
 }
 
-// forms are the encodings of a value that are looked for. Any two may be the same.
+// forms returns the encodings of a value to search for. It may contain duplicates.
 func forms(v string) []string {
 	html, plain, ascii := inJSON(v)
 	query, digits := url.QueryEscape(v), hex.EncodeToString([]byte(v))
@@ -140,7 +141,7 @@ func forms(v string) []string {
 		list = append(list, escaped, lowerEscapes(escaped))
 	}
 	for before := range 3 {
-		// The first and the last digit stand for neighbors, too.
+		// The first and the last digit also depend on neighboring bytes.
 		text := base64.RawStdEncoding.EncodeToString([]byte("\x00\x00"[:before] + v))
 		text = text[(before*8+5)/6 : (before+len(v))*8/6]
 		list = append(list, text, strings.NewReplacer("+", "-", "/", "_").Replace(text))
@@ -148,8 +149,8 @@ func forms(v string) []string {
 	return list
 }
 
-// inJSON returns a text as a JSON string has it, without the quotes: with the escapes
-// for HTML, without, and with those for all that isn't ASCII.
+// inJSON returns a text as in a JSON string, without quotes: with escapes for HTML, without
+// them, and with escapes for non-ASCII characters.
 func inJSON(v string) (html, plain, ascii string) {
 	html = string(quote(v))
 	html = html[1 : len(html)-1]
@@ -167,7 +168,7 @@ func inJSON(v string) (html, plain, ascii string) {
 	return html, plain, b.String()
 }
 
-// lowerEscapes writes the digits of a URL's escapes as small letters.
+// lowerEscapes converts the hexadecimal digits in a URL's escapes to lower case.
 func lowerEscapes(escaped string) string {
 	b := []byte(escaped)
 	for i := 0; i+2 < len(b); i++ {
@@ -180,10 +181,10 @@ func lowerEscapes(escaped string) string {
 
 func (r *Redactor) empty() bool { return r == nil || len(r.forms) == 0 }
 
-// span is a piece of a text, from one offset to before another.
+// span is a half-open range of offsets.
 type span struct{ from, to int }
 
-// find returns where values are in a text, in order; those that touch are one.
+// find returns the spans of values in a text, in order. It joins adjacent ones.
 func (r *Redactor) find(text string) (found []span) {
 	if r.empty() {
 		return nil
@@ -208,7 +209,7 @@ func (r *Redactor) find(text string) (found []span) {
 	return found
 }
 
-// String returns the text with Mask in place of values.
+// String replaces all values in s by Mask.
 func (r *Redactor) String(s string) string {
 	found := r.find(s)
 	if len(found) == 0 {
@@ -225,16 +226,16 @@ func (r *Redactor) String(s string) string {
 	return b.String()
 }
 
-// Bytes is String for bytes.
+// Bytes is like String, for bytes.
 func (r *Redactor) Bytes(b []byte) []byte { return []byte(r.String(string(b))) }
 
-// Format keeps the values to itself, as LogValue and MarshalText do.
+// Format hides the values, like LogValue and MarshalText.
 func (r *Redactor) Format(f fmt.State, _ rune) { _, _ = f.Write([]byte(r.describe())) }
 
-// LogValue is Format's.
+// LogValue hides the values.
 func (r *Redactor) LogValue() slog.Value { return slog.StringValue(r.describe()) }
 
-// MarshalText is Format's.
+// MarshalText hides the values.
 func (r *Redactor) MarshalText() ([]byte, error) { return []byte(r.describe()), nil }
 
 func (r *Redactor) describe() string {

@@ -6,7 +6,7 @@ import (
 	"sync"
 )
 
-// asked are the words of a query that say something. Where none does, all of them count.
+// asked returns the significant words of a query, or all words if none is significant.
 func asked(query string) []string {
 	all := words(query)
 	some := slices.DeleteFunc(slices.Clone(all), func(word string) bool { return empty()[word] })
@@ -16,10 +16,10 @@ func asked(query string) []string {
 	return some
 }
 
-// stem takes the endings of English from a word, so that "deployments" and "deployed" are
-// found by "deploy". It need not be a word that is left: both sides are stemmed.
+// stem removes English endings from a word, so that "deploy" finds "deployments" and
+// "deployed". The result needn't be a word, because both sides are stemmed.
 func stem(word string) string {
-	const least = 3 // what is shorter is all stem
+	const least = 3 // shorter words stay as they are
 	s := word
 	switch {
 	case strings.HasSuffix(s, "ies") && len(s) > least+2:
@@ -46,7 +46,7 @@ func stem(word string) string {
 	return s
 }
 
-// empty are words that stand in every question and say nothing of a tool.
+// empty are words of any question that say nothing about a tool.
 var empty = sync.OnceValue(func() map[string]bool {
 	set := map[string]bool{}
 	for _, word := range strings.Fields(`a an and any are as at be been by can could did do does for from had has have how i if in into is it its
@@ -57,8 +57,8 @@ var empty = sync.OnceValue(func() map[string]bool {
 	return set
 })
 
-// alike are words that often mean the same in what tools are asked for and in what is
-// said of them: each word's others. They are of every trade, and of no server.
+// alike maps words to others that often mean the same in questions and descriptions of
+// tools. They are general words, not those of particular servers.
 var alike = sync.OnceValue(func() map[string][]string {
 	groups := []string{
 		"delete remove erase drop clear", "create add new make open", "change edit modify update set", "search find look query lookup",

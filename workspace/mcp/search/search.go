@@ -1,9 +1,9 @@
-// Package search finds tools of MCP servers by the words of a question. The agent and
-// the fake that stands in for it in tests answer with the same.
+// Package search finds tools of MCP servers by the words of a query. The agent and the fake
+// agent for tests share it.
 //
 // # Concurrency
 //
-// It keeps nothing, and may be called by any number of goroutines.
+// It has no state. Functions may be called from any goroutine.
 package search
 
 import (
@@ -17,34 +17,33 @@ import (
 	"waymark/agentapi"
 )
 
-// How much a word counts by where it stands. A tool's name is what its author chose
-// to say in two words; a parameter's name comes along with it.
+// Weights of words by where they occur. Authors choose a tool's name with care; names of
+// parameters are incidental.
 const (
 	weightName        = 3
 	weightTitle       = 2.5
 	weightDescription = 2
 	weightParameter   = 1
-	// A word that only begins with the one that was searched counts half, and so does
-	// one that often means the same.
+	// A word that only starts with the searched word counts half, and so does one that
+	// often means the same.
 	prefixShare  = 0.5
 	synonymShare = 0.5
 )
 
-// bytesPerToken is about how many bytes of JSON a model takes for a token.
+// bytesPerToken is the approximate number of bytes of JSON in a token of a model.
 const bytesPerToken = 4
 
-// What a search is bounded by where nobody says: as much as a chat reads willingly.
+// Default limits of a search, which suit a chat.
 const (
 	DefaultTokens = 8000
 	DefaultTools  = 20
 )
 
-// Tools returns the tools that match a query, the best first: those with most of
-// its words, and with rare ones rather than with words that many tools have; of
-// equal ones in order of names. Words count by their stems, those
-// that say nothing don't, and some count for others. An empty query matches all. At most limit tools are
-// returned, and as many as take about so many tokens; one that doesn't fit is left
-// out, and the next is tried.
+// Tools returns the tools that match a query, best first: those with most of its words,
+// where rare words count more than common ones. Tools with equal scores are ordered by
+// name. Words are compared by their stems; insignificant words are ignored, and some words
+// also match synonyms. An empty query matches all tools. The result has at most limit tools
+// that take about tokens tokens; a tool that doesn't fit is skipped.
 func Tools(tools []agentapi.MCPTool, query string, tokens, limit int) agentapi.MCPSearch {
 	answer := agentapi.MCPSearch{Tools: []agentapi.MCPTool{}}
 	for _, t := range ranked(tools, asked(query)) {
@@ -59,13 +58,13 @@ func Tools(tools []agentapi.MCPTool, query string, tokens, limit int) agentapi.M
 	return answer
 }
 
-// tokensOf is about how many tokens a tool takes in a chat.
+// tokensOf returns the approximate number of tokens of a tool.
 func tokensOf(t *agentapi.MCPTool) int {
 	n := len(t.Name) + len(t.Title) + len(t.Description) + len(t.InputSchema) + len(t.Annotations)
 	return (n + bytesPerToken - 1) / bytesPerToken
 }
 
-// ranked returns the tools that match any of the words, the best first.
+// ranked returns the tools that match any of the words, best first.
 func ranked(tools []agentapi.MCPTool, query []string) []*agentapi.MCPTool {
 	type match struct {
 		tool   *agentapi.MCPTool
@@ -73,7 +72,7 @@ func ranked(tools []agentapi.MCPTool, query []string) []*agentapi.MCPTool {
 		score  float64
 	}
 	matches := make([]match, 0, len(tools))
-	having := make([]int, len(query)) // how many tools have a word
+	having := make([]int, len(query)) // number of tools that have the word
 	for i := range tools {
 		m := match{tool: &tools[i], scores: make([]float64, len(query))}
 		fields := fieldsOf(&tools[i])
@@ -103,7 +102,7 @@ func ranked(tools []agentapi.MCPTool, query []string) []*agentapi.MCPTool {
 	return list
 }
 
-// fields are the words of a tool with what they count.
+// fields are the words of a tool with their weights.
 type fields map[string]float64
 
 func fieldsOf(t *agentapi.MCPTool) fields {
@@ -119,7 +118,7 @@ func fieldsOf(t *agentapi.MCPTool) fields {
 	return f
 }
 
-// score is what a word counts.
+// score returns the weight of a word.
 func (f fields) score(word string) float64 {
 	best := f[word]
 	for other, weight := range f {
@@ -144,14 +143,14 @@ func parameters(schema json.RawMessage) string {
 		var p struct {
 			Description string `json:"description"`
 		}
-		_ = json.Unmarshal(property, &p) // a schema may be true, or have a description of another type
+		_ = json.Unmarshal(property, &p) // a schema may be true, or its description may have another type
 		b.WriteString(name + " " + p.Description + " ")
 	}
 	return b.String()
 }
 
-// words splits a text into the stems of its words, in lower case: at what is neither a
-// letter nor a digit, and where a capital follows a small letter.
+// words splits a text into the stems of its words in lower case. Words end at characters
+// that are neither letters nor digits, and before a capital that follows a small letter.
 func words(s string) []string {
 	var list []string
 	var word []rune

@@ -1,24 +1,22 @@
-// Package serverlog keeps what an MCP server says beside its protocol, for people who
-// look for what is wrong with it: its standard error, noise on its standard output,
-// and what happened to it.
+// Package serverlog keeps an MCP server's output outside the protocol, for people who look
+// for a problem: its standard error, other text on its standard output, and events.
 //
 // # Guarantees
 //
-//   - A log keeps a bounded number of bytes, the newest, in whole lines of bounded
-//     length, whatever the server writes. It is in memory alone.
-//   - What is redacted is redacted before it is kept.
-//   - Offsets count all bytes that were ever kept: one that was returned once
-//     stands for the same text for ever, or for text that is gone.
+//   - A log keeps a limited number of bytes, the newest ones, in whole lines of limited length,
+//     whatever the server writes. It is only in memory.
+//   - Redaction happens before a line is stored.
+//   - Offsets count all bytes ever stored. An offset that was returned once always stands for
+//     the same text, or for text that is gone.
 //
 // # Concurrency
 //
-// A Log may be used by any number of goroutines; a Writer belongs to one.
+// A Log may be used by any number of goroutines, a Writer by one.
 //
 // # Limits
 //
-// The end of a line that isn't finished is kept when it is, or when its Writer is
-// closed. Characters that a terminal would obey are kept as they are: who prints
-// them takes care.
+// An incomplete line is stored when it ends, or when its Writer is closed. Control
+// characters are stored unchanged: whoever prints them must escape them.
 package serverlog
 
 import (
@@ -33,21 +31,20 @@ import (
 
 // Kinds of lines.
 const (
-	Stderr = "stderr" // what the server wrote to its standard error
-	Noise  = "stdout" // what it wrote to its standard output that was no message
+	Stderr = "stderr" // the server's standard error
+	Noise  = "stdout" // text on its standard output that wasn't a message
 	event  = "event"
 )
 
 const (
-	// maxLine is how much of a line is kept, in bytes. The stack traces of programs
-	// have shorter ones.
+	// maxLine is how much of a line is kept, in bytes. Lines of stack traces are shorter.
 	maxLine = 4 << 10
-	// beyond is how much of what follows is looked at, so that a value that lies across
-	// the end is redacted.
+	// beyond is how much of the following text is redacted together with a cut line, so
+	// that a value across the cut is found.
 	beyond = 2 << 10
-	// defaultRead is the limit of a Read that names none.
+	// defaultRead is the default limit of a Read.
 	defaultRead = 64 << 10
-	// minBytes is the least that a log keeps: a few lines of any length.
+	// minBytes is the minimum size of a log: a few lines of maximum length.
 	minBytes = 4 * maxLine
 )
 
@@ -55,22 +52,22 @@ const (
 type Log struct {
 	max int
 
-	mu      sync.Mutex // guards what follows
+	mu      sync.Mutex // guards the fields below
 	redact  func(string) string
 	text    []byte        // whole lines
 	base    int64         // the offset of text
 	changed chan struct{} // closed when there is more
 }
 
-// New returns a log that keeps that many bytes, some 16 KiB at least, and for moments
-// a quarter more.
+// New returns a log of this size, but at least 16 KiB. It may temporarily be a quarter
+// larger.
 func New(bytes int64) *Log {
 	const most = 1 << 30
 	return &Log{max: int(min(max(bytes, minBytes), most)), changed: make(chan struct{})}
 }
 
-// Redact has all lines that are to come go through a function. Those that are there
-// are gone through, too: a value may be told of too late.
+// Redact sets the function that redacts new lines. It also redacts stored lines, because
+// the log may learn a value too late.
 func (l *Log) Redact(f func(string) string) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -78,8 +75,7 @@ func (l *Log) Redact(f func(string) string) {
 	if f == nil {
 		return
 	}
-	// Offsets that were returned stay what they are, so that nothing can be put in
-	// place of a value that is longer or shorter.
+	// Returned offsets must stay valid, so the replacement has the same length.
 	for at := 0; at < len(l.text); {
 		end := at + bytes.IndexByte(l.text[at:], '\n')
 		if line := string(l.text[at:end]); f(line) != line {
@@ -89,17 +85,16 @@ func (l *Log) Redact(f func(string) string) {
 	}
 }
 
-// Event adds a line about what happened to the server.
+// Event adds a line about an event.
 func (l *Log) Event(text string) { l.Line(event, text) }
 
-// Line adds a line of some kind. What isn't UTF-8 is replaced, and so are ends of
-// lines in it.
+// Line adds a line of a kind. It replaces invalid UTF-8 and line breaks.
 func (l *Log) Line(kind, text string) {
 	n := min(len(text), maxLine+beyond)
 	l.add(kind, text[:n], len(text)-n)
 }
 
-// add adds a line of which so many bytes were left out.
+// add adds a line of which cut bytes were left out.
 func (l *Log) add(kind, text string, cut int) {
 	now := time.Now().UTC().Format("2006-01-02T15:04:05.000Z")
 	l.mu.Lock()
@@ -127,17 +122,17 @@ func (l *Log) add(kind, text string, cut int) {
 	l.changed = make(chan struct{})
 }
 
-// drop drops so many of the oldest bytes, and what is left of their last line.
+// drop drops the n oldest bytes and the rest of their last line.
 func (l *Log) drop(n int) {
 	n += bytes.IndexByte(l.text[n-1:], '\n')
 	l.text = append(l.text[:0], l.text[n:]...)
 	l.base += int64(n)
 }
 
-// Read returns text from an offset on, at most limit bytes and no part of a rune, or
-// from the oldest that is there; a negative offset counts from the end. Where there
-// is nothing yet it waits, for as long as wait or until ctx ends. The text begins at
-// at, and next is where what follows begins.
+// Read returns at most limit bytes of text from an offset on, without splitting runes. If
+// that text is gone, it begins at the oldest. A negative offset counts from the end. If
+// there is nothing yet, it waits up to wait or until ctx ends. at is where the text begins,
+// next where the following text does.
 func (l *Log) Read(ctx context.Context, offset int64, limit int, wait time.Duration) (text string, at, next int64) {
 	timer := time.NewTimer(wait)
 	defer timer.Stop()
@@ -146,7 +141,7 @@ func (l *Log) Read(ctx context.Context, offset int64, limit int, wait time.Durat
 		if text != "" || wait <= 0 {
 			return text, at, next
 		}
-		offset = at // a negative one has been counted
+		offset = at // a negative one is absolute now
 		select {
 		case <-changed:
 		case <-timer.C:
@@ -161,7 +156,7 @@ func (l *Log) read(offset int64, limit int) (text string, at, next int64, change
 	if limit <= 0 {
 		limit = defaultRead
 	}
-	limit = max(limit, utf8.UTFMax) // or a rune might never be read
+	limit = max(limit, utf8.UTFMax) // otherwise a rune might never fit
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	end := l.base + int64(len(l.text))
@@ -171,7 +166,7 @@ func (l *Log) read(offset int64, limit int) (text string, at, next int64, change
 	}
 	at = min(max(offset, l.base), end)
 	piece := l.text[at-l.base:]
-	if fromEnd { // it isn't to begin in the middle of a rune
+	if fromEnd { // don't begin in the middle of a rune
 		for len(piece) > 0 && !utf8.RuneStart(piece[0]) {
 			piece, at = piece[1:], at+1
 		}
@@ -185,18 +180,18 @@ func (l *Log) read(offset int64, limit int) (text string, at, next int64, change
 	return string(piece), at, at + int64(len(piece)), l.changed
 }
 
-// Writer takes a stream apart into lines of a log.
+// Writer splits a stream into lines of a log.
 type Writer struct {
 	log  *Log
 	kind string
 	line []byte
-	cut  int // bytes of the line that were left out
+	cut  int // omitted bytes of the line
 }
 
-// Writer returns a Writer of lines of some kind.
+// Writer returns a Writer for lines of a kind.
 func (l *Log) Writer(kind string) *Writer { return &Writer{log: l, kind: kind} }
 
-// Write takes all of p; it is never an error.
+// Write never fails.
 func (w *Writer) Write(p []byte) (int, error) {
 	for rest := p; len(rest) > 0; {
 		line, after, ended := bytes.Cut(rest, []byte("\n"))
@@ -211,7 +206,7 @@ func (w *Writer) Write(p []byte) (int, error) {
 	return len(p), nil
 }
 
-// Close adds what is left of the last line. It is never an error, and safe twice.
+// Close adds the rest of the last line. It never fails, and may be called twice.
 func (w *Writer) Close() error {
 	if len(w.line) > 0 || w.cut > 0 {
 		w.end()

@@ -13,15 +13,15 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 )
 
-// discovers is the first protocol in which a server is asked by server/discover.
+// discovers is the first protocol version with server/discover.
 const discovers = "2026-07-28"
 
-// Stdio speaks with a server through the pipes of its process: in is what the server
-// reads, out what it writes. Both are closed with the session; ctx bounds connecting
-// alone. A Write to in and a Read from out must return when they are closed.
+// Stdio connects to a server through the pipes of its process: the server reads from in and
+// writes to out. The session closes both. ctx limits connecting only. Closing must unblock
+// a Write to in and a Read from out.
 //
-// It returns ErrDiscover, after some 3 s, when the process has to be started again;
-// see there.
+// If the process must be started again, Stdio returns ErrDiscover after about 3 s; see
+// there.
 func Stdio(ctx context.Context, in io.WriteCloser, out io.ReadCloser, opts Options) (Session, error) {
 	opts = opts.orDefaults()
 	t := newTap(ctx, opts)
@@ -33,7 +33,7 @@ func Stdio(ctx context.Context, in io.WriteCloser, out io.ReadCloser, opts Optio
 	t.hangUp = func() { once.Do(func() { _ = in.Close() }) }
 	transport := &mcp.IOTransport{
 		Reader: filter, Writer: hungUp{in, t.hangUp},
-		MaxLineLength: opts.Caps.Line + 4096, // the filter is the bound
+		MaxLineLength: opts.Caps.Line + 4096, // the filter enforces the limit
 	}
 	var discover func()
 	if opts.Protocol == "" {
@@ -41,13 +41,13 @@ func Stdio(ctx context.Context, in io.WriteCloser, out io.ReadCloser, opts Optio
 	}
 	s, err := connect(ctx, t, &tapTransport{inner: transport, tap: t, queued: true}, discover)
 	if err != nil {
-		_ = out.Close() // where the SDK hasn't come so far
+		_ = out.Close() // in case the SDK hasn't closed it
 		return nil, err
 	}
 	return s, nil
 }
 
-// hungUp is what the server reads from; it is closed once.
+// hungUp is the server's input; it is closed once.
 type hungUp struct {
 	io.Writer
 	hangUp func()
@@ -58,13 +58,13 @@ func (h hungUp) Close() error {
 	return nil
 }
 
-// HTTP speaks with a server by streamable HTTP. The header's values go to the origin of
-// the address alone. ctx bounds connecting. It returns ErrNeedsAuthorization when the
-// server wants a token that there isn't.
+// HTTP connects to a server by streamable HTTP. The values of header are sent only to the
+// origin of the address. ctx limits connecting only. HTTP returns ErrNeedsAuthorization if
+// the server requires a token and there is none.
 func HTTP(ctx context.Context, address string, header http.Header, opts Options) (Session, error) {
 	opts = opts.orDefaults()
 	s, err := dial(ctx, address, header, opts)
-	if errors.Is(err, ErrDiscover) { // nothing has to be started again here
+	if errors.Is(err, ErrDiscover) { // there is no process to start again
 		opts.Protocol = Fallback
 		s, err = dial(ctx, address, header, opts)
 	}
@@ -82,8 +82,8 @@ func dial(ctx context.Context, address string, header http.Header, opts Options)
 	}
 	transport := &mcp.StreamableClientTransport{
 		Endpoint: address, HTTPClient: guard.client(), MaxEventSize: opts.Caps.Line,
-		// What a server sends on its own is read by package session itself: a stream
-		// that fails costs the SDK the whole session.
+		// This package reads the server's own stream itself, because the SDK ends the whole
+		// session when it fails.
 		DisableStandaloneSSE: true,
 	}
 	var discover func()
@@ -104,8 +104,8 @@ func dial(ctx context.Context, address string, header http.Header, opts Options)
 	return s, nil
 }
 
-// SSE speaks with a server by the transport of 2024-11-05: one stream of events, and an
-// address for messages, which has to be of the same origin. See HTTP for the rest.
+// SSE connects to a server by the transport of 2024-11-05: a stream of events, and an
+// address for messages, which must have the same origin. Otherwise it is like HTTP.
 func SSE(ctx context.Context, address string, header http.Header, opts Options) (Session, error) {
 	opts = opts.orDefaults()
 	t := newTap(ctx, opts)
@@ -125,8 +125,8 @@ func SSE(ctx context.Context, address string, header http.Header, opts Options) 
 	return s, nil
 }
 
-// connect agrees with a server on a protocol. discover, if not nil, ends the connection
-// when the server doesn't answer what is asked first.
+// connect negotiates the protocol. discover, if not nil, ends the connection if the server
+// doesn't answer server/discover.
 func connect(ctx context.Context, t *tap, transport *tapTransport, discover func()) (*live, error) {
 	opts := t.opts
 	ctx, cancel := context.WithTimeoutCause(ctx, opts.Timeout, fmt.Errorf("the server hasn't answered within %s", opts.Timeout))
@@ -137,16 +137,17 @@ func connect(ctx context.Context, t *tap, transport *tapTransport, discover func
 		t.run(discover)
 	}
 	client := mcp.NewClient(&mcp.Implementation{Name: "waymark", Title: "Waymark", Version: version()}, &mcp.ClientOptions{
-		// Not nil: the SDK would offer roots, and to tell of their changes.
+		// Not nil, because the SDK would declare the roots capability, with change
+		// notifications.
 		Capabilities: &mcp.ClientCapabilities{},
-		// The SDK subscribes to changes for whoever has this; they are told by the tap.
+		// With a handler, the SDK subscribes to changes. The tap handles the notifications.
 		ToolListChangedHandler: func(context.Context, *mcp.ToolListChangedRequest) {},
 	})
 	protocol := opts.Protocol
 	if protocol != "" && protocol < discovers {
-		protocol = Fallback // the server may answer with an older one
+		protocol = Fallback // the server may answer with an older version
 	}
-	// The session's own context: the SDK keeps it beyond connecting.
+	// Use the session's own context, because the SDK keeps it after connecting.
 	sdk, err := client.Connect(t.ctx, transport, &mcp.ClientSessionOptions{ProtocolVersion: protocol})
 	if err == nil && !stop() {
 		err = context.Cause(ctx)
@@ -166,7 +167,7 @@ func connect(ctx context.Context, t *tap, transport *tapTransport, discover func
 	case errors.Is(err, ErrNeedsAuthorization), errors.Is(why, ErrNeedsAuthorization):
 		return nil, ErrNeedsAuthorization
 	case errors.As(words, &refused):
-		return nil, words // also where it hangs up after that
+		return nil, words // even if the server closes the connection afterwards
 	case ctx.Err() == nil && !errors.Is(why, ErrDiscover) && reported(t.ctx, nil) != nil:
 		return nil, reported(t.ctx, nil)
 	case why != nil && why != ErrClosed: //nolint:errorlint // that alone: the SDK has closed it, and err says why
@@ -175,7 +176,7 @@ func connect(ctx context.Context, t *tap, transport *tapTransport, discover func
 	return nil, words
 }
 
-// version is that of this program.
+// version returns the version of this program.
 var version = sync.OnceValue(func() string {
 	if info, ok := debug.ReadBuildInfo(); ok && info.Main.Version != "" && info.Main.Version != "(devel)" {
 		return info.Main.Version
@@ -183,7 +184,7 @@ var version = sync.OnceValue(func() string {
 	return "0"
 })
 
-// originOf returns the scheme, host and port of an address, for comparing.
+// originOf returns the scheme, host and port of an address, for comparison.
 func originOf(u *url.URL) string {
 	port := u.Port()
 	if port == "" {

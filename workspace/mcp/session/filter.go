@@ -11,18 +11,17 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
 )
 
-// maxNesting is how deep a message may be nested. The SDK ends a session at 1,000; no
-// schema or result of use comes near this, and what is cut is told as a schema that
-// is too deep.
+// maxNesting limits the depth of a message. The SDK ends a session at 1,000, and no useful
+// schema or result comes close to 512. Catalogues report a schema that was cut as too deep.
 const maxNesting = 512
 
-// maxNoise is how much of a line is told that is no message.
+// maxNoise is how much of a line that isn't a message is reported, in bytes.
 const maxNoise = 4 << 10
 
-// lineFilter reads a server's standard output and passes on what is a message, one on
-// each line. Everything else is told and dropped: many servers greet, or print what
-// they debug. A batch, which only the protocol of 2025-03-26 has, is passed on as
-// single messages. It belongs to one reader, but for Close.
+// lineFilter reads a server's standard output and passes on messages, one per line. It
+// reports and drops everything else, because many servers print greetings or debug output.
+// It splits a batch, which only the protocol of 2025-03-26 has, into single messages. Only
+// Close may be called by another goroutine than the reader.
 type lineFilter struct {
 	src     io.ReadCloser
 	lines   *bufio.Reader
@@ -36,7 +35,7 @@ func newLineFilter(src io.ReadCloser, maxLine int, noise func([]byte)) *lineFilt
 	return &lineFilter{src: src, lines: bufio.NewReaderSize(src, 32<<10), max: maxLine, noise: noise}
 }
 
-// Close closes what is read from, which ends a Read that waits.
+// Close closes the source, which unblocks a Read.
 func (f *lineFilter) Close() error { return f.src.Close() }
 
 // Read implements io.Reader.
@@ -53,12 +52,12 @@ func (f *lineFilter) Read(p []byte) (int, error) {
 	return n, nil
 }
 
-// line returns the next line without its end. It is valid until the next call. A last
-// line without an end counts.
+// line returns the next line without its end, valid until the next call. An incomplete last
+// line counts.
 func (f *lineFilter) line() ([]byte, error) {
 	f.buf = f.buf[:0]
 	if cap(f.buf) > 1<<20 {
-		f.buf = nil // one long line mustn't be held for ever
+		f.buf = nil // don't keep the buffer of a long line forever
 	}
 	for {
 		part, err := f.lines.ReadSlice('\n')
@@ -78,7 +77,7 @@ func (f *lineFilter) line() ([]byte, error) {
 	}
 }
 
-// messages returns the messages of a line, each with an end; nil when there are none.
+// messages returns the messages in a line, each with a newline; nil if there are none.
 func (f *lineFilter) messages(line []byte) []byte {
 	line = bytes.TrimSpace(line)
 	if len(line) == 0 {
@@ -97,20 +96,20 @@ func (f *lineFilter) messages(line []byte) []byte {
 	return nil
 }
 
-// isMessage reports whether an object is one of the protocol. What a server logs as
-// JSON isn't, and the SDK would end the session for it.
+// isMessage reports whether an object is a protocol message. The SDK would end the session
+// for other JSON, which servers print as log lines.
 func isMessage(object []byte) bool {
 	if !json.Valid(object) {
-		return false // the SDK reads it with this package, and decodes with another
+		return false // the SDK checks with this package, but decodes with another one
 	}
 	_, err := jsonrpc.DecodeMessage(object)
 	return err == nil
 }
 
-// maxBatch bounds the messages of one line.
+// maxBatch limits the messages in a line.
 const maxBatch = 10_000
 
-// single returns the messages of a batch, nil for an array that isn't one.
+// single splits a batch into messages; nil for an array that isn't a batch.
 func single(batch []byte) []byte {
 	var messages []json.RawMessage
 	if err := json.Unmarshal(batch, &messages); err != nil || len(messages) == 0 || len(messages) > maxBatch {
@@ -126,14 +125,14 @@ func single(batch []byte) []byte {
 	return out
 }
 
-// prune returns a copy of JSON in which what is nested deeper than depth is null. What
-// isn't JSON stays no JSON, but for what it has in the places that are cut.
+// prune returns a copy of JSON in which everything nested deeper than depth is null.
+// Invalid JSON stays invalid, except for errors within what is cut.
 func prune(src []byte, depth int) []byte {
 	p := pruner{max: depth}
 	return p.append(make([]byte, 0, len(src)+1), src)
 }
 
-// pruner cuts what is nested too deep out of JSON that comes in pieces.
+// pruner replaces what is nested too deeply, in JSON that arrives in pieces.
 type pruner struct {
 	max      int
 	depth    int
@@ -141,7 +140,7 @@ type pruner struct {
 	escaped  bool
 }
 
-// append appends what is left of a piece.
+// append appends what remains of a piece.
 func (p *pruner) append(dst, src []byte) []byte {
 	for _, c := range src {
 		keep := p.depth <= p.max

@@ -15,30 +15,31 @@ import (
 )
 
 const (
-	// A server answers a call when it is done, so only the way there is timed.
+	// An answer may take as long as the call, so only connecting has a time limit.
 	dialTimeout = 10 * time.Second
-	// maxRedirects are those within an origin: a slash at the end, a language.
+	// maxRedirects limits redirects within an origin, which servers use for a trailing
+	// slash or a language.
 	maxRedirects = 3
-	// maxErrorBody is how much of an error's page is read.
+	// maxErrorBody is how much of an error page is read, in bytes.
 	maxErrorBody = 64 << 10
 )
 
-// guard is what all requests for one server go through.
+// guard handles all requests to one server.
 type guard struct {
 	base     *http.Transport
 	address  *url.URL
 	origin   string
 	header   http.Header
 	maxBody  int64
-	protocol atomic.Value // string: what was agreed on
-	// oauth has tokens for resource; nil for none. challenged, if not nil, is told how
-	// the server has asked to be signed in to.
+	protocol atomic.Value // a string, the negotiated version
+	// oauth has tokens for resource; it may be nil. challenged, if not nil, is called with
+	// a response that requires a sign-in.
 	oauth      *OAuth
 	resource   string
 	challenged func(*http.Response)
 }
 
-// ownHeaders are the protocol's, which a configuration doesn't set.
+// ownHeaders are headers of the protocol, which a configuration can't set.
 var ownHeaders = map[string]bool{
 	"Accept": true, "Content-Type": true, "Content-Length": true, "Transfer-Encoding": true, "Connection": true, "Host": true,
 	"Mcp-Session-Id": true, "Mcp-Protocol-Version": true, "Mcp-Method": true, "Mcp-Name": true, "Last-Event-Id": true,
@@ -48,7 +49,7 @@ func newGuard(address string, header http.Header, opts Options) (*guard, error) 
 	u, err := url.Parse(address)
 	switch {
 	case err != nil:
-		return nil, errors.New("the server's address isn't one") // what can't be parsed may hold a token
+		return nil, errors.New("the server's address isn't one") // don't repeat it: it may contain a token
 	case u.Scheme != "http" && u.Scheme != "https" || u.Hostname() == "":
 		return nil, errors.New("the server's address isn't one: it begins with http:// or https:// and a host")
 	}
@@ -63,10 +64,10 @@ func newGuard(address string, header http.Header, opts Options) (*guard, error) 
 		g.challenged = func(resp *http.Response) { g.oauth.challenged(g.resource, resp) }
 	}
 	g.base = &http.Transport{
-		// The environment's proxies, which never stand before loopback addresses.
+		// Proxies of the environment are never used for loopback addresses.
 		Proxy:       http.ProxyFromEnvironment,
 		DialContext: (&net.Dialer{Timeout: dialTimeout, KeepAlive: 30 * time.Second}).DialContext,
-		// A page of headers is the most that a server needs.
+		// No server needs more headers than this.
 		MaxResponseHeaderBytes: 256 << 10, TLSHandshakeTimeout: dialTimeout,
 		ForceAttemptHTTP2: true, MaxIdleConns: 8, IdleConnTimeout: 90 * time.Second,
 	}
@@ -81,7 +82,7 @@ func (g *guard) client() *http.Client {
 	return &http.Client{Transport: g, CheckRedirect: g.redirect}
 }
 
-// redirect follows within the origin, where the message isn't lost on the way.
+// redirect follows redirects within the origin, unless they drop the message.
 func (g *guard) redirect(req *http.Request, via []*http.Request) error {
 	var err error
 	switch {
@@ -98,7 +99,7 @@ func (g *guard) redirect(req *http.Request, via []*http.Request) error {
 	return err
 }
 
-// hostOf is what of an address may be shown.
+// hostOf returns the part of an address that may be shown.
 func hostOf(u *url.URL) string {
 	host := u.Host
 	if len(host) > 253 {
@@ -109,8 +110,8 @@ func hostOf(u *url.URL) string {
 
 type quietKey struct{}
 
-// quietly marks a request whose refusal mustn't cost the session; method is that of its
-// message, "" for an answer.
+// quietly marks a request whose failure must not end the session. method is the method of
+// its message, "" for an answer.
 func quietly(ctx context.Context, method string) context.Context {
 	return context.WithValue(ctx, quietKey{}, method)
 }
@@ -128,7 +129,7 @@ func (g *guard) RoundTrip(req *http.Request) (*http.Response, error) {
 		out.Header[name] = values
 	}
 	if version, ok := g.protocol.Load().(string); ok && out.Header.Get("Mcp-Protocol-Version") == "" {
-		// The SDK says it of requests alone.
+		// The SDK sets it only for requests.
 		out.Header.Set("Mcp-Protocol-Version", version)
 		if method, _ := quiet(req); method != "" && version >= discovers {
 			out.Header.Set("Mcp-Method", method)
@@ -143,8 +144,8 @@ func (g *guard) RoundTrip(req *http.Request) (*http.Response, error) {
 	return g.check(req, resp)
 }
 
-// send sends a request with the token that there is. One that the server refuses is
-// refreshed, once.
+// send sends a request with the current token. If the server refuses the token, it
+// refreshes it once and tries again.
 func (g *guard) send(req *http.Request) (*http.Response, error) {
 	if g.oauth == nil {
 		return g.base.RoundTrip(req)
@@ -184,7 +185,7 @@ func quiet(req *http.Request) (method string, ok bool) {
 	return method, ok
 }
 
-// check bounds an answer.
+// check enforces the limits of an answer.
 func (g *guard) check(req *http.Request, resp *http.Response) (*http.Response, error) {
 	_, isQuiet := quiet(req)
 	switch {
@@ -206,20 +207,19 @@ func (g *guard) check(req *http.Request, resp *http.Response) (*http.Response, e
 		body.left = maxErrorBody
 		body.silent = true
 	case kind == "text/event-stream":
-		body.left, body.events = -1, true // the SDK bounds each event
+		body.left, body.events = -1, true // the SDK limits each event
 	}
 	resp.Body = body
 	resp.ContentLength = -1
 	return resp, nil
 }
 
-// boundedBody is the body of an answer: bounded in length, and without what is nested
-// too deep.
+// boundedBody is the body of an answer, limited in length and depth.
 type boundedBody struct {
 	io.ReadCloser
 	pruner  pruner
-	left    int64 // -1 is no bound
-	silent  bool  // what is beyond the bound is missing, without an error
+	left    int64 // -1 means no limit
+	silent  bool  // cut what exceeds the limit, instead of an error
 	events  bool
 	newline bool
 	pending []byte
@@ -254,8 +254,8 @@ func (b *boundedBody) Read(p []byte) (int, error) {
 	return n, nil
 }
 
-// prune cuts what is nested too deep. In a stream of events each begins anew behind an
-// empty line.
+// prune cuts what is nested too deeply. In a stream of events, each event after an empty
+// line starts again.
 func (b *boundedBody) prune(src []byte) []byte {
 	out := make([]byte, 0, len(src)+4)
 	if !b.events {

@@ -11,7 +11,7 @@ import (
 	"waymark/internal/backoff"
 )
 
-// listener is a subscription to changes (subscriptions/listen, from 2026-07-28 on).
+// listener is a subscription to changes (subscriptions/listen, since 2026-07-28).
 type listener struct {
 	request *jsonrpc.Request
 	tries   int
@@ -19,14 +19,12 @@ type listener struct {
 	since   time.Time
 }
 
-// listenGrace is how long the list of tools waits until the server tells of changes. Asked
-// for side by side, a tool that was added between the two was lost now and then; not every
-// server acknowledges, so the wait is bounded.
+// listenGrace is how long listing tools waits for the subscription.
 const listenGrace = 250 * time.Millisecond
 
-// listens says that the server is being asked to tell of changes. What it is asked for
-// meanwhile may have changed before it begins to tell, so that the list of tools waits
-// for it a little, and is asked for again where it didn't wait long enough.
+// listens records that a subscription has been requested. Tools may change before the
+// server confirms it. So listing tools waits for that a little, and the list is fetched
+// again if it didn't wait long enough.
 func (t *tap) listens() {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -35,7 +33,7 @@ func (t *tap) listens() {
 	}
 }
 
-// heard says that the server tells of changes from now on, or that it doesn't.
+// heard records that the server has confirmed or refused the subscription.
 func (t *tap) heard(tells bool) {
 	t.mu.Lock()
 	if t.listening != nil && !t.settled {
@@ -45,11 +43,11 @@ func (t *tap) heard(tells bool) {
 	listed := t.listed
 	t.mu.Unlock()
 	if tells && listed {
-		t.toolsChanged() // perhaps, meanwhile
+		t.toolsChanged() // they may have changed meanwhile
 	}
 }
 
-// awaitHeard waits for heard.
+// awaitHeard waits until heard is called.
 func (t *tap) awaitHeard(ctx context.Context) {
 	t.mu.Lock()
 	listening := t.listening
@@ -67,8 +65,8 @@ func (t *tap) awaitHeard(ctx context.Context) {
 	}
 }
 
-// subscribe sends a subscription, and returns at once: over HTTP its answer begins
-// when the server has something to say.
+// subscribe sends a subscription, and returns at once: over HTTP the answer begins when the
+// server has something to report.
 func (t *tap) subscribe(req *jsonrpc.Request) {
 	t.listens()
 	t.mu.Lock()
@@ -80,7 +78,7 @@ func (t *tap) subscribe(req *jsonrpc.Request) {
 func (t *tap) listen(req *jsonrpc.Request) {
 	write := t.write
 	if t.jobs == nil {
-		write = t.inner.Write // over HTTP it is a request of its own, and its failure nobody else's
+		write = t.inner.Write // over HTTP it is a separate request, whose failure affects nothing else
 	}
 	if err := write(t.ctx, req); err != nil && t.ctx.Err() == nil {
 		t.opts.Logger.Debug("an MCP server doesn't take a subscription to its changes", slog.Any("error", err))
@@ -88,15 +86,15 @@ func (t *tap) listen(req *jsonrpc.Request) {
 	}
 }
 
-// maxSubscriptions is how often in a row a subscription is renewed that doesn't last.
+// maxSubscriptions is how often in a row a short subscription is renewed.
 const maxSubscriptions = 8
 
-// lasting is how long a subscription lasts that has worked; proxies end them after a
-// minute or so.
+// lasting is the minimum duration of a subscription that counts as working. Proxies end
+// them after about a minute.
 const lasting = 20 * time.Second
 
-// listenEnded renews a subscription that the server, or something on the way, has
-// ended; what has changed meanwhile is asked for.
+// listenEnded renews a subscription that the server or a proxy has ended, and fetches what
+// may have changed meanwhile.
 func (t *tap) listenEnded() {
 	t.heard(false)
 	t.mu.Lock()

@@ -16,13 +16,13 @@ import (
 	"waymark/workspace/mcp/catalog"
 )
 
-// live is a Session over the SDK's.
+// live is a Session on top of the SDK's.
 type live struct {
 	tap    *tap
 	sdk    *mcp.ClientSession
 	caps   Caps
-	guard  *guard       // of a server over HTTP
-	tokens atomic.Int64 // of progress
+	guard  *guard       // for a server over HTTP
+	tokens atomic.Int64 // progress tokens
 }
 
 var _ Session = (*live)(nil)
@@ -35,7 +35,7 @@ func (s *live) Err() error { return s.tap.why() }
 
 func (s *live) Protocol() string { return s.sdk.InitializeResult().ProtocolVersion }
 
-// Close implements Session. It waits for everything that the session has started.
+// Close implements Session. It waits for all goroutines of the session.
 func (s *live) Close() error {
 	err := s.tap.end(ErrClosed)
 	_ = s.sdk.Close() // reading has ended, which ends the SDK's part
@@ -46,7 +46,7 @@ func (s *live) Close() error {
 	return err
 }
 
-// closing says why a call has failed.
+// closing returns why a call has failed.
 func (s *live) closing(ctx context.Context, err error) error {
 	if ctx.Err() != nil {
 		return context.Cause(ctx)
@@ -73,7 +73,7 @@ func (s *live) Call(ctx context.Context, call *Call) (*Result, error) {
 	if err != nil {
 		return nil, err
 	}
-	// What the transport has left to read of this call ends with it.
+	// Ending this context stops the transport from reading more of this call.
 	ctx = reporting(ctx, new(report))
 	callCtx, cancel := context.WithCancel(ctx)
 	defer cancel()
@@ -153,7 +153,7 @@ func withCursor(req *jsonrpc.Request, cursor string) *jsonrpc.Request {
 	return &jsonrpc.Request{ID: req.ID, Method: req.Method, Params: encoded}
 }
 
-// maxCursor bounds what a server may have us send back.
+// maxCursor limits a cursor, which is sent back to the server, in bytes.
 const maxCursor = 64 << 10
 
 // Catalogue implements Session.
@@ -199,8 +199,8 @@ func (s *live) pages(ctx context.Context, b *catalog.Builder) error {
 	return nil
 }
 
-// page adds a page, and returns the cursor of the next. The SDK knows pages by their
-// number, not by the server's cursors: it keeps what it was told of each.
+// page adds a page, and returns the cursor of the next one. The SDK identifies pages by
+// number instead of the server's cursors, because it caches each page.
 func (s *live) page(ctx context.Context, b *catalog.Builder, number int, cursor string) (next string, err error) {
 	ctx = reporting(ctx, new(report))
 	pageCtx, cancel := context.WithCancel(ctx)
@@ -224,8 +224,8 @@ func (s *live) page(ctx context.Context, b *catalog.Builder, number int, cursor 
 	return next, nil
 }
 
-// dropUncallable takes out the tools that the SDK doesn't call over HTTP: those which
-// want headers (x-mcp-header) that can't be.
+// dropUncallable removes tools that the SDK can't call over HTTP, because they require
+// impossible headers (x-mcp-header).
 func (s *live) dropUncallable(b *catalog.Builder, taken []string, callable []*mcp.Tool) {
 	if s.guard == nil || len(taken) == len(callable) {
 		return

@@ -21,40 +21,40 @@ import (
 	"waymark/internal/text"
 )
 
-// Login is a login that goes on: somebody has to open its URL.
+// Login is a sign-in in progress. The user must open its URL.
 type Login struct {
-	// URL is where to sign in. It is a line, and begins with https:// or, for a server
-	// on loopback, http://.
+	// URL is where to sign in. It is a single line that begins with https:// or, for a
+	// server on loopback, http://.
 	URL string
 
 	redirect string
 	begun    chan struct{} // closed when URL and state are set
 	state    string
-	answer   chan *auth.AuthorizationResult // capacity 1
+	answer   chan *auth.AuthorizationResult // has capacity 1
 	cancel   context.CancelCauseFunc
 	done     chan struct{} // closed when there are tokens, or an error
-	closed   chan struct{} // closed when nothing listens any more
+	closed   chan struct{} // closed when the listener is closed
 	err      error         // set before done is closed
 	ctx      context.Context
 }
 
-// Done is closed when the login has ended; Err says how afterwards.
+// Done is closed when the sign-in has ended. After that Err says how.
 func (l *Login) Done() <-chan struct{} { return l.done }
 
-// Err returns why it has failed, nil when there are tokens now.
+// Err waits for the end, and returns why the sign-in failed; nil if there are tokens.
 func (l *Login) Err() error {
 	<-l.done
 	return l.err
 }
 
-// Cancel ends it, and waits for that.
+// Cancel cancels the sign-in and waits for its end.
 func (l *Login) Cancel() {
 	l.cancel(errors.New("the login was given up"))
 	<-l.closed
 }
 
-// Finish ends it with the address that the browser was sent to, for browsers that don't
-// reach this machine's loopback, and waits for the tokens.
+// Finish completes the sign-in with the address to which the browser was redirected, for
+// browsers that can't reach this machine's loopback. It waits for the tokens.
 func (l *Login) Finish(ctx context.Context, redirect string) error {
 	u, err := url.Parse(strings.TrimSpace(redirect))
 	if err != nil {
@@ -76,7 +76,7 @@ func (l *Login) Finish(ctx context.Context, redirect string) error {
 	}
 }
 
-// take takes the parameters that a browser has brought.
+// take handles the parameters of the redirect.
 func (l *Login) take(query url.Values) error {
 	if !credential.Same(query.Get("state"), l.state) {
 		return errors.New("this address is of another login: sign in by the newest one")
@@ -104,7 +104,7 @@ func scopesOf(s string) []string {
 	return scopes[:min(len(scopes), 100)]
 }
 
-// Login returns the login for an address that goes on, nil for none.
+// Login returns the sign-in in progress for an address; nil if there is none.
 func (o *OAuth) Login(address string) *Login {
 	address, err := canonical(address)
 	if err != nil {
@@ -123,11 +123,11 @@ func (o *OAuth) Login(address string) *Login {
 	return a.login
 }
 
-// Client is one that somebody has registered at an authorization server. Without an ID
-// the agent registers itself; without a secret it is a public one.
+// Client is a client registered at an authorization server. Without an ID the agent
+// registers itself. Without a Secret it is a public client.
 type Client struct{ ID, Secret string }
 
-// credentials are a client's as the SDK has them; nil for none.
+// credentials converts a client for the SDK; nil if there is none.
 func (c Client) credentials() *oauthex.ClientCredentials {
 	if c.ID == "" {
 		return nil
@@ -139,10 +139,9 @@ func (c Client) credentials() *oauthex.ClientCredentials {
 	return credentials
 }
 
-// Begin begins a login for an address, in place of one that goes on. header is what
-// the server is sent beside, as the client that somebody has registered, if there is
-// one. It listens on a port of the loopback interface for where the browser is sent in
-// the end, until then or for LoginTimeout.
+// Begin starts a sign-in for an address, and cancels one that is in progress. header has
+// the configured headers of the server, and as the registered client, if any. It listens on
+// a loopback port for the final redirect, until that arrives or LoginTimeout passes.
 func (o *OAuth) Begin(ctx context.Context, address string, header http.Header, as Client) (*Login, error) {
 	address, err := canonical(address)
 	if err != nil {
@@ -168,7 +167,7 @@ func (o *OAuth) Begin(ctx context.Context, address string, header http.Header, a
 		redirect: "http://" + listener.Addr().String() + "/callback",
 		answer:   make(chan *auth.AuthorizationResult, 1), done: make(chan struct{}), closed: make(chan struct{}), begun: make(chan struct{}),
 	}
-	// It goes on when the request that has begun it ends.
+	// The sign-in outlives the request that started it.
 	loginCtx, stop := context.WithTimeoutCause(context.WithoutCancel(ctx), o.opts.LoginTimeout, errors.New("nobody has signed in in time"))
 	l.ctx, l.cancel = context.WithCancelCause(loginCtx)
 	served := make(chan struct{})
@@ -199,7 +198,7 @@ func (o *OAuth) Begin(ctx context.Context, address string, header http.Header, a
 	return l, nil
 }
 
-// named puts a login's error into words.
+// named describes a sign-in's error.
 func (l *Login) named(err error) error {
 	if err == nil {
 		return nil
@@ -210,8 +209,7 @@ func (l *Login) named(err error) error {
 	return fmt.Errorf("sign in: %w", withoutSecrets(err))
 }
 
-// challengeOf returns a request that the server has refused and how: the last one, or
-// one that is made for this.
+// challengeOf returns a refused request and its response: the last one, or a new one.
 func (o *OAuth) challengeOf(ctx context.Context, a *account, address string, header http.Header) (*http.Request, *http.Response, error) {
 	body := `{"jsonrpc":"2.0","id":1,"method":"initialize","params":{"protocolVersion":"` + Fallback +
 		`","capabilities":{},"clientInfo":{"name":"waymark","version":"` + version() + `"}}}`
@@ -253,14 +251,14 @@ func (o *OAuth) challengeOf(ctx context.Context, a *account, address string, hea
 	}, nil
 }
 
-// authorize goes through a login.
+// authorize performs the sign-in.
 func (o *OAuth) authorize(ctx context.Context, l *Login, a *account, address string, as Client, client *http.Client, req *http.Request, resp *http.Response) error {
 	more := wantsMore(resp)
 	resource := ""
 	handler, err := auth.NewAuthorizationCodeHandler(&auth.AuthorizationCodeHandlerConfig{
 		RedirectURL: l.redirect,
 		Client:      client,
-		// The SDK prefers it to registering.
+		// The SDK prefers it over registering.
 		PreregisteredClient: as.credentials(),
 		DynamicClientRegistrationConfig: &auth.DynamicClientRegistrationConfig{Metadata: &oauthex.ClientRegistrationMetadata{
 			ClientName: "Waymark", RedirectURIs: []string{l.redirect},
@@ -269,7 +267,7 @@ func (o *OAuth) authorize(ctx context.Context, l *Login, a *account, address str
 		RequestRefreshToken: true,
 		ScopeFilter: func(scopes []string) []string {
 			if old := o.current(a, address); more && old != nil {
-				// What there was is asked for again with what is missing.
+				// Request the previous scopes together with the missing ones.
 				return union(old.Scopes, scopes)
 			}
 			return scopes
@@ -306,7 +304,7 @@ func (o *OAuth) authorize(ctx context.Context, l *Login, a *account, address str
 	return handler.Authorize(ctx, req.WithContext(ctx), resp)
 }
 
-// maxURL is the length of an address for signing in.
+// maxURL limits a sign-in URL, in bytes.
 const maxURL = 8 << 10
 
 func union(a, b []string) []string {
@@ -323,7 +321,7 @@ func union(a, b []string) []string {
 	return all
 }
 
-// serve waits for the browser.
+// serve waits for the browser's redirect.
 func (l *Login) serve(listener net.Listener) {
 	mux := http.NewServeMux()
 	mux.HandleFunc("GET /callback", func(w http.ResponseWriter, r *http.Request) {
@@ -331,7 +329,8 @@ func (l *Login) serve(listener net.Listener) {
 		w.Header().Set("X-Content-Type-Options", "nosniff")
 		w.Header().Set("Referrer-Policy", "no-referrer")
 		w.Header().Set("Cache-Control", "no-store")
-		// Whoever asks without this login's state is somebody else, and ends nothing.
+		// A request without this sign-in's state comes from somebody else, and must not end
+		// it.
 		select {
 		case <-l.begun:
 		default:
@@ -359,7 +358,7 @@ func (l *Login) serve(listener net.Listener) {
 	served := make(chan struct{})
 	go func() {
 		defer close(served)
-		_ = server.Serve(listener) // until the login ends
+		_ = server.Serve(listener) // returns when the sign-in ends
 	}()
 	<-l.done
 	ctx, cancel := context.WithTimeout(context.Background(), 5*time.Second)

@@ -16,16 +16,16 @@ import (
 	"time"
 )
 
-// metadataTimeout bounds one request for metadata or a token.
+// metadataTimeout limits a request for metadata or a token.
 const metadataTimeout = 15 * time.Second
 
-// maxMetadata is how much of an answer is read.
+// maxMetadata is how much of an answer is read, in bytes.
 const maxMetadata = 1 << 20
 
-// newMetadataClient returns the client for what an MCP server names: where its metadata
-// is, and the endpoints of its authorization server. None of it may lead to this
-// machine or its link, unless the MCP server itself is on loopback; private networks
-// are allowed, since companies have their sign-in there.
+// newMetadataClient returns the HTTP client for addresses that an MCP server names: its
+// metadata, and the endpoints of its authorization server. It refuses addresses of this
+// machine and link-local ones, unless the MCP server itself is on loopback. Private
+// networks are allowed, because companies have their sign-in there.
 func newMetadataClient(address string) (*http.Client, error) {
 	u, err := url.Parse(address)
 	if err != nil {
@@ -65,14 +65,14 @@ func newMetadataClient(address string) (*http.Client, error) {
 	}, nil
 }
 
-// metadataTransport checks where each request goes, redirected ones too, and bounds
-// what is answered.
+// metadataTransport checks the destination of each request, including redirects, and limits
+// the answers.
 type metadataTransport struct {
 	base  *http.Transport
 	local bool
 }
 
-// CloseIdleConnections is what http.Client looks for.
+// CloseIdleConnections is called by http.Client.
 func (t metadataTransport) CloseIdleConnections() { t.base.CloseIdleConnections() }
 
 // RoundTrip implements http.RoundTripper.
@@ -114,7 +114,7 @@ func isLoopbackHost(host string) bool {
 	return err == nil && ip.Unmap().IsLoopback()
 }
 
-// checkIP refuses what is this machine or its link, where clouds have secrets
+// checkIP refuses addresses of this machine and link-local ones, where clouds keep secrets
 // (169.254.169.254).
 func checkIP(ip netip.Addr) error {
 	ip = ip.Unmap()
@@ -125,7 +125,7 @@ func checkIP(ip netip.Addr) error {
 	return nil
 }
 
-// knownProxies are the environment's proxies, which may well be on loopback.
+// knownProxies are the environment's proxies, which may be on loopback.
 type knownProxies struct {
 	mu    sync.Mutex
 	hosts map[string]bool
@@ -151,14 +151,14 @@ func (p *knownProxies) has(addr string) bool {
 	return p.hosts[addr]
 }
 
-// withResource says which server a refreshed token is for (RFC 8707), which the OAuth
-// library doesn't.
+// withResource adds the resource parameter of RFC 8707 to requests for tokens, because the
+// OAuth library omits it when refreshing.
 type withResource struct {
 	base     http.RoundTripper
 	resource string
 }
 
-// CloseIdleConnections is what http.Client looks for.
+// CloseIdleConnections is called by http.Client.
 func (t withResource) CloseIdleConnections() {
 	if c, ok := t.base.(interface{ CloseIdleConnections() }); ok {
 		c.CloseIdleConnections()
@@ -170,7 +170,7 @@ func (t withResource) RoundTrip(req *http.Request) (*http.Response, error) {
 	if req.Method != http.MethodPost || t.resource == "" || req.Body == nil {
 		return t.base.RoundTrip(req)
 	}
-	body, err := io.ReadAll(req.Body) // our own form
+	body, err := io.ReadAll(req.Body) // the form is our own
 	_ = req.Body.Close()
 	if err != nil {
 		return nil, err

@@ -24,45 +24,44 @@ import (
 	"waymark/internal/sealedstore"
 )
 
-// OAuth signs in to servers over HTTP, and keeps and refreshes their tokens.
+// OAuth signs in to servers over HTTP, and stores and refreshes their tokens.
 //
-// A token is for the address that it was got for: it goes to that address's origin and
-// nowhere else, and what refreshes it to the endpoint that gave it. Addresses that a
-// server names are asked over https, or over http on loopback when the server itself is
-// there; a server elsewhere can't have anything on this machine asked.
+// A token belongs to the address that it was issued for. It is sent only to the origin of
+// that address, and its refresh token only to the endpoint that issued it. Addresses that a
+// server names must use https, or http on loopback if the server itself is there. A server
+// elsewhere can't cause requests to this machine.
 //
 // It may be used by any number of goroutines.
 type OAuth struct {
 	opts  OAuthOptions
 	store *sealedstore.Store
 
-	mu    sync.Mutex // guards what follows
+	mu    sync.Mutex // guards the fields below
 	known map[string]*account
 }
 
 // OAuthOptions configure OAuth.
 type OAuthOptions struct {
-	// Dir is where tokens are kept, sealed: a directory of its own, the user's alone.
-	// KeyDir is where the key for that lies, which may be shared with others; empty
-	// means Dir.
+	// Dir is a private directory of its own for the encrypted tokens. KeyDir has the key,
+	// which others may share; empty means Dir.
 	Dir, KeyDir string
-	// LoginTimeout is how long somebody has to sign in: 10 minutes.
+	// LoginTimeout is how long the user has to sign in. Default 10 minutes.
 	LoginTimeout time.Duration
 	Logger       *slog.Logger
 }
 
-// account is what is known of one address.
+// account is what is known about an address.
 type account struct {
-	turn *semaphore.Weighted // held by who refreshes
+	turn *semaphore.Weighted // held while refreshing
 
-	mu        sync.Mutex // guards what follows
+	mu        sync.Mutex // guards the fields below
 	grant     *grant
 	loaded    bool
 	challenge *challenge
 	login     *Login
 }
 
-// grant is what signing in has brought, as it is kept.
+// grant is the stored result of a sign-in.
 type grant struct {
 	Address      string           `json:"address"`
 	ClientID     string           `json:"client_id"`
@@ -76,7 +75,7 @@ type grant struct {
 	Expiry       time.Time        `json:"expiry,omitzero"`
 }
 
-// challenge is how a server has said that it wants to be signed in to.
+// challenge is how a server has asked for a sign-in.
 type challenge struct {
 	status int
 	header []string
@@ -84,16 +83,16 @@ type challenge struct {
 
 const (
 	defaultLogin = 10 * time.Minute
-	// maxGrant bounds what is kept of one; tokens are some KiB at most.
+	// maxGrant limits a stored grant, in bytes. Tokens have a few KiB at most.
 	maxGrant = 256 << 10
-	// slack is how long before its end a token is no longer used: it has to reach the
-	// server.
+	// slack is how long before its expiry a token is no longer used, so that it is still
+	// valid on arrival.
 	slack = 30 * time.Second
-	// refreshTimeout bounds what holds up a call that needs a fresh token.
+	// refreshTimeout limits how long a call waits for a fresh token.
 	refreshTimeout = 20 * time.Second
 )
 
-// NewOAuth opens the directory of the tokens.
+// NewOAuth opens the directory of tokens.
 func NewOAuth(opts OAuthOptions) (*OAuth, error) {
 	if opts.LoginTimeout <= 0 {
 		opts.LoginTimeout = defaultLogin
@@ -106,7 +105,7 @@ func NewOAuth(opts OAuthOptions) (*OAuth, error) {
 	return &OAuth{opts: opts, store: store, known: make(map[string]*account)}, nil
 }
 
-// Close ends the logins that go on, and waits for that.
+// Close cancels all sign-ins and waits for their end.
 func (o *OAuth) Close() {
 	o.mu.Lock()
 	addresses := slices.Collect(maps.Keys(o.known))
@@ -118,7 +117,7 @@ func (o *OAuth) Close() {
 	}
 }
 
-// canonical is what an address is known by: the resource that tokens are for.
+// canonical returns the canonical form of an address: the resource that tokens are for.
 func canonical(address string) (string, error) {
 	u, err := url.Parse(address)
 	switch {
@@ -142,13 +141,13 @@ func (o *OAuth) account(address string) *account {
 	return a
 }
 
-// blob is the name that an address's tokens are kept under.
+// blob returns the name under which an address's tokens are stored.
 func blob(address string) string {
 	sum := sha256.Sum256([]byte(address))
 	return hex.EncodeToString(sum[:])
 }
 
-// current returns the grant for an address, nil when there is none.
+// current returns the grant for an address; nil if there is none.
 func (o *OAuth) current(a *account, address string) *grant {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -172,8 +171,8 @@ func (o *OAuth) read(address string) *grant {
 	return g
 }
 
-// keep takes a grant as the current one and writes it down. That this fails costs a
-// login after the next start.
+// keep makes a grant the current one and stores it. If storing fails, the user must sign in
+// again after a restart.
 func (o *OAuth) keep(a *account, g *grant) {
 	a.mu.Lock()
 	a.grant, a.loaded, a.challenge = g, true, nil
@@ -190,7 +189,7 @@ func (o *OAuth) keep(a *account, g *grant) {
 	}
 }
 
-// Forget throws the tokens for an address away, and ends a login that goes on.
+// Forget deletes the tokens for an address, and cancels a sign-in in progress.
 func (o *OAuth) Forget(address string) error {
 	address, err := canonical(address)
 	if err != nil {
@@ -207,15 +206,15 @@ func (o *OAuth) Forget(address string) error {
 	return o.store.Delete(blob(address))
 }
 
-// SignedIn says whether there are tokens for an address. The server may refuse them
-// still.
+// SignedIn reports whether there are tokens for an address. The server may still refuse
+// them.
 func (o *OAuth) SignedIn(address string) bool {
 	address, err := canonical(address)
 	return err == nil && o.current(o.account(address), address) != nil
 }
 
-// token returns the token for an address, "" for none. One that has expired, or was
-// refused, is refreshed first; once for all who ask.
+// token returns the token for an address, "" if there is none. It refreshes one that has
+// expired or was refused, once for all concurrent callers.
 func (o *OAuth) token(ctx context.Context, address, refused string) (string, error) {
 	a := o.account(address)
 	usable := func() (string, bool) {
@@ -240,14 +239,14 @@ func (o *OAuth) token(ctx context.Context, address, refused string) (string, err
 	}
 	g := o.current(a, address)
 	if g == nil {
-		return "", nil // forgotten meanwhile
+		return "", nil // it was deleted meanwhile
 	}
 	fresh, err := o.refresh(ctx, g)
 	var refusal *oauth2.RetrieveError
 	switch {
 	case errors.As(err, &refusal) && refusal.Response != nil && refusal.Response.StatusCode < 500:
-		// It has to be signed in anew. The grant stays, for its scopes, without what no
-		// longer works.
+		// The user must sign in again. Keep the grant for its scopes, without the useless
+		// tokens.
 		gone := *g
 		gone.Refresh, gone.Access = "", ""
 		o.keep(a, &gone)
@@ -265,7 +264,7 @@ func (o *OAuth) token(ctx context.Context, address, refused string) (string, err
 	return fresh.Access, nil
 }
 
-// refresh gets a new token for an old grant.
+// refresh requests a new token with a grant.
 func (o *OAuth) refresh(ctx context.Context, g *grant) (*grant, error) {
 	ctx, cancel := context.WithTimeout(ctx, refreshTimeout)
 	defer cancel()
@@ -289,7 +288,7 @@ func (o *OAuth) refresh(ctx context.Context, g *grant) (*grant, error) {
 	return &fresh, nil
 }
 
-// take takes what a token endpoint has answered.
+// take takes over the answer of a token endpoint.
 func (g *grant) take(token *oauth2.Token) {
 	g.Access, g.Expiry = token.AccessToken, token.Expiry
 	if token.RefreshToken != "" {
@@ -300,8 +299,8 @@ func (g *grant) take(token *oauth2.Token) {
 	}
 }
 
-// withoutSecrets is an error of the OAuth library without what an endpoint has
-// answered: that may be anything.
+// withoutSecrets returns an error of the OAuth library without the endpoint's answer, which
+// may contain anything.
 func withoutSecrets(err error) error {
 	var refusal *oauth2.RetrieveError
 	if errors.As(err, &refusal) {
@@ -314,7 +313,7 @@ func withoutSecrets(err error) error {
 	return bounded(err)
 }
 
-// challenged notes how a server has asked to be signed in to.
+// challenged records how a server has asked for a sign-in.
 func (o *OAuth) challenged(address string, resp *http.Response) {
 	c := &challenge{status: resp.StatusCode}
 	length := 0
@@ -330,8 +329,8 @@ func (o *OAuth) challenged(address string, resp *http.Response) {
 	a.challenge = c
 }
 
-// wantsMore says that a refusal is for the scopes of a token: signing in again, with
-// more of them, helps.
+// wantsMore reports whether a token was refused because of missing scopes, so that signing
+// in again with more scopes helps.
 func wantsMore(resp *http.Response) bool {
 	if resp.StatusCode != http.StatusForbidden {
 		return false

@@ -16,45 +16,45 @@ import (
 	"waymark/workspace/mcp/catalog"
 )
 
-// Fallback is the protocol for servers that don't answer what is asked first in newer
-// ones; see ErrDiscover.
+// Fallback is the protocol version for servers that don't answer server/discover; see
+// ErrDiscover.
 const Fallback = "2025-11-25"
 
-// Options say how to speak with a server. What is zero has its default.
+// Options configure a session. Zero means the default.
 type Options struct {
-	// Timeout bounds connecting, until the server has been initialized:
+	// Timeout limits connecting, including the initialization. Default
 	// defaults.MCPConnectTimeout.
 	Timeout time.Duration
-	// Protocol is the version that the server spoke before, as Session.Protocol tells
-	// it. Empty asks the server; then Stdio may return ErrDiscover.
+	// Protocol is the version that the server is known to speak, from an earlier
+	// Session.Protocol. If it is empty, the server is asked, and Stdio may return
+	// ErrDiscover.
 	Protocol string
 	Caps     Caps
-	// Noise is told what the server writes on its standard output beside messages: a
-	// line without its end, cut to 4 KiB, which is the callee's. It is called by the
-	// goroutine that reads, so that it slows a flood down and mustn't wait for the
-	// session.
+	// Noise receives lines on the server's standard output that aren't messages, without
+	// newline and cut to 4 KiB. The callee owns the slice. The reading goroutine calls it.
+	// It may block to slow down a flood, but must not wait for the session.
 	Noise func(line []byte)
-	// Log is told what the server logs by the protocol: a level of the protocol's and
-	// a text of at most 4 KiB. It is called like Noise.
+	// Log receives the server's log messages: a level of the protocol, and at most 4 KiB of
+	// text. It is called like Noise.
 	Log func(level, text string)
-	// OAuth has the tokens for servers over HTTP; nil for none. It isn't asked where the
-	// header has an Authorization of its own.
+	// OAuth has the tokens for servers over HTTP; it may be nil. It isn't used if the
+	// header has an Authorization.
 	OAuth *OAuth
-	// Logger gets what is wrong without being an error of anybody's, at debug level.
+	// Logger receives problems that no error reports, at debug level.
 	Logger *slog.Logger
 }
 
-// Caps bound what a server may send. What is zero has its default.
+// Caps limit what a server may send. Zero means the default.
 type Caps struct {
-	// Tools, Bytes, Schema and Depth are those of the catalogue; see catalog.Limits.
+	// Tools, Bytes, Schema and Depth limit the catalogue; see catalog.Limits.
 	Tools  int
 	Bytes  int64
 	Schema int64
 	Depth  int
-	// Pages is how many pages of tools are asked for: 100.
+	// Pages limits the pages of tools. Default 100.
 	Pages int
-	// Line is the length of one message in bytes, and of one line on standard output:
-	// 16 MiB. What is longer costs the session.
+	// Line limits a message, and a line on standard output, in bytes. A longer one ends the
+	// session. Default 16 MiB.
 	Line int
 }
 
@@ -75,43 +75,43 @@ func (c Caps) limits() catalog.Limits {
 }
 
 var (
-	// ErrDiscover says that a server on standard streams hasn't answered what is asked
-	// first: it ignores methods that it doesn't know. Its process has to be started
-	// again, with Options.Protocol set to Fallback.
+	// ErrDiscover says that a server on standard streams hasn't answered server/discover,
+	// because it ignores unknown methods. Start its process again with Options.Protocol set
+	// to Fallback.
 	ErrDiscover = errors.New("the server doesn't answer server/discover: start it again with the protocol " + Fallback)
-	// ErrNeedsAuthorization says that a server over HTTP wants to be signed in to.
+	// ErrNeedsAuthorization says that a server over HTTP requires a sign-in.
 	ErrNeedsAuthorization = errors.New("the server wants to be signed in to")
 	// ErrClosed says that the session has ended.
 	ErrClosed = errors.New("the connection with the server has ended")
-	// ErrHungUp says, beside ErrClosed, that it was the server who has ended it, and that
-	// nothing else is known.
+	// ErrHungUp says, in addition to ErrClosed, that the server has ended the session for
+	// an unknown reason.
 	ErrHungUp = errors.New("the server has closed it")
 )
 
-// ServerError is what a server answers instead of a result.
+// ServerError is a server's error response.
 type ServerError struct {
-	// Code is the protocol's.
+	// Code is the JSON-RPC error code.
 	Code int64
-	// Message is the server's text, a line of at most 2 KiB.
+	// Message is the server's text: one line of at most 2 KiB.
 	Message string
 }
 
-// Error says who has refused, and with which words.
+// Error returns the server's code and message.
 func (e *ServerError) Error() string {
 	return fmt.Sprintf("the server answers with an error (%d): %s", e.Code, e.Message)
 }
 
 const maxErrorText = 2 << 10
 
-// rejected is what the SDK wraps around errors that cost a call and not the session. It
-// looks like an answer of the server, and isn't exported.
+// rejected is what the SDK wraps around errors that fail a call and not the session. It
+// looks like a server's response and isn't exported.
 const (
 	rejected     = "rejected by transport"
 	rejectedCode = -32005
 )
 
-// isOurs reports whether an error that looks like an answer of the server is the SDK's:
-// what it says to calls that go on when a connection ends, too.
+// isOurs reports whether an error that looks like a server's response comes from the SDK,
+// which also uses such errors for calls in progress when a connection ends.
 func isOurs(err *jsonrpc.Error) bool {
 	switch err.Message {
 	case rejected:
@@ -136,8 +136,8 @@ func isRejection(err error) bool {
 	return false
 }
 
-// inWords puts an error of the SDK into words of ours: what the server has answered, or
-// what has happened on the way to it. Addresses, which may hold secrets, are left out.
+// inWords describes an error of the SDK: the server's response, or the failure on the way
+// to it. It omits addresses, which may contain secrets.
 func inWords(err error) error {
 	var (
 		wire *jsonrpc.Error
@@ -155,8 +155,8 @@ func inWords(err error) error {
 	return bounded(err)
 }
 
-// boundedError is an error whose text is a line of bounded length: parts of it may be a
-// server's.
+// boundedError is an error whose text is one line of limited length, because parts may come
+// from a server.
 type boundedError struct {
 	text string
 	err  error

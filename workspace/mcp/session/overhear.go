@@ -15,16 +15,16 @@ import (
 	"waymark/internal/httpapi/apiclient"
 )
 
-// maxOverheard is the length of a message on the stream of a server's own: changes,
-// logs, progress.
+// maxOverheard limits a message on the server's own stream, which has changes, logs and
+// progress.
 const maxOverheard = 1 << 20
 
-// maxSilences is how often in a row the stream may end without a message before it is
-// left alone.
+// maxSilences is how often in a row the stream may end without a message before reading
+// stops.
 const maxSilences = 8
 
-// overhear reads what a server before 2026-07-28 sends on its own, by a GET of its
-// address, for as long as it lets us. The session goes on whatever becomes of it.
+// overhear reads what a server before 2026-07-28 sends on its own, with a GET of its
+// address, as long as the server allows that. Failures don't affect the session.
 func (t *tap) overhear(g *guard) {
 	pause := backoff.Backoff{Shortest: time.Second, Longest: time.Minute, Jitter: true}
 	last := ""
@@ -50,7 +50,7 @@ func (t *tap) overhear(g *guard) {
 	}
 }
 
-// errNoStream says that the server has none to listen to.
+// errNoStream says that the server has no stream of its own.
 var errNoStream = errors.New("the server has no stream of events")
 
 func (t *tap) overhearing(g *guard, last string) (*http.Response, error) {
@@ -73,7 +73,7 @@ func (t *tap) overhearing(g *guard, last string) (*http.Response, error) {
 	if resp.StatusCode == http.StatusOK && kind == "text/event-stream" {
 		return resp, nil
 	}
-	_, _ = io.Copy(io.Discard, resp.Body) // bounded
+	_, _ = io.Copy(io.Discard, resp.Body) // the body is limited
 	_ = resp.Body.Close()
 	if resp.StatusCode >= 500 {
 		return nil, errors.New("the server's stream of events: " + resp.Status)
@@ -81,7 +81,7 @@ func (t *tap) overhearing(g *guard, last string) (*http.Response, error) {
 	return nil, errNoStream
 }
 
-// overheard handles a message, and says whether to go on.
+// overheard handles a message, and reports whether to continue.
 func (t *tap) overheard(e apiclient.Event) bool {
 	if (e.Type != "" && e.Type != "message") || e.Data == "" {
 		return true
@@ -92,7 +92,7 @@ func (t *tap) overheard(e apiclient.Event) bool {
 	}
 	req, ok := msg.(*jsonrpc.Request)
 	switch {
-	case !ok: // answers come with their calls
+	case !ok: // responses arrive with their calls
 	case !req.IsCall():
 		t.notified(req)
 	default:

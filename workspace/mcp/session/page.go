@@ -9,8 +9,8 @@ import (
 	"waymark/workspace/mcp/catalog"
 )
 
-// addPage adds the tools of a page, and returns the names of those that were taken, the
-// next page's cursor, and the page as the SDK is to see it.
+// addPage adds the tools of a page. It returns the names of the tools that were added, the
+// cursor of the next page, and the page as the SDK may see it.
 func addPage(b *catalog.Builder, raw []byte) (taken []string, next string, shown []byte) {
 	var wire struct {
 		Tools      []jsontext.Value `json:"tools"`

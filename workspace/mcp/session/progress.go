@@ -5,17 +5,17 @@ import (
 	"waymark/internal/notify"
 )
 
-// maxProgress is how much of a call's progress may wait to be told; the oldest gives
-// way, since the newest says how far the call is.
+// maxProgress limits the queued progress reports of a call. The oldest is dropped, because
+// the newest matters most.
 const maxProgress = 64
 
-// progress brings what a server says of a call's progress to the caller, in order.
+// progress delivers a call's progress reports to the caller, in order.
 type progress struct {
 	tell func(Progress)
 	wake notify.Wake
-	done chan struct{} // closed when nothing more is told
+	done chan struct{} // closed when no more reports are delivered
 
-	mu     sync.Mutex // guards what follows
+	mu     sync.Mutex // guards the fields below
 	queue  []Progress
 	closed bool
 }
@@ -42,8 +42,8 @@ func (p *progress) signal() {
 	p.wake.Set()
 }
 
-// end ends it. Everything that came before is told first, unless drop says not to;
-// nothing is told afterwards.
+// end ends delivery. It first delivers queued reports, unless drop is true. Nothing is
+// delivered after it returns.
 func (p *progress) end(drop bool) {
 	p.mu.Lock()
 	p.closed = true

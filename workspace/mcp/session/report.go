@@ -18,8 +18,8 @@ import (
 	"waymark/internal/text"
 )
 
-// report is what has gone wrong with the last request under a context. The SDK passes
-// on no more than the name of a status, and nothing of an answer's type.
+// report is the error of the last request under a context. It exists because the SDK
+// reports only the name of a status, and never an answer's type.
 type report struct {
 	mu  sync.Mutex // guards err
 	err error
@@ -27,13 +27,13 @@ type report struct {
 
 type reportKey struct{}
 
-// reporting returns a context under which requests are reported; a nil report takes
-// nothing.
+// reporting returns a context under which errors of requests are recorded in r; a nil r
+// records nothing.
 func reporting(ctx context.Context, r *report) context.Context {
 	return context.WithValue(ctx, reportKey{}, r)
 }
 
-// note notes what has become of a request; nil is that it has begun, or gone well.
+// note records the outcome of a request; nil means that it has begun or succeeded.
 func note(ctx context.Context, err error) {
 	if _, isQuiet := ctx.Value(quietKey{}).(string); isQuiet {
 		return
@@ -45,7 +45,7 @@ func note(ctx context.Context, err error) {
 	}
 }
 
-// reported is what was noted under a context, or else err.
+// reported returns what was recorded under a context, or else err.
 func reported(ctx context.Context, err error) error {
 	if r, _ := ctx.Value(reportKey{}).(*report); r != nil {
 		r.mu.Lock()
@@ -57,7 +57,7 @@ func reported(ctx context.Context, err error) error {
 	return err
 }
 
-// answered notes what is wrong with an answer, as far as its head says so.
+// answered records what is wrong with the head of an answer.
 func (g *guard) answered(req *http.Request, resp *http.Response) {
 	host := hostOf(g.address)
 	kind, _, _ := mime.ParseMediaType(resp.Header.Get("Content-Type"))
@@ -66,7 +66,7 @@ func (g *guard) answered(req *http.Request, resp *http.Response) {
 		note(req.Context(), fmt.Errorf("%s answers with %d (%s): %s", host, resp.StatusCode, statusName(resp.StatusCode), statusHint(resp.StatusCode)))
 	case kind == "text/event-stream", kind == "application/json" && req.Method == http.MethodPost:
 	case kind == "" && req.Method == http.MethodPost:
-		// It is as it has to be for what isn't a call.
+		// This is right for a notification, but not for a call.
 		note(req.Context(), fmt.Errorf("%s takes the message, and answers nothing (%d): check the url of its entry", host, resp.StatusCode))
 	default:
 		note(req.Context(), fmt.Errorf("%s answers with %s, which isn't MCP: check the url of its entry, and its type (http or sse)", host, contentType(kind)))
@@ -87,7 +87,7 @@ func statusName(code int) string {
 	return "a status of its own"
 }
 
-// statusHint is what to do about a status.
+// statusHint says what to do about a status.
 func statusHint(code int) string {
 	switch code {
 	case http.StatusBadRequest, http.StatusUnprocessableEntity:
@@ -116,10 +116,10 @@ func statusHint(code int) string {
 	return "check the url and the headers of its entry"
 }
 
-// unreached notes why a request has no answer.
+// unreached records why a request has no answer.
 func (g *guard) unreached(req *http.Request, err error) {
 	if req.Context().Err() != nil || errors.Is(err, ErrNeedsAuthorization) {
-		return // what has ended it says why
+		return // the end of the context has its own reason
 	}
 	who := hostOf(g.address)
 	if proxy, _ := g.base.Proxy(req); proxy != nil {
@@ -128,7 +128,7 @@ func (g *guard) unreached(req *http.Request, err error) {
 	note(req.Context(), bounded(&boundedError{text: way(who, err), err: err}))
 }
 
-// way says what has happened on the way to somebody, and what to do.
+// way describes a failure on the way to a server, and what to do about it.
 func way(who string, err error) string {
 	var (
 		dns     *net.DNSError

@@ -12,11 +12,11 @@ import (
 	"waymark/internal/text"
 )
 
-// maxContent is how many pieces a result may have. Empty ones cost a server 2 bytes
-// each and this program 100.
+// maxContent limits the pieces of a result. An empty piece takes a server 2 bytes, but this
+// program 100.
 const maxContent = 10_000
 
-// lenient takes what servers' own JSON takes.
+// lenient accepts what servers' JSON libraries accept.
 var lenient = json.JoinOptions(jsontext.AllowDuplicateNames(true), jsontext.AllowInvalidUTF8(true))
 
 type wireResult struct {
@@ -40,7 +40,7 @@ type wireContent struct {
 	} `json:"resource"`
 }
 
-// parseResult reads a call's result as a server has sent it.
+// parseResult parses a call's result as sent by a server.
 func parseResult(raw []byte) (*Result, error) {
 	var wire wireResult
 	if err := json.Unmarshal(raw, &wire, lenient); err != nil {
@@ -98,14 +98,15 @@ func parseContent(raw jsontext.Value) (*Content, error) {
 	return c, nil
 }
 
-// unknownContent is a piece of a newer protocol, or a wrong one: better seen as it is
-// than lost, and the others with it.
+// unknownContent shows a piece of a newer protocol, or an invalid one, as JSON, instead of
+// losing the whole result.
 func unknownContent(raw jsontext.Value) *Content {
 	return &Content{Type: "text", MediaType: "application/json", Text: string(raw)}
 }
 
-// withoutContent is what the SDK is to see of a result: whether the server wants
-// something before it goes on. Of what isn't a result it sees an empty one.
+// withoutContent returns the part of a result that the SDK needs: whether the server
+// requests something before it continues. For anything but a result it returns an empty
+// one.
 func withoutContent(raw []byte) []byte {
 	var wire struct {
 		ResultType    string         `json:"resultType,omitzero"`

@@ -1,13 +1,12 @@
-// Package session speaks the Model Context Protocol with one server, as a client:
-// over standard streams, streamable HTTP or SSE. It is the one package in which the SDK
-// is a client.
+// Package session is a client of the Model Context Protocol for one server, over standard
+// streams, streamable HTTP or SSE. No other package uses the SDK.
 //
 // # Guarantees
 //
-//   - What a server sends is bounded in size, count, depth and time; a server that
-//     breaks a bound loses the session and nothing else.
-//   - A line on a server's standard output that isn't a message is dropped and told.
-//   - A call ends with its context, and the server is told so.
+//   - What a server sends is limited in size, number, depth and time. A server that exceeds a
+//     limit loses its session and affects nothing else.
+//   - A line on a server's standard output that isn't a message is reported and dropped.
+//   - A call ends with its context, and the server is notified of that.
 //
 // # Concurrency
 //
@@ -21,59 +20,60 @@ import (
 	"waymark/workspace/mcp/catalog"
 )
 
-// Session is a connection with a server that has been initialized.
+// Session is an initialized connection to a server.
 type Session interface {
-	// Catalogue asks what the server offers.
+	// Catalogue fetches what the server offers.
 	Catalogue(ctx context.Context) (*catalog.Catalogue, error)
-	// Call calls a tool by the name that the server gave it.
+	// Call calls a tool by the server's own name for it.
 	Call(ctx context.Context, call *Call) (*Result, error)
-	// Ping asks whether the server is there. Any answer says so, that it doesn't know the
-	// question too.
+	// Ping checks whether the server responds. Any answer counts, even an error that it
+	// doesn't know the method.
 	Ping(ctx context.Context) error
-	// ToolsChanged gets a token whenever the server says that its tools have changed.
+	// ToolsChanged receives a token whenever the server reports that its tools have
+	// changed.
 	ToolsChanged() <-chan struct{}
-	// Done is closed when the connection has ended; Err says why afterwards.
+	// Done is closed when the connection has ended. After that Err says why.
 	Done() <-chan struct{}
 	Err() error
-	// Protocol is the version that was agreed on.
+	// Protocol returns the negotiated protocol version.
 	Protocol() string
-	// Close ends it. What started the server ends that.
+	// Close ends the session. Ending the server's process is up to whoever started it.
 	Close() error
 }
 
-// Call is one call of a tool.
+// Call is a call of a tool.
 type Call struct {
 	Tool string
-	// Arguments is a JSON object; nil is {}.
+	// Arguments is a JSON object; nil means {}.
 	Arguments json.RawMessage
-	// Progress, if not nil, is told what the server says of its progress, in order.
+	// Progress, if not nil, receives the server's progress reports, in order.
 	Progress func(Progress)
 }
 
-// Progress is how far a call is.
+// Progress is a progress report of a call.
 type Progress struct {
 	Progress float64 `json:"progress"`
 	Total    float64 `json:"total,omitempty"`
 	Message  string  `json:"message,omitempty"`
 }
 
-// Result is a call's.
+// Result is the result of a call.
 type Result struct {
 	Content []Content
-	// Structured is the result as the tool's output schema has it; nil for none.
+	// Structured is the result according to the tool's output schema; nil if there is none.
 	Structured json.RawMessage
-	// IsError says that the tool, not the call, has failed.
+	// IsError says that the tool has failed. A failure of the call is an error instead.
 	IsError bool
 }
 
-// Content is one piece of a result.
+// Content is a piece of a result.
 type Content struct {
 	// Type is "text", "image", "audio", "resource" or "resource_link".
 	Type string
 	Text string
-	// Data is for what isn't text.
+	// Data is content that isn't text.
 	Data      []byte
 	MediaType string
-	// URI and Name are of a resource or a link to one.
+	// URI and Name belong to a resource or a link to one.
 	URI, Name string
 }

@@ -21,7 +21,7 @@ import (
 	"waymark/internal/text"
 )
 
-// Methods that the tap knows.
+// Methods that the tap handles.
 const (
 	methodDiscover  = "server/discover"
 	methodListen    = "subscriptions/listen"
@@ -35,21 +35,21 @@ const (
 	noteAcknowledged = "notifications/subscriptions/acknowledged"
 )
 
-// tap stands between the SDK and a transport. The SDK matches answers to calls and
-// agrees on a protocol; what a server sends on its own is handled here, in the order
-// it comes and one after the other: the SDK queues that without a bound.
+// tap sits between the SDK and a transport. The SDK matches responses to calls and
+// negotiates the protocol. The tap handles what a server sends on its own, sequentially and
+// in order, because the SDK would queue it without a limit.
 //
-//   - Requests of the server are answered here, which is to say refused.
+//   - Requests of the server are answered here: ping, roots/list with an empty list, and
+//     all others with an error.
 //   - Notifications end here. Progress reaches its call before the call's result does.
-//   - Results of calls that carry a taker go through it, so that the SDK sees no more of
-//     them than it needs.
-//   - Writes end with their context even where a server doesn't read.
+//   - Results of calls with a taker pass through it, so that the SDK sees only what it needs.
+//   - A Write ends with its context even if the server doesn't read.
 type tap struct {
 	opts Options
 	// ctx ends with the connection.
 	ctx    context.Context
 	cancel context.CancelFunc
-	// hangUp, if not nil, closes what the server reads from.
+	// hangUp, if not nil, closes the server's input.
 	hangUp  func()
 	changed notify.Wake
 
@@ -57,28 +57,27 @@ type tap struct {
 	alive      chan struct{} // closed when the server has sent anything
 	once       struct{ discovered, alive sync.Once }
 
-	jobs    chan *writeJob // for transports whose Write may wait for ever; nil for others
+	jobs    chan *writeJob // for transports whose Write may block forever; nil for others
 	answers chan jsonrpc.Message
 	wait    sync.WaitGroup
 
 	inner mcp.Connection // set under mu by Connect, before the SDK has the tap
 
-	mu       sync.Mutex // guards what follows
+	mu       sync.Mutex // guards the fields below
 	takers   map[jsonrpc.ID]taker
-	calls    map[jsonrpc.ID]context.Context // of what has no answer yet
+	calls    map[jsonrpc.ID]context.Context // contexts of requests without a response
 	progress map[string]*progress
-	discover jsonrpc.ID // of server/discover
+	discover jsonrpc.ID // id of server/discover
 	listener listener
-	// listening, if not nil, is closed when the server tells of changes, or doesn't: then
-	// settled is true. listed says that tools have been asked for.
+	// listening, if not nil, is closed when the server has confirmed or refused the
+	// subscription; then settled is true. listed says that tools have been listed.
 	listening       chan struct{}
 	settled, listed bool
 	err             error
 	done            chan struct{} // closed when err is set
 }
 
-// taker looks at the result of a call before the SDK does and returns what the SDK is
-// to see.
+// taker handles the result of a call before the SDK does, and returns what the SDK may see.
 type taker func(result json.RawMessage) json.RawMessage
 
 type takerKey struct{}
@@ -87,15 +86,15 @@ func withTaker(ctx context.Context, take taker) context.Context {
 	return context.WithValue(ctx, takerKey{}, take)
 }
 
-// maxAnswers is how many answers may wait until the server reads them. One that asks
-// without reading loses the session.
+// maxAnswers limits the queued answers. A server that sends requests without reading
+// answers loses the session.
 const maxAnswers = 256
 
 // tapTransport connects the SDK through a tap.
 type tapTransport struct {
 	inner mcp.Transport
 	tap   *tap
-	// queued says that a Write of inner may wait for ever.
+	// queued says that a Write of inner may block forever.
 	queued bool
 }
 
@@ -122,7 +121,7 @@ func (t *tapTransport) Connect(ctx context.Context) (mcp.Connection, error) {
 }
 
 func newTap(ctx context.Context, opts Options) *tap {
-	// The context is that of connecting, and the session goes on.
+	// ctx is for connecting only; the session continues after it.
 	ctx, cancel := context.WithCancel(reporting(context.WithoutCancel(ctx), new(report)))
 	return &tap{
 		opts: opts, ctx: ctx, cancel: cancel,
@@ -142,7 +141,7 @@ func (t *tap) SessionID() string { return t.inner.SessionID() }
 // Close implements mcp.Connection.
 func (t *tap) Close() error { return t.end(ErrClosed) }
 
-// end closes everything, once; err says why.
+// end closes everything, once. err is the reason.
 func (t *tap) end(err error) error {
 	t.mu.Lock()
 	ended, inner := t.err != nil, t.inner
@@ -156,7 +155,7 @@ func (t *tap) end(err error) error {
 	}
 	t.cancel()
 	if t.hangUp != nil {
-		t.hangUp() // first, so that the server sees why
+		t.hangUp() // first, so that the server notices
 	}
 	if inner == nil {
 		return nil
@@ -164,14 +163,14 @@ func (t *tap) end(err error) error {
 	return inner.Close()
 }
 
-// why returns why the connection has ended, nil while it hasn't.
+// why returns why the connection has ended; nil while it hasn't.
 func (t *tap) why() error {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	return t.err
 }
 
-// Read implements mcp.Connection: it returns what is for the SDK.
+// Read implements mcp.Connection. It returns messages for the SDK.
 func (t *tap) Read(ctx context.Context) (jsonrpc.Message, error) {
 	for {
 		msg, err := t.inner.Read(ctx)
@@ -197,10 +196,10 @@ func (t *tap) Read(ctx context.Context) (jsonrpc.Message, error) {
 	}
 }
 
-// lives is called when the server has sent anything.
+// lives records that the server has sent something.
 func (t *tap) lives() { t.once.alive.Do(func() { close(t.alive) }) }
 
-// run starts a goroutine that ends with the connection, unless that has ended.
+// run starts a goroutine that ends with the connection. It does nothing if that has ended.
 func (t *tap) run(f func()) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -209,7 +208,7 @@ func (t *tap) run(f func()) {
 	}
 }
 
-// fail ends the connection because reading or writing has failed.
+// fail ends the connection because of a failed read or write.
 func (t *tap) fail(err error) {
 	if isHungUp(err) {
 		err = fmt.Errorf("%w: %w", ErrClosed, ErrHungUp)
@@ -219,12 +218,13 @@ func (t *tap) fail(err error) {
 	_ = t.end(err)
 }
 
-// isHungUp reports whether an error of reading or writing says that nobody is there.
+// isHungUp reports whether an error means that the other end is closed.
 func isHungUp(err error) bool {
 	return errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) || errors.Is(err, io.ErrClosedPipe) || errors.Is(err, os.ErrClosed) || errors.Is(err, syscall.EPIPE)
 }
 
-// response passes a result through its taker, and says whether it is for the SDK.
+// response passes a result through its taker, and reports whether the message is for the
+// SDK.
 func (t *tap) response(msg *jsonrpc.Response) bool {
 	if id, ok := msg.ID.Raw().(string); ok && strings.HasPrefix(id, ownID) {
 		if strings.HasPrefix(id, ownListen) {
@@ -246,7 +246,7 @@ func (t *tap) response(msg *jsonrpc.Response) bool {
 		t.listenEnded()
 	}
 	if ctx != nil && msg.Error != nil {
-		// The SDK forgets it for the end of the connection, where that comes right after.
+		// Record it, because the SDK loses it if the connection ends right afterwards.
 		note(ctx, inWords(msg.Error))
 	}
 	if take != nil && msg.Error == nil {
@@ -255,8 +255,8 @@ func (t *tap) response(msg *jsonrpc.Response) bool {
 	return true
 }
 
-// notified handles a notification. None is for the SDK: what it would do with them is
-// forget lists, which it has under names that are asked for anew each time.
+// notified handles a notification. The SDK gets none: it would only drop cached lists,
+// whose keys are different for each request anyway.
 func (t *tap) notified(msg *jsonrpc.Request) {
 	switch msg.Method {
 	case noteToolsChanged:
@@ -299,7 +299,7 @@ const (
 	maxProgressText = 1 << 10
 )
 
-// level returns a level of the protocol's.
+// level checks a log level of the protocol.
 func level(s string) string {
 	switch s {
 	case "debug", "info", "notice", "warning", "error", "critical", "alert", "emergency":
@@ -308,20 +308,20 @@ func level(s string) string {
 	return "info"
 }
 
-// logText is what a server logs: a text, or something else as JSON.
+// logText returns the text of a log message; anything but a string as JSON.
 func logText(data json.RawMessage) string {
 	var s string
 	if json.Unmarshal(data, &s) != nil {
 		s = string(data)
 	}
 	if len(s) > maxLogText {
-		s = s[:maxLogText+4] // Cut says so
+		s = s[:maxLogText+4] // Cut marks the cut
 	}
 	return text.Cut(strings.ToValidUTF8(s, "\uFFFD"), maxLogText)
 }
 
-// answer answers a request of the server's. Nothing is offered but to say that one is
-// there. It returns false when the server doesn't read.
+// answer queues the answer to a request of the server. It returns false if the server
+// doesn't read answers.
 func (t *tap) answer(msg *jsonrpc.Request) bool {
 	answer := &jsonrpc.Response{ID: msg.ID}
 	switch msg.Method {
@@ -340,14 +340,14 @@ func (t *tap) answer(msg *jsonrpc.Request) bool {
 	}
 }
 
-// answerAll sends the answers.
+// answerAll sends queued answers.
 func (t *tap) answerAll() {
 	for {
 		select {
 		case <-t.ctx.Done():
 			return
 		case msg := <-t.answers:
-			// That the server doesn't take an answer is its own loss.
+			// If the server doesn't accept an answer, only the server is affected.
 			if err := t.write(quietly(t.ctx, ""), msg); err != nil {
 				t.opts.Logger.Debug("an MCP server doesn't take an answer", slog.Any("error", err))
 			}
@@ -374,8 +374,8 @@ func (t *tap) Write(ctx context.Context, msg jsonrpc.Message) error {
 		t.mu.Unlock()
 		return t.writeDiscover(ctx, msg)
 	case noteCancelled:
-		// Over HTTP a server that has forgotten the call answers with an error, which
-		// mustn't cost the session.
+		// Over HTTP, a server that has forgotten the call responds with an error, which
+		// must not end the session.
 		return t.write(quietly(ctx, req.Method), msg)
 	}
 	if req.IsCall() {
@@ -392,7 +392,7 @@ func (t *tap) Write(ctx context.Context, msg jsonrpc.Message) error {
 	return t.write(ctx, req)
 }
 
-// expect remembers what to do with the answer to a request, for as long as it is waited for.
+// expect records how to handle the response to a request until its context ends.
 func (t *tap) expect(ctx context.Context, id jsonrpc.ID) {
 	note(ctx, nil)
 	t.mu.Lock()
@@ -409,7 +409,7 @@ func (t *tap) expect(ctx context.Context, id jsonrpc.ID) {
 	})
 }
 
-// writeDiscover writes server/discover, which not every server knows what to do with.
+// writeDiscover writes server/discover, which not every server can handle.
 func (t *tap) writeDiscover(ctx context.Context, msg jsonrpc.Message) error {
 	if t.jobs != nil {
 		return t.write(ctx, msg)
@@ -417,28 +417,28 @@ func (t *tap) writeDiscover(ctx context.Context, msg jsonrpc.Message) error {
 	err := t.inner.Write(ctx, msg)
 	switch {
 	case errors.Is(err, ErrNeedsAuthorization):
-		// The SDK would try initialize, and a server that knows better refuses that for
-		// another reason.
+		// Otherwise the SDK would try initialize, which the server refuses for a different
+		// reason.
 		_ = t.end(ErrNeedsAuthorization)
 	case err != nil && ctx.Err() == nil && !isRejection(err):
-		_ = t.end(ErrDiscover) // a page, say: the SDK gives the connection up for it
+		_ = t.end(ErrDiscover) // a web page, for example: the SDK gives up the connection
 	}
 	return err
 }
 
-// writeJob is a message that waits for its turn.
+// writeJob is a queued message.
 type writeJob struct {
 	ctx  context.Context
 	msg  jsonrpc.Message
-	done chan error // capacity 1
+	done chan error // has capacity 1
 }
 
-// write writes a message, and returns with its context also where that waits.
+// write writes a message. It returns when its context ends, even if the write blocks.
 func (t *tap) write(ctx context.Context, msg jsonrpc.Message) error {
 	if t.jobs == nil {
 		err := t.inner.Write(ctx, msg)
 		if err != nil && ctx.Err() == nil && !isRejection(err) {
-			t.fail(reported(ctx, err)) // the SDK gives the connection up for it, and forgets why
+			t.fail(reported(ctx, err)) // the SDK gives up the connection and loses the reason
 		}
 		return err
 	}
@@ -454,7 +454,7 @@ func (t *tap) write(ctx context.Context, msg jsonrpc.Message) error {
 	case err := <-job.done:
 		return err
 	case <-ctx.Done():
-		return ctx.Err() // it is written to its end: half a line would be the server's end
+		return ctx.Err() // the write goes on, because half a line would break the connection
 	case <-t.ctx.Done():
 		return ErrClosed
 	}
@@ -475,24 +475,25 @@ func (t *tap) writeAll() {
 	}
 }
 
-// Identifiers of requests that are the tap's own.
+// Ids of the tap's own requests.
 const (
 	ownID     = "waymark-"
 	ownPing   = ownID + "ping"
 	ownListen = ownID + "listen-"
 )
 
-// How long a server has to answer what is asked first. One that has shown no sign of
-// life may still be starting (npx takes 8 s the first time), and has longer.
+// Time limits for the response to server/discover. A server that has sent nothing yet may
+// still be starting (npx takes 8 s the first time), and has more time.
 const (
 	discoverAfter = 2500 * time.Millisecond
 	discoverGrace = time.Second
 	discoverStart = 10 * time.Second
 )
 
-// watchDiscover ends the connection with ErrDiscover when the server doesn't answer
-// server/discover, though it is there. What shows that is its answer to a ping, which
-// all protocols allow before anything else, or anything that it has written.
+// watchDiscover ends the connection with ErrDiscover if the server doesn't answer
+// server/discover. A server that has answered a ping, which all protocol versions allow
+// before anything else, or has written anything, is running and gets discoverGrace. Any
+// other may still be starting and gets discoverStart.
 func (t *tap) watchDiscover() {
 	if !t.without(discoverAfter, t.discovered) {
 		return
@@ -506,7 +507,7 @@ func (t *tap) watchDiscover() {
 	defer timer.Stop()
 	select {
 	case <-t.alive:
-		// It may answer in another order than it was asked.
+		// It may answer out of order.
 		if !t.without(discoverGrace, t.discovered) {
 			return
 		}
@@ -519,15 +520,15 @@ func (t *tap) watchDiscover() {
 	_ = t.end(ErrDiscover)
 }
 
-// waitDiscover does the same over HTTP, where nothing has to be started again, and where
-// one request tells nothing of another.
+// waitDiscover is watchDiscover for HTTP, where no process must be restarted and requests
+// are independent.
 func (t *tap) waitDiscover() {
 	if t.without(discoverStart, t.discovered) {
 		_ = t.end(ErrDiscover)
 	}
 }
 
-// without waits, and says whether a signal hasn't come meanwhile.
+// without waits, and reports whether d has passed without the signal.
 func (t *tap) without(d time.Duration, signal <-chan struct{}) bool {
 	timer := time.NewTimer(d)
 	defer timer.Stop()

@@ -18,49 +18,49 @@ import (
 	"waymark/internal/beneath"
 )
 
-// Bounds of what is digested.
+// Limits of what is digested.
 const (
-	// MaxFile is how long a file may be that a digest covers, in bytes. Programs
-	// have some hundred MB.
+	// MaxFile is the maximum size of a covered file, in bytes. Programs have some hundred
+	// MB.
 	MaxFile = 1 << 30
-	// MaxFiles is how many files of the workspace an entry may name.
+	// MaxFiles limits the files of the workspace that an entry may name.
 	MaxFiles = 256
 
-	// maxTries is how often a file is read that changes meanwhile.
+	// maxTries is how often to read a file that changes meanwhile.
 	maxTries = 3
-	// young is how old a file must be for its times to tell that it hasn't changed.
+	// young is the age below which a file's times can't prove that it is unchanged.
 	young = 2 * time.Second
-	// maxKnown bounds the hashes that are remembered.
+	// maxKnown limits the number of remembered hashes, maxKnownFile the size of their file.
 	maxKnown     = 256
 	maxKnownFile = 1 << 20
 )
 
 var (
-	// ErrNoProgram says that there is no program of that name.
+	// ErrNoProgram says that the program doesn't exist.
 	ErrNoProgram = errors.New("its program isn't there")
 	// ErrFile says that a file can't be digested.
 	ErrFile = errors.New("a file that it names can't be compared")
 )
 
-// contents hashes files, and remembers the hashes of programs, also over a restart:
-// hashing one of 100 MB takes longer than an agent may take to list its servers.
+// contents hashes files. It remembers hashes of programs, also across restarts, because
+// hashing 100 MB takes longer than an agent may take to list its servers.
 type contents struct {
 	path string
 
-	mu    sync.Mutex // guards known; no file I/O under it
+	mu    sync.Mutex // guards known; not held during file I/O
 	known map[identity]string
 }
 
-// identity tells one state of a file from all others, once it isn't young.
+// identity identifies the state of a file, unless the file is young.
 type identity struct {
 	Dev      uint64 `json:"dev"`
 	Ino      uint64 `json:"ino"`
 	Size     int64  `json:"size"`
-	Modified int64  `json:"modified"` // in nanoseconds, as is the next
+	Modified int64  `json:"modified"` // in nanoseconds, like the next one
 	Changed  int64  `json:"changed"`
 }
 
-// remembered is a hash as the file has it.
+// remembered is an entry of the file with hashes.
 type remembered struct {
 	identity
 	SHA256 string `json:"sha256"`
@@ -70,7 +70,7 @@ func identityOf(st *unix.Stat_t) identity {
 	return identity{Dev: uint64(st.Dev), Ino: st.Ino, Size: st.Size, Modified: st.Mtim.Nano(), Changed: st.Ctim.Nano()} //nolint:unconvert // the types differ between platforms
 }
 
-// special says what keeps a file from being opened; empty where it is a regular one.
+// special says why a file must not be opened; empty for a regular file.
 func special(path string, st *unix.Stat_t) string {
 	for _, dir := range []string{"/proc/", "/sys/", "/dev/"} {
 		if strings.HasPrefix(path, dir) {
@@ -90,15 +90,15 @@ func special(path string, st *unix.Stat_t) string {
 	return "a device"
 }
 
-// content is what was read of a file.
+// content is the result of reading a file.
 type content struct {
-	sum  string // SHA-256, in hexadecimal
-	head []byte // its first bytes
+	sum  string // SHA-256 in hexadecimal
+	head []byte // first bytes
 	id   identity
 }
 
-// sum returns the content of the regular file at which a path ends. A remembered sum is
-// enough where remember is set.
+// sum returns the content of the regular file at the end of a path. With remember, a
+// remembered sum is sufficient.
 func (c *contents) sum(ctx context.Context, r *beneath.Resolution, remember bool) (got content, err error) {
 	path := beneath.Absolute(r.Path())
 	for range maxTries {
@@ -167,7 +167,7 @@ func (c *contents) try(ctx context.Context, r *beneath.Resolution, remember bool
 	return got, nil
 }
 
-// reader ends with a context.
+// reader is a Reader that ends with a context.
 type reader struct {
 	ctx  context.Context //nolint:containedctx // of one call
 	from io.Reader
@@ -198,12 +198,11 @@ func (c *contents) remember(st *unix.Stat_t, sum string) {
 		list = append(list, remembered{id, sum})
 	}
 	c.mu.Unlock()
-	// What can't be written is hashed again at the next start.
+	// If writing fails, the next start hashes again.
 	_ = writeJSON(c.path, maxKnownFile, list)
 }
 
-// load reads what was remembered before. A file that can't be believed is as good as
-// none.
+// load reads the remembered hashes. It ignores an invalid file.
 func (c *contents) load() {
 	var list []remembered
 	if readJSON(c.path, maxKnownFile, &list) != nil || len(list) > maxKnown {

@@ -21,26 +21,26 @@ import (
 )
 
 const (
-	// definitionVersion and localVersion are the first of what is hashed: what is
-	// covered differently has another digest.
+	// definitionVersion and localVersion are hashed first, so that a change of what is
+	// covered changes all digests.
 	definitionVersion = "waymark mcp definition 1"
 	localVersion      = "waymark mcp local 1"
-	// maxPartText bounds a part's text, and maxText all of them, in bytes: what is
-	// longer is told apart by a hash.
+	// maxPartText limits the text of a part, maxText that of all parts, in bytes. Longer
+	// text is cut and distinguished by a hash.
 	maxPartText = 2 << 10
 	maxText     = 256 << 10
-	// maxParts bounds them: a file of configuration can hold thousands of arguments,
-	// and all are kept.
+	// maxParts limits the parts that are stored, because a configuration file may have
+	// thousands of arguments.
 	maxParts = 4096
 )
 
-// Digest takes the digests of an entry as it is now. env is the environment that the
-// server would get, in which its program is looked for.
+// Digest computes the digests of an entry as it is now. env is the environment for the
+// server; its PATH is used to find the program.
 //
 // # Errors
 //
-// ErrNoProgram and ErrFile are matched; the context's. They name the program or file,
-// whose path may be made of what references stand for: redact it by Expanded.Secrets.
+// The error matches ErrNoProgram, ErrFile or the context's. It names the program or file,
+// whose path may contain expanded references: redact it with Expanded.Secrets.
 func (s *Store) Digest(ctx context.Context, e *entry.Entry, x *entry.Expanded, env []string) (*Digests, error) {
 	if e.Problem != "" {
 		return nil, errors.New(e.Problem)
@@ -72,7 +72,7 @@ func (s *Store) Digest(ctx context.Context, e *entry.Entry, x *entry.Expanded, e
 	return b.done()
 }
 
-// builder collects what digests are made of.
+// builder collects what the digests cover.
 type builder struct {
 	key        []byte
 	root       string
@@ -81,8 +81,8 @@ type builder struct {
 	definition hash.Hash
 	local      hash.Hash
 	digests    Digests
-	names      map[string]bool // of the parts
-	shown      int             // bytes of texts
+	names      map[string]bool // names of the parts
+	shown      int             // bytes of text so far
 }
 
 func (s *Store) builder() *builder {
@@ -102,44 +102,45 @@ func (b *builder) done() (*Digests, error) {
 	return &b.digests, nil
 }
 
-// young reports whether a file has changed so lately that it may again without its times
-// showing it.
+// young reports whether a file has changed so recently that another change might not alter
+// its times.
 func (b *builder) young(id identity) bool { return b.now.Sub(time.Unix(0, id.Changed)) <= young }
 
-// field writes a text so that it can't be taken for two, or for a part of another.
+// field hashes texts with their lengths, so that different lists of texts never have the
+// same hash.
 func field(h hash.Hash, texts ...string) {
 	for _, s := range texts {
 		fmt.Fprintf(h, "%d:%s,", len(s), s)
 	}
 }
 
-// define adds a part of the definition that may be shown.
+// define adds a part to the definition. Its text may be shown.
 func (b *builder) define(name, value string) {
 	field(b.definition, name, b.portable(value))
 	b.part(name, value)
 }
 
-// defineHidden adds one that may not.
+// defineHidden adds a part whose text may not be shown to the definition.
 func (b *builder) defineHidden(name, value string) {
 	field(b.definition, name, b.portable(value))
 	b.secret(name, value)
 }
 
-// credential adds a literal credential: that there is one to the definition, and what
-// it is to the local digest.
+// credential adds a literal credential: to the definition that there is one, to the local
+// digest its value.
 func (b *builder) credential(name, prefix, value string) {
 	field(b.definition, name, b.portable(prefix), "a literal credential")
 	field(b.local, name, value)
 	b.secret(name, prefix+"\x00"+value)
 }
 
-// here adds what something is on this machine.
+// here adds a value that is specific to this machine.
 func (b *builder) here(name, value string) {
 	field(b.local, name, b.portable(value))
 	b.secret(name, value)
 }
 
-// part adds a part that may be shown, secret one that may not.
+// part records a part whose text may be shown, secret one whose text may not.
 func (b *builder) part(name, value string) {
 	shown := text.Reveal(value)
 	if b.shown += len(shown); len(shown) > maxPartText || b.shown > maxText {
@@ -155,7 +156,7 @@ func (b *builder) secret(name, value string) {
 	b.add(Part{Name: name, Text: hex.EncodeToString(mac.Sum(nil)[:16]), Secret: true})
 }
 
-// add adds a part under a name that no other has.
+// add records a part under a unique name.
 func (b *builder) add(p Part) {
 	p.Name = text.Cut(text.Reveal(p.Name), maxPartText)
 	for b.names[p.Name] {
@@ -165,7 +166,7 @@ func (b *builder) add(p Part) {
 	b.digests.Parts = append(b.digests.Parts, p)
 }
 
-// command adds what an entry says of a program.
+// command adds the program and arguments of an entry.
 func (b *builder) command(e *entry.Entry, x *entry.Expanded) {
 	b.define("command", e.Command)
 	b.expanded("command", e.Command, x.Command)
@@ -190,8 +191,8 @@ func (b *builder) command(e *entry.Entry, x *entry.Expanded) {
 	b.table("env", e.Env)
 }
 
-// shape adds what entries of other clients' files have beside those of a .mcp.json,
-// where there is any: definitions of the latter stay what they are.
+// shape adds what entries of other clients' files may have in addition to those of a
+// .mcp.json. It adds nothing for the latter, so that their definitions stay the same.
 func (b *builder) shape(e *entry.Entry) {
 	if e.Syntax != servers.ShellSyntax {
 		b.define("references", string(e.Syntax))
@@ -209,21 +210,22 @@ func (b *builder) shape(e *entry.Entry) {
 	b.tools("tools left out", e.NoTools)
 }
 
-// tools adds a list whose order says nothing.
+// tools adds a list whose order is irrelevant.
 func (b *builder) tools(name string, list []string) {
 	for i, tool := range slices.Sorted(slices.Values(list)) {
 		b.define(fmt.Sprintf("%s[%d]", name, i), tool)
 	}
 }
 
-// expanded adds what the references of a text stand for.
+// expanded adds what the references in a text stand for.
 func (b *builder) expanded(name, value, expanded string) {
 	if len(b.syntax.References(value)) > 0 || expanded != value {
 		b.here(name+" here", expanded)
 	}
 }
 
-// table adds variables or headers. What they refer to is another's to change.
+// table adds variables or headers, without the values that they refer to, which may change
+// at any time.
 func (b *builder) table(kind string, values map[string]string) {
 	field(b.definition, kind, fmt.Sprint(len(values)))
 	for _, key := range slices.Sorted(maps.Keys(values)) {
@@ -240,9 +242,9 @@ func (b *builder) table(kind string, values map[string]string) {
 	}
 }
 
-// literal reports whether a text is a credential itself, also as a default, and not
-// only names one. What could be a path, a command or a setting of several words isn't
-// taken for one, whatever it is called: that belongs to the definition.
+// literal reports whether a text itself is a credential, possibly as a default, and doesn't
+// only refer to one. What may be a path, a command or a setting with several words doesn't
+// count, whatever its name: it belongs to the definition.
 func literal(value string) bool {
 	for _, scheme := range []string{"Bearer ", "Basic ", "Token ", "token "} {
 		value = strings.TrimPrefix(value, scheme)
@@ -253,7 +255,7 @@ func literal(value string) bool {
 	return value != "" && !strings.ContainsAny(value, "/\\ \t\r\n;|&<>`\"'(){}$")
 }
 
-// address adds what an entry says of a server that is dialed.
+// address adds the URL of a server that is dialed.
 func (b *builder) address(e *entry.Entry, x *entry.Expanded) {
 	user, query := entry.URLParts(e.URL)
 	rest := strings.TrimSuffix(e.URL, query)
@@ -304,8 +306,8 @@ func (b *builder) files(n *names) {
 	}
 }
 
-// program adds what is started, and what runs that: to the local digest, and what of it
-// lies in the workspace to the definition, too, since PATH may lead there.
+// program adds the program and its interpreters to the local digest. Those in the workspace
+// are also added to the definition, because PATH may lead there.
 func (b *builder) program(p *program) {
 	b.digests.Program = p.path
 	name := "program"
@@ -322,8 +324,8 @@ func (b *builder) program(p *program) {
 	b.digests.Files = append(b.digests.Files, File{Path: b.relative(p.end), SHA256: p.sum})
 }
 
-// localPart adds what is this machine's and no secret, and, where its place is in the
-// workspace, everybody's.
+// localPart adds a value that is specific to this machine and not secret. If place is in
+// the workspace, it is added to the definition, too.
 func (b *builder) localPart(name, value, place string) {
 	field(b.local, name, b.portable(value))
 	if _, in := below(b.root, place); in {
@@ -332,7 +334,7 @@ func (b *builder) localPart(name, value, place string) {
 	b.part(name, value)
 }
 
-// relative makes a path relative to the workspace where it is in it.
+// relative makes a path in the workspace relative to it.
 func (b *builder) relative(path string) string {
 	if rel, ok := below(b.root, path); ok {
 		return rel
@@ -340,7 +342,7 @@ func (b *builder) relative(path string) string {
 	return path
 }
 
-// below returns the path of what lies in a directory, relative to it.
+// below returns the path of a file in a directory, relative to that.
 func below(root, path string) (rel string, ok bool) {
 	if root == "" {
 		return "", false
@@ -349,8 +351,8 @@ func below(root, path string) (rel string, ok bool) {
 	return rel, err == nil && filepath.IsLocal(rel)
 }
 
-// portable makes the workspace's path in a text the same on every machine: a NUL,
-// which no text has, stands for it.
+// portable makes the workspace's path in a text the same on every machine: it replaces it
+// by a NUL, which no text contains.
 func (b *builder) portable(value string) string {
 	if len(b.root) < 2 {
 		return value
@@ -375,6 +377,6 @@ func (b *builder) portable(value string) string {
 	}
 }
 
-// separators are what parts the words of an argument, besides spaces, also where it
-// is a piece of a program for a shell.
+// separators separate words in an argument, in addition to spaces, including those of shell
+// scripts.
 const separators = " \t\r\n=:,;\"'`|&()<>{}[]@"

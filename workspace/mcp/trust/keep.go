@@ -23,45 +23,45 @@ import (
 
 const (
 	fileVersion = 1
-	// maxKept bounds the file that is read, in bytes: a thousand servers of some KiB,
-	// and as many signed approvals as there can be.
+	// maxKept limits the file that is read, in bytes: a thousand servers with a few KiB
+	// each, and the maximum of signed approvals.
 	maxKept = 64 << 20
-	// maxServers, maxDenied and maxEarlier bound what is remembered, by what nobody has;
-	// the oldest go. maxSigned is how many signed approvals there can be.
+	// maxServers, maxDenied and maxEarlier limit what is remembered, far above real use;
+	// the oldest are dropped. maxSigned limits the signed approvals.
 	maxServers = 1024
 	maxDenied  = 64
 	maxEarlier = 64
 	maxSigned  = 1024
 )
 
-// kept is what the file holds.
+// kept is the content of the file.
 type kept struct {
 	Version int `json:"version"`
-	// Closed says that what was kept before is lost, also what was denied.
+	// Closed says that an earlier file, with its denials, is lost.
 	Closed  bool     `json:"closed,omitempty"`
-	Servers []record `json:"servers"` // in order of names
+	Servers []record `json:"servers"` // ordered by name
 	Signed  [][]byte `json:"signed,omitempty"`
 
-	broken bool // there is a file that can't be believed
+	broken bool // the file is invalid
 }
 
-// record is what the user has said of the servers of a name.
+// record has the user's decisions about the servers of a name.
 type record struct {
 	Name     string    `json:"name"`
-	Approved *approved `json:"approved,omitempty"` // last
-	// Earlier approvals count still, so that nothing is asked for a branch that is
-	// switched back. They have no parts.
+	Approved *approved `json:"approved,omitempty"` // the last approval
+	// Earlier are previous approvals without parts. They are still valid, so that switching
+	// branches back needs no new approval.
 	Earlier []approved `json:"earlier,omitempty"`
 	Denied  []denied   `json:"denied,omitempty"`
 }
 
 type approved struct {
 	Definition string          `json:"definition"`
-	Local      string          `json:"local"` // empty where it was denied since
+	Local      string          `json:"local"` // empty if it was denied since
 	At         time.Time       `json:"at"`
 	Widening   launch.Widening `json:"widening,omitzero"`
 	Parts      []Part          `json:"parts,omitempty"`
-	// Develop is until when the files of the workspace may be others; zero for never.
+	// Develop is until when files of the workspace may differ; zero means never.
 	Develop time.Time `json:"develop,omitzero"`
 }
 
@@ -72,7 +72,7 @@ type denied struct {
 
 func (s *Store) file() string { return filepath.Join(s.opts.Dir, "mcp-approvals.json") }
 
-// read returns what is kept.
+// read returns what is stored.
 func (s *Store) read() *kept {
 	k := &kept{Version: fileVersion}
 	err := readJSON(s.file(), maxKept, k)
@@ -99,8 +99,8 @@ func (k *kept) check() error {
 	return nil
 }
 
-// readJSON reads a file that only the user can write; one that doesn't exist changes
-// nothing.
+// readJSON reads a file that only the user can write. If the file doesn't exist, v stays
+// unchanged.
 func readJSON(path string, most int64, v any) error {
 	f, err := os.OpenFile(path, os.O_RDONLY|syscall.O_NOFOLLOW|syscall.O_NONBLOCK, 0)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -141,7 +141,7 @@ func own(info fs.FileInfo) bool {
 	return ok && int(st.Uid) == os.Geteuid()
 }
 
-// change changes what is kept, and writes it.
+// change modifies what is stored, and writes it.
 func (s *Store) change(ctx context.Context, change func(*kept)) error {
 	ctx, leave, err := s.turn.Take(ctx)
 	if err != nil {
@@ -153,13 +153,13 @@ func (s *Store) change(ctx context.Context, change func(*kept)) error {
 	return s.keep(ctx, next)
 }
 
-// keep writes what is kept and puts it in force. The caller has the turn.
+// keep writes what is stored and puts it in force. The caller has the turn.
 func (s *Store) keep(ctx context.Context, next *kept) error {
 	if err := ctx.Err(); err != nil {
 		return err
 	}
 	next.forget()
-	if next.broken { // what couldn't be believed is kept beside it
+	if next.broken { // keep the invalid file under another name
 		if err := os.Rename(s.file(), s.file()+".broken"); err != nil && !errors.Is(err, fs.ErrNotExist) {
 			return err
 		}
@@ -172,8 +172,8 @@ func (s *Store) keep(ctx context.Context, next *kept) error {
 	return nil
 }
 
-// writeJSON writes a file that readJSON would read. Texts stay as they are, so that
-// raw JSON in it does.
+// writeJSON writes a file that readJSON accepts. It doesn't escape HTML, so that raw JSON
+// stays the same.
 func writeJSON(path string, most int64, v any) error {
 	var b bytes.Buffer
 	e := json.NewEncoder(&b)
@@ -190,7 +190,7 @@ func writeJSON(path string, most int64, v any) error {
 	return atomicfile.WriteFile(path, b.Bytes(), 0o600)
 }
 
-// clone copies what a change may touch.
+// clone copies everything that a change may modify.
 func (k *kept) clone() *kept {
 	next := *k
 	next.Servers = slices.Clone(k.Servers)
@@ -205,7 +205,7 @@ func (k *kept) clone() *kept {
 	return &next
 }
 
-// find returns the record of a name, nil where there is none.
+// find returns the record of a name; nil if there is none.
 func (k *kept) find(name string) *record {
 	i, ok := k.search(name)
 	if !ok {
@@ -214,7 +214,7 @@ func (k *kept) find(name string) *record {
 	return &k.Servers[i]
 }
 
-// at returns the record of a name, a new one where there is none.
+// at returns the record of a name, and creates it if there is none.
 func (k *kept) at(name string) *record {
 	i, ok := k.search(name)
 	if !ok {
@@ -227,7 +227,7 @@ func (k *kept) search(name string) (int, bool) {
 	return slices.BinarySearchFunc(k.Servers, name, func(r record, name string) int { return strings.Compare(r.Name, name) })
 }
 
-// forget drops the oldest.
+// forget drops the oldest records.
 func (k *kept) forget() {
 	for len(k.Servers) > maxServers {
 		oldest := slices.MinFunc(k.Servers, func(a, b record) int { return a.last().Compare(b.last()) })
@@ -235,7 +235,7 @@ func (k *kept) forget() {
 	}
 }
 
-// last is when the user last said something.
+// last returns the time of the user's last decision.
 func (r *record) last() (at time.Time) {
 	if r.Approved != nil {
 		at = r.Approved.At

@@ -20,22 +20,23 @@ import (
 	"waymark/workspace/mcp/entry"
 )
 
-// maxLooks bounds how many paths are looked at that an entry may name.
+// maxLooks limits the paths that are checked for an entry.
 const maxLooks = 4096
 
 // names are the files of the workspace that an entry names.
 type names struct {
 	links []link
-	files []file // in order of paths
-	// args says of which arguments a regular file is covered.
+	files []file // ordered by path
+	// args has the indexes of arguments that name covered regular files.
 	args map[int]bool
-	// looked are the absolute paths that were looked for.
+	// looked are the absolute paths that were checked.
 	looked []string
-	// uncovered says that something was named that can't be covered.
+	// uncovered says that the entry names something that can't be covered.
 	uncovered bool
 }
 
-// link is a link on the way to a file, relative to the workspace where it is in it.
+// link is a link on the way to a file. Its path is relative to the workspace if it is
+// there.
 type link struct{ path, target string }
 
 // file is a file of the workspace.
@@ -43,11 +44,11 @@ type file struct {
 	path   string
 	sum    string
 	id     identity
-	other  string // what it is, where it isn't a regular file that can be read
+	other  string // what it is instead of a readable regular file
 	secret bool   // it is on the secret list
 }
 
-// finder looks for the files that an entry names.
+// finder finds the files that an entry names.
 type finder struct {
 	ctx   context.Context //nolint:containedctx // of one call
 	store *Store
@@ -59,8 +60,8 @@ type finder struct {
 	names names
 }
 
-// named finds the files of the workspace that the command, arguments and variables of
-// an entry name.
+// named finds files of the workspace that the command, arguments and variables of an entry
+// name.
 func (s *Store) named(ctx context.Context, e *entry.Entry, x *entry.Expanded, root string) (*names, error) {
 	f := &finder{ctx: ctx, store: s, root: root, cwd: x.Cwd, links: map[string]string{}, files: map[string]file{}, names: names{args: map[int]bool{}}}
 	if root == "" {
@@ -79,7 +80,7 @@ func (s *Store) named(ctx context.Context, e *entry.Entry, x *entry.Expanded, ro
 }
 
 func (f *finder) all(e *entry.Entry, x *entry.Expanded) error {
-	if _, err := f.look(x.Cwd); err != nil { // for the links to it
+	if _, err := f.look(x.Cwd); err != nil { // for the links on the way
 		return err
 	}
 	if strings.Contains(x.Command, "/") {
@@ -97,7 +98,7 @@ func (f *finder) all(e *entry.Entry, x *entry.Expanded) error {
 			return err
 		}
 	}
-	for _, value := range e.Env { // as it stands there: what it refers to may change
+	for _, value := range e.Env { // unexpanded: what it refers to may change
 		if len(e.Syntax.References(value)) > 0 {
 			continue
 		}
@@ -117,15 +118,15 @@ func (f *finder) all(e *entry.Entry, x *entry.Expanded) error {
 	return nil
 }
 
-// text looks for all files that a text may name: as a whole, without a flag before it,
-// and by its words.
+// text checks all paths that a text may contain: the whole text, without a flag in front,
+// and its words.
 func (f *finder) text(value string) error {
 	paths := []string{value}
 	if _, after, ok := strings.Cut(value, "="); ok {
 		paths = append(paths, after)
 	}
 	if len(value) > 2 && value[0] == '-' && value[1] != '-' {
-		paths = append(paths, value[2:]) // -I./lib
+		paths = append(paths, value[2:]) // -I./lib, for example
 	}
 	paths = append(paths, strings.FieldsFunc(value, func(r rune) bool { return strings.ContainsRune(separators, r) })...)
 	slices.Sort(paths)
@@ -137,8 +138,7 @@ func (f *finder) text(value string) error {
 	return nil
 }
 
-// look finds out what a path names, and reports whether that is a regular file of the
-// workspace.
+// look checks a path, and reports whether it is a regular file of the workspace.
 func (f *finder) look(path string) (covered bool, err error) {
 	path = strings.TrimPrefix(path, "file://")
 	if path == "" || path[0] == '-' || len(path) > beneath.MaxPath || strings.IndexByte(path, 0) >= 0 {
@@ -152,11 +152,11 @@ func (f *finder) look(path string) (covered bool, err error) {
 	}
 	if !filepath.IsAbs(path) {
 		name := path
-		path = f.cwd + "/" + path // not joined: what ".." means is for links to say
+		path = f.cwd + "/" + path // not filepath.Join, because ".." after a link depends on its target
 		f.names.looked = append(f.names.looked, path)
 		var st unix.Stat_t
 		if !strings.Contains(name, "/") && errors.Is(unix.Lstat(path, &st), unix.ENOENT) {
-			return false, nil // most words are no files
+			return false, nil // most words aren't files
 		}
 	}
 	for _, dir := range []string{"/proc", "/sys", "/dev"} {
@@ -169,7 +169,7 @@ func (f *finder) look(path string) (covered bool, err error) {
 		return false, nil
 	}
 	defer r.Close()
-	// What lies elsewhere is no part of what is approved: a server may keep its data there.
+	// Files elsewhere aren't part of the approval: a server may keep its data there.
 	if f.mayLead(path, r) {
 		f.names.looked = append(f.names.looked, path)
 	}
@@ -186,8 +186,7 @@ func (f *finder) look(path string) (covered bool, err error) {
 	return f.file(r, rel)
 }
 
-// mayLead reports whether a path has to do with the workspace: it lies there, leads there,
-// or over a link there.
+// mayLead reports whether a path is in the workspace, leads there, or passes a link there.
 func (f *finder) mayLead(path string, r *beneath.Resolution) bool {
 	_, lies := below(f.root, filepath.Clean(path))
 	_, leads := below(f.root, beneath.Absolute(r.Path()))
@@ -197,7 +196,7 @@ func (f *finder) mayLead(path string, r *beneath.Resolution) bool {
 	})
 }
 
-// follow takes down the links that a path has led over.
+// follow records the links on a path.
 func (f *finder) follow(r *beneath.Resolution) {
 	for _, passed := range r.Passed() {
 		target, err := os.Readlink(passed)
@@ -207,7 +206,7 @@ func (f *finder) follow(r *beneath.Resolution) {
 	}
 }
 
-// file takes down what is at the end of a path.
+// file records the file at the end of a path.
 func (f *finder) file(r *beneath.Resolution, rel string) (covered bool, err error) {
 	if known, ok := f.files[rel]; ok {
 		return known.other == "", nil
@@ -218,7 +217,7 @@ func (f *finder) file(r *beneath.Resolution, rel string) (covered bool, err erro
 	}
 	found := file{path: rel, other: special(beneath.Absolute(r.Path()), &st)}
 	switch found.other {
-	case "a directory": // data for the program, or where it looks
+	case "a directory": // data of the program, or a search path
 		return false, nil
 	case "":
 		_, found.secret = f.store.secrets.Entry(beneath.NewBase(cmp.Or(strings.TrimPrefix(f.root, "/"), "."), f.root), rel)
@@ -240,15 +239,14 @@ func (f *finder) file(r *beneath.Resolution, rel string) (covered bool, err erro
 	return found.other == "", nil
 }
 
-// path is one that an argument implies, or none (-1) does.
+// path is a path that an argument implies, or none (-1).
 type path struct {
 	arg  int
 	path string
 }
 
-// implied returns the files that a program looks for by what its arguments say: what
-// Node and Python make of a module's name, and where package managers have their
-// scripts.
+// implied returns files that a program looks for because of its arguments: modules of Node
+// and Python, and the scripts of package managers.
 func (f *finder) implied(x *entry.Expanded) (list []path) {
 	kind := programKind(x.Command)
 	switch kind {
@@ -272,7 +270,7 @@ func (f *finder) implied(x *entry.Expanded) (list []path) {
 		for _, name := range []string{dir + ".py", dir + "/__main__.py", dir + "/__init__.py"} {
 			list = append(list, path{i, name})
 		}
-	case interpreters[kind] && !f.names.args[i]: // what is there by its very name is taken first
+	case interpreters[kind] && !f.names.args[i]: // a file with exactly this name takes precedence
 		for _, suffix := range []string{".js", ".mjs", ".cjs", ".ts", "/index.js", "/index.mjs", "/index.ts", "/package.json", "/__main__.py"} {
 			list = append(list, path{i, arg + suffix})
 		}
@@ -283,8 +281,8 @@ func (f *finder) implied(x *entry.Expanded) (list []path) {
 	return list
 }
 
-// mainOf returns what the package.json of a directory calls its main file; empty
-// where that isn't a file of the workspace.
+// mainOf returns the main file that a directory's package.json names; empty if that isn't a
+// file of the workspace.
 func (f *finder) mainOf(dir string) string {
 	const most = 1 << 20
 	if !filepath.IsAbs(dir) {

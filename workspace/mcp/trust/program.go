@@ -19,30 +19,30 @@ import (
 	"waymark/workspace/mcp/entry"
 )
 
-// program is what is started, or the interpreter of a script.
+// program is the started program, or the interpreter of a script.
 type program struct {
-	path  string // as it was found: absolute, perhaps over links
-	links []link // on the way, by absolute paths
-	end   string // without links
+	path  string // as found: absolute, possibly with links
+	links []link // the links on the way, with absolute paths
+	end   string // path without links
 	sum   string
 	id    identity
-	// static says that it needs no other file to run.
+	// static says that it runs without other files.
 	static bool
-	// interpreter runs it; nil where it is no script.
+	// interpreter runs it; nil if it isn't a script.
 	interpreter *program
 }
 
-// maxScripts is how often Linux lets an interpreter be a script itself.
+// maxScripts is how many times Linux accepts a script as the interpreter of another script.
 const maxScripts = 4
 
-// search is where programs are looked for.
+// search is where to look for programs.
 type search struct {
 	root, cwd string
 	env       []string
-	looked    []string // absolute paths
+	looked    []string // absolute paths that were checked
 }
 
-// program finds what a command names, and what runs it.
+// program finds a command's program and its interpreters.
 func (s *Store) program(ctx context.Context, in *search, command string) (*program, error) {
 	path, err := in.lookUp(command)
 	if err != nil {
@@ -66,8 +66,8 @@ func (s *Store) inspect(ctx context.Context, in *search, path string, scripts in
 		}
 	}
 	_, inside := below(in.root, p.end)
-	// A file outside of the workspace is the system's or the user's: its times are
-	// believed, since hashing a program of 100 MB at each start takes as long as that.
+	// Outside the workspace a file belongs to the system or the user. Its times are
+	// trusted, because hashing a program of 100 MB would delay each start.
 	got, err := s.contents.sum(ctx, r, !inside)
 	if err != nil {
 		return nil, err
@@ -80,8 +80,8 @@ func (s *Store) inspect(ctx context.Context, in *search, path string, scripts in
 	return p, nil
 }
 
-// interpreter finds what a script names after "#!", and behind env. One that isn't
-// there is an error of the start.
+// interpreter finds the program that a script names after "#!", also after env. If that
+// doesn't exist, the start will fail.
 func (s *Store) interpreter(ctx context.Context, in *search, head []byte, scripts int) (*program, error) {
 	line, _, _ := bytes.Cut(head, []byte("\n"))
 	rest, ok := bytes.CutPrefix(line, []byte("#!"))
@@ -114,9 +114,9 @@ func (s *Store) interpreter(ctx context.Context, in *search, head []byte, script
 	return runner, nil
 }
 
-// lookUp finds a program as a shell does: by its path where the name has a slash, else
-// in the PATH of an environment. Directories in that which aren't absolute aren't
-// looked into: what the workspace holds must be named.
+// lookUp finds a program like a shell: by its path if the name has a slash, otherwise in
+// PATH. It ignores relative directories in PATH, because programs of the workspace must be
+// named explicitly.
 func (in *search) lookUp(command string) (string, error) {
 	if strings.Contains(command, "/") {
 		command = in.absolute(command)
@@ -127,7 +127,7 @@ func (in *search) lookUp(command string) (string, error) {
 		return command, nil
 	}
 	var path string
-	for _, variable := range in.env { // the last one counts
+	for _, variable := range in.env { // the last one wins
 		if value, ok := strings.CutPrefix(variable, "PATH="); ok {
 			path = value
 		}
@@ -145,8 +145,8 @@ func (in *search) lookUp(command string) (string, error) {
 	return "", fmt.Errorf("%w: there is no %q in PATH", ErrNoProgram, command)
 }
 
-// absolute makes a path absolute as the system does; what ".." means is for links to
-// say.
+// absolute makes a path absolute without cleaning it, because ".." after a link depends on
+// its target.
 func (in *search) absolute(path string) string {
 	if filepath.IsAbs(path) {
 		return path
@@ -165,7 +165,7 @@ func executable(path string) error {
 	return unix.Access(path, unix.X_OK)
 }
 
-// static reports whether a program for Linux needs neither a loader nor a library.
+// static reports whether a Linux program needs neither a loader nor a library.
 func static(r *beneath.Resolution) bool {
 	fd, errno := r.Open(r.Path())
 	if errno != 0 {
@@ -189,8 +189,8 @@ func static(r *beneath.Resolution) bool {
 // interpreters run the file that their first argument names.
 var interpreters = set("node nodejs bun deno tsx ts-node python pypy ruby perl php java lua sh bash dash zsh ksh fish")
 
-// fetchers run what stands elsewhere: in a registry, an image, a cache, in another
-// file's words.
+// fetchers run something from elsewhere: a registry, an image, a cache, or the text of
+// another file.
 var fetchers = set("npx npm pnpm pnpx yarn bunx uvx uv pipx pip docker podman nerdctl go cargo nix nix-shell nix-run mise asdf volta make just task gradle mvn " +
 	"bundle composer poetry pdm hatch conda rye env sudo doas nohup nice timeout xargs exec busybox ssh kubectl cmd powershell pwsh corepack dotnet dlx")
 
@@ -202,7 +202,7 @@ func set(words string) map[string]bool {
 	return m
 }
 
-// programKind is what a program is known as: its name, without a version.
+// programKind returns the name of a program without a version.
 func programKind(command string) string {
 	name := strings.TrimSuffix(strings.ToLower(filepath.Base(command)), ".exe")
 	return cmp.Or(strings.TrimRight(name, "0123456789.-"), name)
@@ -211,16 +211,16 @@ func programKind(command string) string {
 // withValue are options of interpreters whose value is the next argument.
 var withValue = set("-r --require --import --loader --experimental-loader -C --conditions -W -X -I --env-file --config --tsconfig -cp -classpath --class-path --seed")
 
-// code is an option after which a program stands and not its file, also among others;
-// module is Python's, which names one.
+// code matches an option, possibly combined with others, that is followed by a program's
+// text instead of its file. module matches Python's option that is followed by a module.
 var (
 	code   = text.Lazy(`^-[A-Za-z]*[cep]$|^-[ce].`)
 	module = text.Lazy(`^-[A-Za-z]*m$`)
 )
 
-// script returns which argument names what an interpreter or a fetcher runs, and
-// whether that is the name of a Python module. It is -1 where there is none, or the
-// program itself is an argument.
+// script returns the index of the argument that names what an interpreter or a fetcher
+// runs, and whether it is the name of a Python module. The index is -1 if there is none, or
+// if the program's text is an argument.
 func script(kind string, args []string) (i int, isModule bool) {
 	for i := 0; i < len(args); i++ {
 		switch arg := args[i]; {

@@ -21,7 +21,7 @@ import (
 	"waymark/workspace/mcp/entry"
 )
 
-// Who allows a server, as Verdict.By has it.
+// Values of Verdict.By: who has decided.
 const (
 	ByUser      = "user"
 	ByHub       = "hub"
@@ -31,59 +31,57 @@ const (
 
 // Options configure a Store.
 type Options struct {
-	// Dir is the workspace's state directory, which is the user's alone.
+	// Dir is the workspace's private state directory.
 	Dir string
-	// Key is the agent's own, of 16 bytes or more, for what must not be guessed from
-	// its hash. With another key nothing is approved any more.
+	// Key is the agent's own key of at least 16 bytes. It prevents guessing secrets from
+	// their hashes. With another key, all approvals are invalid.
 	Key []byte
-	// Root returns the workspace's directory, absolute and without links; "" while
-	// there is none. Nil means that there is never one.
+	// Root returns the workspace's directory, absolute and without links; "" while there is
+	// none. Nil means that there is never one.
 	Root func() string
-	// Agents returns the ids by which a signed approval may name this agent. Nil
-	// means none.
+	// Agents returns the ids by which a signed approval may name this agent. Nil means
+	// none.
 	Agents func() []string
-	// Now is the time; nil is time.Now.
+	// Now is the clock; nil means time.Now.
 	Now func() time.Time
-	// Logger gets what is wrong with what was kept. Nil means none.
+	// Logger receives problems with the stored files. Nil means no log.
 	Logger *slog.Logger
 }
 
-// Policy is what the operator's configuration says.
+// Policy is the operator's configuration.
 type Policy struct {
-	// Workspace lets start whatever the workspace configures.
+	// Workspace lets everything start that the workspace configures.
 	Workspace bool
 	// Approved are definition digests that may start.
 	Approved []string
-	// Keys are of those who may sign approvals.
+	// Keys are the public keys that may sign approvals.
 	Keys []ed25519.PublicKey
-	// HoldNewTools holds back the tools that a server didn't have when it was
-	// approved.
+	// HoldNewTools holds back tools that a server adds after its approval.
 	HoldNewTools bool
 }
 
-// Store keeps what was approved. Make one with Open.
+// Store stores approvals. Make one with Open.
 type Store struct {
 	opts     Options
 	contents contents
 	secrets  *vfs.SecretGuard
-	turn     *priolock.Turn // to change what is kept
+	turn     *priolock.Turn // serializes changes of what is stored
 	kept     atomic.Pointer[kept]
-	events   atomic.Pointer[events] // while it listens
-	// developed are the parts, by name, of servers that were last judged as developed:
-	// files that are covered now, and weren't when that was approved.
+	events   atomic.Pointer[events] // set while the Store listens
+	// developed are the parts, by name, of servers whose last verdict was Developing: files
+	// that are covered now, and weren't when the server was approved.
 	developed sync.Map
 
-	mu     sync.Mutex // guards what follows; no file I/O under it
+	mu     sync.Mutex // guards the fields below; not held during file I/O
 	policy Policy
-	signed []*approval.Approval // those of kept that the policy's keys have signed
+	signed []*approval.Approval // those of kept with valid signatures of the policy's keys
 }
 
-// Open reads what was approved in a workspace. What can't be believed is told to the
-// logger, and then nothing is approved.
+// Open reads the approvals of a workspace. An invalid file is logged and approves nothing.
 //
 // # Errors
 //
-// The Options are wrong.
+// The Options are invalid.
 func Open(opts Options) (*Store, error) {
 	const leastKey = 16
 	if len(opts.Key) < leastKey {
@@ -110,13 +108,13 @@ func Open(opts Options) (*Store, error) {
 	return s, nil
 }
 
-// SetPolicy puts a configuration in force. Approvals that were signed by keys which it
-// doesn't name don't count any more.
+// SetPolicy replaces the policy. Approvals that were signed with keys not in it become
+// invalid.
 func (s *Store) SetPolicy(p Policy) {
 	p.Approved, p.Keys = slices.Clone(p.Approved), slices.Clone(p.Keys)
 	_, leave, err := s.turn.Take(context.Background())
 	if err != nil {
-		return // never: that context doesn't end
+		return // can't happen: the context never ends
 	}
 	defer leave()
 	signed := verified(s.kept.Load().Signed, p.Keys)
@@ -140,10 +138,11 @@ func (s *Store) current() (Policy, []*approval.Approval) {
 	return s.policy, s.signed
 }
 
-// Judge says whether a server may start: by the user's word on these very digests, a
-// signed approval, the operator's list, or because the configuration trusts the
-// workspace. A no of the user's is for the definition, and outdoes all but what was
-// said later: a newer approval of the user's, or one that was signed later.
+// Judge says whether a server may start: because the user has approved exactly these
+// digests, because of a signed approval or the operator's list, or because the
+// configuration trusts the workspace. A denial by the user applies to the definition. It
+// overrides everything except later decisions: a newer approval by the user, or one that
+// was signed later.
 func (s *Store) Judge(e *entry.Entry, d *Digests) Verdict {
 	if d == nil || d.Definition == "" || d.Local == "" {
 		return Verdict{}
@@ -156,7 +155,7 @@ func (s *Store) Judge(e *entry.Entry, d *Digests) Verdict {
 		s.developed.Store(e.Name, d.Parts)
 		return Verdict{Allowed: true, By: ByUser, Until: a.Develop, Developing: true, Widening: a.Widening}
 	}
-	if a := r.approval(d); a != nil { // then it was denied before that, if ever
+	if a := r.approval(d); a != nil { // so any denial is older
 		return Verdict{Allowed: true, By: ByUser, Widening: a.Widening}
 	}
 	if a := s.signedFor(signed, d.Definition); a != nil && (!isDenied || denied.Before(a.Issued)) {
@@ -170,13 +169,13 @@ func (s *Store) Judge(e *entry.Entry, d *Digests) Verdict {
 		return Verdict{Denied: true, By: ByUser, Changes: r.changes(d)}
 	case slices.Contains(policy.Approved, d.Definition):
 		return Verdict{Allowed: true, By: ByOperator}
-	case policy.Workspace && !kept.Closed: // else what was denied isn't known
+	case policy.Workspace && !kept.Closed: // otherwise the denials are unknown
 		return Verdict{Allowed: true, By: ByWorkspace}
 	}
 	return Verdict{Changes: r.changes(d)}
 }
 
-// signedFor returns the approval of a definition that was issued last.
+// signedFor returns the most recently issued valid approval of a definition.
 func (s *Store) signedFor(list []*approval.Approval, definition string) (found *approval.Approval) {
 	now, ids := s.opts.Now(), s.opts.Agents()
 	for _, a := range list {
@@ -187,31 +186,31 @@ func (s *Store) signedFor(list []*approval.Approval, definition string) (found *
 	return found
 }
 
-// Approve lets a server start that has these digests, with this widening alone. What the
-// user has approved before of its name, and hasn't denied since, may start still.
+// Approve lets a server with these digests start, with exactly this widening. Earlier
+// approvals of its name stay valid unless they were denied since.
 //
 // # Errors
 //
-// The context's, and that it can't be kept: then nothing has changed.
+// The context's, or that the approval can't be stored: then nothing has changed.
 func (s *Store) Approve(ctx context.Context, e *entry.Entry, d *Digests, w launch.Widening) error {
 	return s.approve(ctx, e, d, &approved{Widening: w})
 }
 
-// Develop is Approve for somebody who works on the server: for DevelopFor the files of
-// the workspace that it covers may be others, too, until EndDevelop.
+// Develop is like Approve, for a user who works on the server: for DevelopFor, or until
+// EndDevelop, the covered files of the workspace may differ.
 func (s *Store) Develop(ctx context.Context, e *entry.Entry, d *Digests, w launch.Widening) error {
 	return s.approve(ctx, e, d, &approved{Widening: w, Develop: s.opts.Now().Add(DevelopFor).UTC()})
 }
 
-// DevelopFor is how long Develop holds.
+// DevelopFor is how long Develop is valid.
 const DevelopFor = 8 * time.Hour
 
-// partFile begins the names of parts that are files of the workspace.
+// partFile is the prefix of parts that are files of the workspace.
 const partFile = "file "
 
-// EndDevelop ends what Develop allows of servers that cover one of these files, absolute
-// paths: somebody else has changed it. It reports whether there was one. That it can't be
-// kept is logged, and it is over all the same, until the next start.
+// EndDevelop ends Develop for servers that cover one of these absolute paths, because
+// someone else has changed it. It reports whether there was such a server. If that can't be
+// stored, it logs the error, and Develop still ends, until the next start.
 func (s *Store) EndDevelop(paths ...string) bool {
 	if until, _ := s.Developing(""); until.IsZero() {
 		return false
@@ -249,7 +248,7 @@ func (s *Store) EndDevelop(paths ...string) bool {
 	return true
 }
 
-// resolved is a path without links, as far as there is something.
+// resolved returns a path without links, or the path itself if it doesn't exist.
 func resolved(path string) string {
 	if to, err := filepath.EvalSymlinks(path); err == nil {
 		return to
@@ -257,8 +256,8 @@ func resolved(path string) string {
 	return path
 }
 
-// Developing says until when, and the name of which server, is approved by Develop beside
-// the one that is excepted; zero where none is.
+// Developing returns the server that is approved by Develop for the longest time, other
+// than the excepted one, and until when; zero if there is none.
 func (s *Store) Developing(except string) (until time.Time, name string) {
 	now := s.opts.Now()
 	for _, r := range s.kept.Load().Servers {
@@ -292,11 +291,11 @@ func (s *Store) approve(ctx context.Context, e *entry.Entry, d *Digests, as *app
 	})
 }
 
-// Deny keeps a server with this definition from starting, whoever else allows it.
+// Deny prevents a server with this definition from starting, whoever else allows it.
 //
 // # Errors
 //
-// As Approve's.
+// Those of Approve.
 func (s *Store) Deny(ctx context.Context, e *entry.Entry, d *Digests) error {
 	if d == nil || d.Definition == "" {
 		return errors.New("it isn't known what it is that would be denied")
@@ -307,18 +306,17 @@ func (s *Store) Deny(ctx context.Context, e *entry.Entry, d *Digests) error {
 		r.Denied = append(r.Denied, denied{Definition: d.Definition, At: s.opts.Now().UTC()})
 		r.Denied = r.Denied[max(0, len(r.Denied)-maxDenied):]
 		if r.Approved != nil && (r.Approved.Definition == d.Definition || r.developed(d, s.opts.Now()) != nil) {
-			r.Approved.Local = "" // what it was stays, for telling what has changed
+			r.Approved.Local = "" // the definition stays, to tell what has changed
 		}
 		r.Earlier = slices.DeleteFunc(r.Earlier, func(a approved) bool { return a.Definition == d.Definition })
 	})
 }
 
-// Forget takes back what the user has said of a server of that name, and what its
-// tools were.
+// Forget deletes the user's decisions about servers of this name, and their pinned tools.
 //
 // # Errors
 //
-// As Approve's.
+// Those of Approve.
 func (s *Store) Forget(ctx context.Context, name string) error {
 	err := s.change(ctx, func(k *kept) {
 		k.Servers = slices.DeleteFunc(k.Servers, func(r record) bool { return r.Name == name })
@@ -329,9 +327,9 @@ func (s *Store) Forget(ctx context.Context, name string) error {
 	return s.forgetTools(ctx, name)
 }
 
-// SetSigned replaces the signed approvals by those that a hub delivers: what isn't
-// among them counts no more. They are kept over a restart; that this has failed is
-// told to the logger. It reports whether other approvals count than before.
+// SetSigned replaces the signed approvals by those that a hub delivers; all others become
+// invalid. It stores them for the next start, and logs an error if that fails. It reports
+// whether the valid approvals have changed.
 func (s *Store) SetSigned(list [][]byte) (changed bool) {
 	ctx, leave, err := s.turn.Take(context.Background())
 	if err != nil {
@@ -356,7 +354,7 @@ func (s *Store) SetSigned(list [][]byte) (changed bool) {
 	})
 }
 
-// bounded copies what may be kept of a list.
+// bounded copies the part of a list that may be stored.
 func bounded(list [][]byte) (kept [][]byte) {
 	for _, signed := range list {
 		if len(signed) <= approval.MaxSigned && len(kept) < maxSigned {
@@ -366,7 +364,7 @@ func bounded(list [][]byte) (kept [][]byte) {
 	return kept
 }
 
-// approval returns how the user has approved these digests; nil where he hasn't.
+// approval returns the user's approval of these digests; nil if there is none.
 func (r *record) approval(d *Digests) *approved {
 	if r == nil {
 		return nil
@@ -380,8 +378,8 @@ func (r *record) approval(d *Digests) *approved {
 	return nil
 }
 
-// developed returns what the user has approved, if that holds for what has other files of
-// the workspace and is the same beside them.
+// developed returns the user's approval if it allows development and everything except
+// files of the workspace is the same.
 func (r *record) developed(d *Digests, now time.Time) *approved {
 	if r == nil || !r.developing(now) {
 		return nil
@@ -395,12 +393,12 @@ func (r *record) developed(d *Digests, now time.Time) *approved {
 	return r.Approved
 }
 
-// is reports whether that is what was approved.
+// is reports whether these digests were approved.
 func (a *approved) is(d *Digests) bool {
 	return a.Definition == d.Definition && hmac.Equal([]byte(a.Local), []byte(d.Local))
 }
 
-// denial returns when the user has said no to a definition.
+// denial returns when the user denied a definition.
 func (r *record) denial(definition string) (at time.Time, ok bool) {
 	if r == nil {
 		return at, false
@@ -412,7 +410,7 @@ func (r *record) denial(definition string) (at time.Time, ok bool) {
 	return r.Denied[i].At, true
 }
 
-// changes says what differs from what the user has approved last.
+// changes returns the differences from the user's last approval.
 func (r *record) changes(d *Digests) (list []Change) {
 	if r == nil || r.Approved == nil {
 		return nil

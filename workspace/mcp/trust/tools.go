@@ -24,32 +24,30 @@ import (
 )
 
 const (
-	// maxPinFile bounds a file of pins, in bytes, and maxPins how many tools of a
-	// server are remembered: a server can have other tools each time. Those beyond
-	// are held back.
+	// maxPinFile limits a file of pins, in bytes. maxPins limits the pinned tools of a
+	// server, which may list different tools each time; further ones are held back.
 	maxPinFile = 64 << 20
 	maxPins    = 4096
-	// maxDiff bounds a diff, and maxCompared each of the texts of which it is, in
-	// bytes. What is longer nobody reads.
+	// maxDiff limits a diff, and maxCompared each of the compared texts, in bytes. Nobody
+	// reads longer ones.
 	maxDiff     = 64 << 10
 	maxCompared = 128 << 10
 )
 
-// pins are the tools of a server as they were approved, also those that it hasn't
-// any more: one that comes back changed is held. Otherwise a server could show a tool, hide
-// it, and show another one under its name.
+// pins are the tools of a server as approved, including those that it doesn't have any
+// more: if one returns in a changed form, it is held back.
 type pins struct {
 	Version      int            `json:"version"`
-	Name         string         `json:"name"` // the server's
+	Name         string         `json:"name"` // name of the server
 	Instructions string         `json:"instructions"`
 	Tools        []catalog.Tool `json:"tools"`
-	// Earlier are the tools and instructions that were approved before those, the newest
-	// last: a branch that is switched back asks nothing.
+	// Earlier are previously approved tools and instructions, newest last, so that
+	// switching branches back needs no new approval.
 	Earlier             []catalog.Tool `json:"earlier,omitempty"`
 	EarlierInstructions []string       `json:"earlier_instructions,omitempty"`
 }
 
-// knows reports whether a tool has ever been approved as it is.
+// knows reports whether exactly this tool was ever approved.
 func (p *pins) knows(tool catalog.Tool) bool {
 	return slices.ContainsFunc(slices.Concat(p.Tools, p.Earlier), func(t catalog.Tool) bool { return same(t, tool) })
 }
@@ -63,17 +61,17 @@ func (p *pins) find(name string) *catalog.Tool {
 	return nil
 }
 
-// Tools compares what a server offers with what it was approved with. What an approved
-// server offers at first is pinned; so is a tool that it gets later, unless the policy
-// holds new ones. A tool that goes stays pinned. Where only the configuration's trust in
-// the workspace lets the server run, everything is taken and nothing is pinned: nobody
-// has looked at it.
+// Tools compares what a server offers with what is pinned. The tools of the first catalogue
+// after an approval are pinned, and so are later ones, unless the policy holds new ones
+// back. A tool that disappears stays pinned. If the server may run only because the
+// configuration trusts the workspace, everything is accepted and nothing is pinned, because
+// nobody has reviewed it.
 //
-// Where what was pinned can't be believed, everything is held until ApproveTools.
+// If the stored pins are invalid, everything is held back until ApproveTools.
 //
 // # Errors
 //
-// That new pins can't be kept: the verdict counts anyway.
+// New pins can't be stored; the verdict is valid anyway.
 func (s *Store) Tools(e *entry.Entry, d *Digests, c *catalog.Catalogue) (ToolVerdict, error) {
 	by := s.Judge(e, d)
 	if by.By == ByWorkspace || by.Developing {
@@ -103,14 +101,13 @@ func (s *Store) Tools(e *entry.Entry, d *Digests, c *catalog.Catalogue) (ToolVer
 	return v, s.writePins(ctx, known)
 }
 
-// held holds everything.
+// held holds back everything.
 func held(c *catalog.Catalogue) ToolVerdict {
 	v, _ := (&pins{}).compare(c, true)
 	return v
 }
 
-// compare returns what becomes of what a server offers, and which tools are to be
-// pinned.
+// compare returns the verdict on a catalogue, and which tools to pin.
 func (p *pins) compare(c *catalog.Catalogue, hold bool) (v ToolVerdict, added []catalog.Tool) {
 	now := strings.ToValidUTF8(c.Instructions, "\uFFFD")
 	switch v.Instructions = p.Instructions; {
@@ -137,8 +134,8 @@ func (p *pins) compare(c *catalog.Catalogue, hold bool) (v ToolVerdict, added []
 	return v, added
 }
 
-// digest is that of what is held back, where instructions are those that the server
-// gives now. The order in which it lists its tools doesn't count.
+// digest returns the digest of what is held back. instructions are the server's current
+// ones. The order of tools is irrelevant.
 func (v *ToolVerdict) digest(instructions string) string {
 	if len(v.Held) == 0 && !v.InstructionsHeld {
 		return ""
@@ -158,11 +155,11 @@ func (v *ToolVerdict) digest(instructions string) string {
 	return "tools:" + hex.EncodeToString(sum.Sum(nil))
 }
 
-// ApproveTools pins what a server offers now. What it was stays approved.
+// ApproveTools pins what a server currently offers. Earlier tools stay approved.
 //
 // # Errors
 //
-// The context's, and that it can't be kept: then nothing has changed.
+// The context's, or that the pins can't be stored: then nothing has changed.
 func (s *Store) ApproveTools(ctx context.Context, e *entry.Entry, _ *Digests, c *catalog.Catalogue) error {
 	ctx, leave, err := s.turn.Take(ctx)
 	if err != nil {
@@ -208,13 +205,14 @@ func (s *Store) forgetTools(ctx context.Context, name string) error {
 	return nil
 }
 
-// pinFile is a file of its own for each server, since what one offers is long.
+// pinFile returns the file with a server's pins. Each server has its own, because
+// catalogues are large.
 func (s *Store) pinFile(name string) string {
 	sum := sha256.Sum256([]byte(name))
 	return filepath.Join(s.opts.Dir, "mcp-tools", hex.EncodeToString(sum[:16])+".json")
 }
 
-// readPins returns what is pinned of a server; nil where nothing is.
+// readPins returns the pins of a server; nil if there are none.
 func (s *Store) readPins(name string) (*pins, error) {
 	p := &pins{}
 	if err := readJSON(s.pinFile(name), maxPinFile, p); err != nil {
@@ -241,12 +239,12 @@ func (s *Store) writePins(ctx context.Context, p *pins) error {
 	return writeJSON(s.pinFile(p.Name), maxPinFile, p)
 }
 
-// canonical writes the JSON of a tool so that what is the same is written alike:
-// some servers give the members of an object another order each time. JSON in which
-// a name stands twice stays as it is, since readers differ about what it says.
+// canonical normalizes the JSON of a tool, because some servers write the members of an
+// object in random order. JSON with duplicate names stays the same, because parsers
+// disagree about its meaning.
 func canonical(t catalog.Tool) catalog.Tool {
 	for _, s := range []*string{&t.Name, &t.Title, &t.Description} {
-		*s = strings.ToValidUTF8(*s, "\uFFFD") // as it is kept
+		*s = strings.ToValidUTF8(*s, "\uFFFD") // as it is stored
 	}
 	for _, raw := range []*[]byte{(*[]byte)(&t.InputSchema), (*[]byte)(&t.Annotations)} {
 		if len(*raw) == 0 {
@@ -265,7 +263,7 @@ func same(a, b catalog.Tool) bool {
 	return a.Name == b.Name && a.Title == b.Title && a.Description == b.Description && bytes.Equal(a.InputSchema, b.InputSchema) && bytes.Equal(a.Annotations, b.Annotations)
 }
 
-// document is a tool as people compare it.
+// document returns a text of a tool for comparison by people.
 func document(t catalog.Tool) string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "name: %s\n", t.Name)
@@ -291,13 +289,13 @@ func document(t catalog.Tool) string {
 	return b.String()
 }
 
-// exact is a tool so that two are written alike only where they are the same.
+// exact returns a text of a tool that is the same only for the same tool.
 func exact(t catalog.Tool) string {
 	return fmt.Sprintf("name: %+q\ntitle: %+q\ndescription: %+q\ninput schema: %+q\nannotations: %+q\n", t.Name, t.Title, t.Description, t.InputSchema, t.Annotations)
 }
 
-// difference is a diff of two texts in which everything can be seen. Where these are
-// written alike, it is that of the exact ones.
+// difference returns a diff of two texts with invisible characters made visible. If these
+// texts are the same, it compares the exact ones.
 func difference(before, after, exactBefore, exactAfter string) string {
 	before, after = text.Reveal(before), text.Reveal(after)
 	if before == after {
@@ -310,8 +308,8 @@ func difference(before, after, exactBefore, exactAfter string) string {
 	return diff
 }
 
-// bound ends a text with a line feed, and cuts a long one: comparing takes time. What
-// is left out still differs by its hash.
+// bound ends a text with a newline, and cuts a long one, because comparing takes time. A
+// hash stands for what is cut.
 func bound(s string) string {
 	if len(s) > maxCompared {
 		sum := sha256.Sum256([]byte(s))

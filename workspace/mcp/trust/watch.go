@@ -13,20 +13,20 @@ import (
 )
 
 var (
-	// ErrChanged says that something has changed of what digests were taken of, also
-	// where it is by now as it was.
+	// ErrChanged says that something covered by digests has changed, even if it has been
+	// changed back.
 	ErrChanged = errors.New("it has changed meanwhile, and nothing of it is taken")
-	// ErrOpen says that somebody can write a file without opening it first.
+	// ErrOpen says that a program can write a file without opening it first.
 	ErrOpen = errors.New("a program has it open for writing: close it there")
 )
 
-// covered is what digests were taken of.
+// covered is what digests cover.
 type covered struct {
 	files []watched
-	links []link // by absolute paths
-	// looked are the absolute paths that were looked for, also those where nothing was.
+	links []link // with absolute paths
+	// looked are the absolute paths that were checked, including those that don't exist.
 	looked []string
-	// young says that a file may have changed since without its times showing it.
+	// young says that a file may have changed without altering its times.
 	young bool
 }
 
@@ -36,44 +36,44 @@ type watched struct {
 	id   identity
 }
 
-// add takes down a file that was read not long before now.
+// add records a file that was just read.
 func (c *covered) add(path string, id identity, young bool) {
 	c.files = append(c.files, watched{path, id})
 	c.young = c.young || young
 }
 
-// Watch tells of changes of what digests were taken of. While the Store listens it is told
-// by the system, as they happen, what is done to the files, the links and the directories
-// on the way, and to what has the name of something that was looked for; else it compares.
-// A nil Watch watches nothing. All methods may be called at the same time.
+// Watch reports changes of what digests cover. While the Store listens, the system reports
+// changes as they happen: of files, links, directories on the way, and paths that didn't
+// exist. Otherwise the Watch compares. A nil Watch watches nothing. All methods may be
+// called concurrently.
 type Watch struct {
 	of      *covered
 	root    string
-	others  map[string]identity // links and directories, as they were when it was made
-	events  *events             // nil where the system tells nothing
-	whole   bool                // it tells of everything
+	others  map[string]identity // links and directories as they were at its creation
+	events  *events             // nil if the system doesn't report changes
+	whole   bool                // the system reports all changes
 	changed chan struct{}
 
-	mu     sync.Mutex // guards what follows; no file is read under it
-	what   string     // has changed; empty while nothing has
+	mu     sync.Mutex // guards the fields below; not held while reading files
+	what   string     // what has changed; empty while nothing has
 	leases []lease
-	free   []string // files that are held by no lease, where leases were asked for
+	free   []string // files for which no lease could be taken
 }
 
-// lease is a file that nobody opens for writing without this being told first.
+// lease notifies the holder before anybody opens a file for writing.
 type lease struct {
 	path string
 	file *os.File
 }
 
-// Watch begins to watch what digests were taken of; it is nil where that is nothing. Close
-// ends it.
+// Watch begins to watch what digests cover. It returns nil if that is nothing. The caller
+// must Close it.
 func (s *Store) Watch(d *Digests) *Watch {
 	if d == nil || d.covered == nil || len(d.covered.files) == 0 {
 		return nil
 	}
 	w := &Watch{of: d.covered, root: s.opts.Root(), others: map[string]identity{}, changed: make(chan struct{})}
-	names := map[string]map[string]bool{} // that count, by directory
+	names := map[string]map[string]bool{} // relevant names by directory
 	paths := slices.Clone(w.of.looked)
 	for _, f := range w.of.files {
 		paths = append(paths, f.path)
@@ -106,7 +106,7 @@ func (s *Store) Watch(d *Digests) *Watch {
 	return w
 }
 
-// Changed is closed when the system tells of a change.
+// Changed is closed when the system reports a change.
 func (w *Watch) Changed() <-chan struct{} {
 	if w == nil {
 		return nil
@@ -114,20 +114,19 @@ func (w *Watch) Changed() <-chan struct{} {
 	return w.changed
 }
 
-// Told reports whether every change since the digests were taken is one that Changed
-// tells of.
+// Told reports whether Changed covers every change since the digests were computed.
 func (w *Watch) Told() bool { return w != nil && w.whole && !w.of.young }
 
-// Stale reports whether something may have changed since the digests were taken. It reads
-// no file, and is for noticing a change early.
+// Stale reports whether something may have changed since the digests were computed. It
+// reads no file, and serves to notice changes early.
 func (w *Watch) Stale() bool { return w != nil && (w.of.young || w.Err() != nil) }
 
-// Err compares what there is with what there was, without reading it, and takes what the
-// system has to tell: what happened before it is called it knows.
+// Err handles pending reports of the system, and compares the current state with the
+// original one without reading files. It covers every change that happened before the call.
 //
 // # Errors
 //
-// ErrChanged, with what has changed first. There is no way back from it.
+// ErrChanged with the first change. It is permanent.
 func (w *Watch) Err() error {
 	if w == nil {
 		return nil
@@ -143,7 +142,7 @@ func (w *Watch) Err() error {
 	return fmt.Errorf("%w: %s", ErrChanged, w.name(what))
 }
 
-// name is a path as people are told it.
+// name returns a path for people.
 func (w *Watch) name(path string) string {
 	if rel, in := below(w.root, path); in {
 		return rel
@@ -151,7 +150,7 @@ func (w *Watch) name(path string) string {
 	return path
 }
 
-// tell notes what has changed, and returns what has first; empty is nothing.
+// tell records a change, and returns the first one; empty if there is none.
 func (w *Watch) tell(what string) string {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -162,9 +161,9 @@ func (w *Watch) tell(what string) string {
 	return w.what
 }
 
-// compare returns what differs from what it was. Where nothing else tells that a directory
-// or a link of the workspace was away, its times do: what is made in a directory changes
-// both of them, what is done to it the one alone.
+// compare returns what differs. If the system doesn't report that a directory or link of
+// the workspace was replaced temporarily, its times reveal it: creating a file in a
+// directory changes mtime and ctime, changing the directory itself only ctime.
 func (w *Watch) compare() string {
 	var st unix.Stat_t
 	for _, f := range w.of.files {
@@ -190,13 +189,13 @@ func (w *Watch) compare() string {
 	return ""
 }
 
-// Hold keeps all files from being opened for writing until Release: who does opens it a
-// moment later, and Changed tells of it. Where that can't be had it goes on without.
+// Hold delays programs that open a file for writing, and Changed reports them. It lasts
+// until Release. Files without a lease aren't held; see Free.
 //
 // # Errors
 //
-// ErrOpen for a file that somebody has open, or has mapped, so that he can write it
-// without being noticed. ErrChanged for another file.
+// ErrOpen if a program has a file open for writing or mapped, and could change it
+// unnoticed. ErrChanged if a file was replaced.
 func (w *Watch) Hold() error {
 	if w == nil || w.events == nil {
 		return nil
@@ -210,7 +209,7 @@ func (w *Watch) Hold() error {
 			return fmt.Errorf("%s: %w", w.name(f.path), err)
 		case err != nil && unix.Access(f.path, unix.W_OK) == nil:
 			w.free = append(w.free, w.name(f.path))
-		case err != nil: // what its user can't write nobody can whom the user lets act
+		case err != nil: // if the user can't write it, neither can programs that act for the user
 		default:
 			w.leases = append(w.leases, l)
 		}
@@ -218,8 +217,8 @@ func (w *Watch) Hold() error {
 	return nil
 }
 
-// Free returns the files that Hold couldn't keep, and that the user can write, relative to
-// the workspace where they are in it.
+// Free returns the files for which Hold got no lease and that the user can write, relative
+// to the workspace if they are in it.
 func (w *Watch) Free() []string {
 	if w == nil {
 		return nil
@@ -242,7 +241,7 @@ func (w *Watch) Release() {
 	w.leases = nil
 }
 
-// broken gives back at once what somebody wants to write, with all the rest.
+// broken handles a request for a leased file: it releases all leases at once.
 func (w *Watch) broken() {
 	w.mu.Lock()
 	var what string
@@ -255,7 +254,7 @@ func (w *Watch) broken() {
 	}
 }
 
-// Close ends it.
+// Close ends the watch.
 func (w *Watch) Close() {
 	if w == nil {
 		return
@@ -264,12 +263,12 @@ func (w *Watch) Close() {
 	w.events.remove(w)
 }
 
-// Listen has the system tell of changes until stop is called. Without it, or where the
-// system doesn't, they are found by comparing.
+// Listen asks the system to report changes until stop is called. Without that, changes are
+// found by comparing.
 //
 // # Errors
 //
-// That the system doesn't.
+// The system doesn't support it.
 func (s *Store) Listen() (stop func(), err error) {
 	e, end, err := listen()
 	if err != nil {

@@ -17,39 +17,39 @@ import (
 )
 
 const (
-	// What counts of a file, whatever its name, and of what has a name in a directory.
-	// That somebody closes it after writing is told of what was written over a mapping.
+	// Events of a file, whatever its name, and of names in a directory. IN_CLOSE_WRITE also
+	// reports writes through a mapping.
 	fileEvents = unix.IN_MODIFY | unix.IN_CLOSE_WRITE | unix.IN_MOVE_SELF | unix.IN_DELETE_SELF | unix.IN_DONT_FOLLOW
 	dirEvents  = unix.IN_CREATE | unix.IN_DELETE | unix.IN_MOVE | unix.IN_MOVE_SELF | unix.IN_DELETE_SELF | unix.IN_ONLYDIR
 	selfEvents = unix.IN_MODIFY | unix.IN_CLOSE_WRITE | unix.IN_MOVE_SELF | unix.IN_DELETE_SELF | unix.IN_IGNORED | unix.IN_UNMOUNT
 )
 
-// maxLeases bounds the files that a process holds at the same time.
+// maxLeases limits the leases of a process.
 const maxLeases = 1000
 
 var leased atomic.Int64
 
-// events are what the kernel tells, by inotify and by signals for leases.
+// events receives changes from the kernel, by inotify and by signals for leases.
 type events struct {
 	file *os.File
 	fd   int
-	// ended says that nobody would give a lease back.
+	// ended says that leases wouldn't be released any more.
 	ended atomic.Bool
 
-	reading sync.Mutex // guards reading the file, which never waits
+	reading sync.Mutex // guards reading the file, which never blocks
 
 	mu       sync.Mutex // guards the fields below
 	watchers map[uint32]map[*Watch]*place
 	of       map[*Watch][]uint32
 }
 
-// place is what a Watch has at a watch descriptor.
+// place is what a Watch watches with a watch descriptor.
 type place struct {
 	path  string
 	names map[string]bool // nil for a file
 }
 
-// listen begins to take what the kernel tells.
+// listen begins to receive changes from the kernel.
 func listen() (e *events, stop func(), err error) {
 	fd, err := unix.InotifyInit1(unix.IN_CLOEXEC | unix.IN_NONBLOCK)
 	if err != nil {

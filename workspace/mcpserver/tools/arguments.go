@@ -16,8 +16,8 @@ import (
 	"waymark/internal/text"
 )
 
-// decode reads the arguments of a call. What isn't a parameter is refused, since a
-// misspelled one would be taken for one that was left out.
+// decode parses the arguments of a call. It refuses unknown parameters, because a
+// misspelled one would look like an omitted one.
 func decode[T any](c *call) (T, error) {
 	var in T
 	dec := json.NewDecoder(bytes.NewReader(c.arguments))
@@ -50,16 +50,16 @@ func decode[T any](c *call) (T, error) {
 	return in, wrong("the arguments of %s are no JSON", c.tool.Name)
 }
 
-// parameters are the names of a tool's parameters, in order.
+// parameters returns the names of a tool's parameters, in order.
 func (t *Tool) parameters() []string {
 	var schema struct {
 		Properties map[string]json.RawMessage `json:"properties"`
 	}
-	_ = json.Unmarshal(t.InputSchema, &schema) // a constant of this package
+	_ = json.Unmarshal(t.InputSchema, &schema) // it is a constant of this package
 	return slices.Sorted(maps.Keys(schema.Properties))
 }
 
-// duration is a time that a model gives: "30s", "5m", or a number of seconds.
+// duration is a duration from a model: "30s", "5m", or a number of seconds.
 type duration struct {
 	given bool
 	time.Duration
@@ -85,12 +85,13 @@ func (d *duration) UnmarshalJSON(data []byte) error {
 	default:
 		return wrong("a time is a text such as 30s, 5m or 1h30m")
 	}
-	const most = 1e6 // seconds; more than any limit, and far from what a Duration holds
+	const most = 1e6 // seconds; above every limit, and far below the maximum of a Duration
 	d.given, d.Duration = true, time.Duration(max(min(seconds, most), -most)*float64(time.Second))
 	return nil
 }
 
-// or returns the time, or another where none is given. What is out of bounds is a misuse.
+// or returns the duration, or a default if none was given. A value out of bounds is a
+// misuse.
 func (d duration) or(otherwise, least, most time.Duration, name string) (time.Duration, error) {
 	switch {
 	case !d.given:
@@ -101,7 +102,7 @@ func (d duration) or(otherwise, least, most time.Duration, name string) (time.Du
 	return d.Duration, nil
 }
 
-// short writes a time without its zeros: 4h, and not 4h0m0s.
+// short formats a duration without zero units: 4h instead of 4h0m0s.
 func short(d time.Duration) string {
 	s := d.String()
 	if strings.HasSuffix(s, "m0s") {
@@ -113,8 +114,7 @@ func short(d time.Duration) string {
 	return s
 }
 
-// absolute makes an absolute path of a model's: one that isn't is below the workspace's
-// directory.
+// absolute makes a model's path absolute, relative to the workspace's directory.
 func (c *call) absolute(p, name string) (string, error) {
 	switch {
 	case p == "":
@@ -129,13 +129,13 @@ func (c *call) absolute(p, name string) (string, error) {
 		return "", err
 	}
 	joined := path.Join(root, p)
-	if strings.HasSuffix(p, "/") { // it says that a directory is meant
+	if strings.HasSuffix(p, "/") { // it means a directory
 		joined += "/"
 	}
 	return joined, nil
 }
 
-// root is the workspace's directory: the last of the agent's roots.
+// root returns the workspace's directory: the last of the agent's roots.
 func (c *call) root() (string, error) {
 	s, err := c.client.Status(c)
 	switch {

@@ -9,7 +9,7 @@ const (
 	ToolResult = "tool_result"
 )
 
-// AboutServers reports whether a tool is one of those.
+// AboutServers reports whether a tool is about the tools of MCP servers.
 func AboutServers(name string) bool {
 	return name == FindTools || name == CallTool || name == ToolResult
 }
@@ -17,9 +17,9 @@ func AboutServers(name string) bool {
 // ReadSkill is the tool that reads skills.
 const ReadSkill = "read_skill"
 
-// catalogue has the tools in the order in which they are offered. All of them stand in
-// every chat from its first token on, so that each word here is paid for by everybody:
-// what a description says is what a model gets wrong without it.
+// catalogue has the tools in the order in which they are offered. Their text is at the
+// beginning of every chat and costs tokens there, so a description says only what models
+// get wrong without it.
 var catalogue = []Tool{
 	{
 		Name: "execute", Title: "Run a command", Scope: scopeProcesses, plan: true, run: (*call).execute,
@@ -131,7 +131,7 @@ func schema(properties string, required ...string) json.RawMessage {
 	}{"object", json.RawMessage("{" + properties + "}"), required, false}
 	compact, err := json.Marshal(s)
 	if err != nil {
-		panic(err) // a constant above
+		panic(err) // it is a constant of this package
 	}
 	return compact
 }

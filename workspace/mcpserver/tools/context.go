@@ -11,26 +11,25 @@ import (
 )
 
 const (
-	// maxTexts bounds the texts that context_for shows together, maxText each of them,
-	// in bytes.
+	// maxTexts limits all texts of context_for together, maxText each of them, in bytes.
 	maxTexts = 32 << 10
 	maxText  = 16 << 10
-	// maxApplying bounds how many finds are listed.
+	// maxApplying limits the listed resources.
 	maxApplying = 100
 )
 
-// applying is a find that applies to a file.
+// applying is a resource that applies to a file.
 type applying struct {
 	Kind   string `json:"kind"`
 	Path   string `json:"path"`
 	Name   string `json:"name,omitempty"`
 	Reason string `json:"reason"`
-	// Text is an instruction file's, as it stands in the workspace.
+	// Text is the text of an instruction file in the workspace.
 	Text string `json:"text,omitempty"`
 	Note string `json:"note,omitempty"`
 }
 
-// contextFor answers with what applies to a file, and the texts of the instructions.
+// contextFor answers with what applies to a file, including the texts of instructions.
 func (c *call) contextFor() (any, error) {
 	in, err := decode[struct {
 		Path string `json:"path"`
@@ -75,8 +74,8 @@ func (c *call) contextFor() (any, error) {
 	return answer, nil
 }
 
-// textOf is the text of a find: of what the agent has found at its start, or else of the
-// file. The note says what is wrong with it.
+// textOf returns the text of a resource: as the agent has found it, or else from the file.
+// The note says what is wrong with it.
 func (c *call) textOf(id, root, file string, limit int) (s, note string) {
 	if limit <= 0 {
 		return "", "it has no room here: read_file shows it"

@@ -9,13 +9,13 @@ import (
 )
 
 const (
-	// maxEntries bounds a listing.
+	// maxEntries limits a listing.
 	maxEntries = 1000
-	// maxDiffs bounds the diffs of an answer together, in bytes.
+	// maxDiffs limits all diffs in an answer, in bytes.
 	maxDiffs = 32 << 10
 )
 
-// cut shortens a text, and says so.
+// cut cuts a text and marks the cut.
 func cut(s string, limit int) string { return text.Cut(s, limit) }
 
 func (c *call) readFile() (any, error) {
@@ -95,14 +95,14 @@ func (c *call) editFiles() (any, error) {
 	return edited, nil
 }
 
-// cutLines shortens a text to whole lines, and says so.
+// cutLines cuts a text to complete lines, and marks the cut.
 func cutLines(s string, limit int) string {
 	const mark = "... [cut here]\n"
 	s = text.Truncate(s, max(limit-len(mark), 0))
 	return s[:strings.LastIndexByte(s, '\n')+1] + mark
 }
 
-// listed is what list_directory answers.
+// listed is the answer of list_directory.
 type listed struct {
 	Path string `json:"path"`
 	// Entries are names; those of directories end with a slash.

@@ -2,8 +2,8 @@ package tools
 
 import "waymark/agentapi"
 
-// gitDiff answers with what isn't committed: the names of all files that have changed, and
-// as many of the diffs as fit.
+// gitDiff answers with what isn't committed: the names of all changed files, and as many of
+// the diffs as fit.
 func (c *call) gitDiff() (any, error) {
 	in, err := decode[agentapi.GitQuestion](c)
 	if err != nil {

@@ -15,16 +15,16 @@ const (
 	outputWait        = 10 * time.Second
 	// maxOutputWait is how long the agent lets a request for output wait.
 	maxOutputWait = 5 * time.Minute
-	// maxPage bounds a page of an output, in bytes.
+	// maxPage limits a page of output, in bytes.
 	maxPage = 32 << 10
-	// maxListed bounds a list of processes.
+	// maxListed limits a list of processes.
 	maxListed = 50
-	// maxCommand bounds a command in a list, which is there to be recognized.
+	// maxCommand limits a command in a list, which only identifies the process.
 	maxCommand = 200
 )
 
-// noninteractive is the environment of commands: nobody answers an editor, a pager or a
-// prompt, and nobody sees colors.
+// noninteractive is the environment of commands: nobody can use an editor, a pager or a
+// prompt, or sees colors.
 var noninteractive = map[string]string{
 	"TERM": "dumb", "NO_COLOR": "1", "CLICOLOR": "0", "FORCE_COLOR": "0",
 	"PAGER": "cat", "GIT_PAGER": "cat", "MANPAGER": "cat", "GH_PAGER": "cat", "SYSTEMD_PAGER": "cat", "AWS_PAGER": "",
@@ -33,23 +33,23 @@ var noninteractive = map[string]string{
 	"DEBIAN_FRONTEND": "noninteractive", "PIP_NO_INPUT": "1", "NPM_CONFIG_YES": "true", "GH_PROMPT_DISABLED": "1",
 }
 
-// Executed is what execute answers.
+// Executed is the answer of execute.
 type Executed struct {
 	Success bool   `json:"success"`
 	Output  string `json:"output"`
-	// ExitCode is nil where there is none yet, or nobody knows it.
+	// ExitCode is nil if the command is still running or its exit code is unknown.
 	ExitCode       *int   `json:"exit_code"`
 	WallDurationMS int64  `json:"wall_duration_ms"`
 	Error          string `json:"error,omitempty"`
-	// Truncated says what the head and the tail in Output leave out.
+	// Truncated says how much the head and tail in Output omit.
 	Truncated *agentapi.OutputTruncated `json:"truncated,omitempty"`
 	Note      string                    `json:"note,omitempty"`
-	// BackgroundProcessID is of a command that runs on.
+	// BackgroundProcessID is the process of a command that is still running.
 	BackgroundProcessID string `json:"background_process_id,omitempty"`
 }
 
-// execute runs a command, and waits for it as long as it may take. One that takes longer
-// runs on.
+// execute runs a command, and waits for it up to the timeout. After that the command keeps
+// running.
 func (c *call) execute() (any, error) {
 	in, err := decode[struct {
 		Command    string   `json:"command"`
@@ -104,7 +104,7 @@ func (c *call) execute() (any, error) {
 	return e, nil
 }
 
-// outputWithin waits for the end of a process, and returns what there is in the end.
+// outputWithin waits for the end of a process, and returns its output at that time.
 func (c *call) outputWithin(id string, timeout time.Duration) (*agentapi.ProcessOutput, error) {
 	for deadline := time.Now().Add(timeout); ; {
 		left := time.Until(deadline)
@@ -115,21 +115,21 @@ func (c *call) outputWithin(id string, timeout time.Duration) (*agentapi.Process
 	}
 }
 
-// trailingAmpersand takes the & from the end of a command that is to run in the background.
+// trailingAmpersand removes the & of a command that should run in the background.
 func trailingAmpersand(command string) (rest string, background bool) {
 	trimmed := strings.TrimRight(command, " \t\r\n")
 	rest, background = strings.CutSuffix(trimmed, "&")
-	// What ends with && isn't finished, and \& and the like are arguments.
+	// A trailing && is incomplete, and \& and the like are arguments.
 	if !background || strings.HasSuffix(rest, "&") || strings.HasSuffix(rest, `\`) || strings.HasSuffix(rest, ">") || strings.HasSuffix(rest, "|") {
 		return command, false
 	}
 	return rest, true
 }
 
-// dumpers are programs that show a file and do nothing else.
+// dumpers are programs that only show a file.
 var dumpers = []string{"cat", "bat", "batcat", "less", "more", "nl", "head", "tail"}
 
-// dumpNote advises read_file for a command that only shows a file.
+// dumpNote recommends read_file for a command that only shows a file.
 func dumpNote(command string) string {
 	words := strings.Fields(command)
 	if len(words) < 2 || strings.ContainsAny(command, "|<>;&`$(\n") {
@@ -143,7 +143,7 @@ func dumpNote(command string) string {
 	return ""
 }
 
-// processOutput shows what a process has written: head and tail, or a page.
+// processOutput shows the output of a process: head and tail, or a page.
 func (c *call) processOutput() (any, error) {
 	in, err := decode[struct {
 		ID     string   `json:"process_id"`
@@ -167,7 +167,7 @@ func (c *call) processOutput() (any, error) {
 	return c.client.ProcessOutput(c, in.ID, agentapi.OutputOptions{Wait: wait > 0, WaitFor: wait})
 }
 
-// processList lists processes with as much of their commands as tells them apart.
+// processList lists processes with enough of their commands to distinguish them.
 func (c *call) processList() (any, error) {
 	if _, err := decode[struct{}](c); err != nil {
 		return nil, err
@@ -205,7 +205,7 @@ func (c *call) processSignal() (any, error) {
 	return done{true}, nil
 }
 
-// done is the answer where there is nothing to say.
+// done is the answer of tools without a result.
 type done struct {
 	Success bool `json:"success"`
 }

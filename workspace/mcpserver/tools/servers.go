@@ -10,28 +10,28 @@ import (
 )
 
 const (
-	// findTokens and findTools bound what find_tools answers with: about so many tokens,
-	// and so many tools.
+	// findTokens and findTools limit an answer of find_tools: the approximate number of
+	// tokens, and the number of tools.
 	findTokens = 2000
 	findTools  = 5
-	// maxResultPage bounds a page of a result, in bytes.
+	// maxResultPage limits a page of a result, in bytes.
 	maxResultPage = 32 << 10
 )
 
 type progressKey struct{}
 
-// WithProgress has calls of tools of MCP servers tell how far they are.
+// WithProgress makes calls of MCP servers' tools report their progress.
 func WithProgress(ctx context.Context, progress func(agentapi.MCPProgress)) context.Context {
 	return context.WithValue(ctx, progressKey{}, progress)
 }
 
-// CallServer calls a tool of one of the workspace's MCP servers, server__tool, as
-// Call calls one of this package: for who lists them one by one.
+// CallServer calls a tool of one of the workspace's MCP servers, server__tool, like Call
+// calls one of this package. It is for callers that list these tools individually.
 func (o *Offer) CallServer(ctx context.Context, c client.Client, name string, arguments json.RawMessage) (*agentapi.MCPToolResult, error) {
 	return callServer(ctx, c, name, arguments, o.Has(ToolResult))
 }
 
-// callServer is CallServer; rest says that ToolResult is offered.
+// callServer implements CallServer. rest says that ToolResult is offered.
 func callServer(ctx context.Context, c client.Client, name string, arguments json.RawMessage, rest bool) (*agentapi.MCPToolResult, error) {
 	progress, _ := ctx.Value(progressKey{}).(func(agentapi.MCPProgress))
 	r, err := c.CallMCPTool(ctx, agentapi.CallMCPTool{ToolName: name, Arguments: arguments}, progress)
@@ -48,7 +48,7 @@ func callServer(ctx context.Context, c client.Client, name string, arguments jso
 	return r, nil
 }
 
-// found is a tool as find_tools shows it: what call_tool needs, and no more.
+// found is a tool in an answer of find_tools: only what call_tool needs.
 type found struct {
 	Name        string          `json:"name"`
 	Description string          `json:"description,omitempty"`
@@ -97,7 +97,7 @@ func (c *call) callTool() (any, error) {
 		return nil, err
 	case in.Name == "":
 		return nil, wrong("call_tool needs name, as find_tools shows it")
-	case len(in.Arguments) > 0 && in.Arguments[0] == '"': // some models write the object as a text
+	case len(in.Arguments) > 0 && in.Arguments[0] == '"': // some models encode the object as a string
 		var s string
 		if json.Unmarshal(in.Arguments, &s) == nil && json.Valid([]byte(s)) {
 			in.Arguments = json.RawMessage(s)

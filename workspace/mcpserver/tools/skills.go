@@ -15,11 +15,11 @@ import (
 const (
 	// skillFile is the file that makes a directory a skill.
 	skillFile = "SKILL.md"
-	// maxSkillText bounds the text of a file of a skill that is shown, in bytes.
+	// maxSkillText limits the shown text of a skill's file, in bytes.
 	maxSkillText = 48 << 10
-	// maxSkillList bounds a list of skills, in bytes.
+	// maxSkillList limits a list of skills, in bytes.
 	maxSkillList = 32 << 10
-	// maxSkillFiles is how many of a skill's files are named.
+	// maxSkillFiles limits the listed files of a skill.
 	maxSkillFiles = 100
 )
 
@@ -29,7 +29,8 @@ type listedSkill struct {
 	Description string `json:"description,omitempty"`
 }
 
-// readSkill shows a skill's text with the names of its files, one of those, or all skills.
+// readSkill shows a skill's text with the names of its files, one of these files, or a list
+// of all skills.
 func (c *call) readSkill() (any, error) {
 	in, err := decode[struct {
 		Name string `json:"name"`
@@ -61,7 +62,7 @@ func (c *call) readSkill() (any, error) {
 	return nil, wrong("there is no skill %.100q: %s", in.Name, hint)
 }
 
-// skills are those that can be read, in order of precedence.
+// skills returns the readable skills in order of precedence.
 func (c *call) skills() ([]*snapshot.Resource, error) {
 	snap, err := c.client.Snapshot(c, client.SnapshotOptions{})
 	if err != nil {
@@ -99,7 +100,7 @@ func (c *call) showSkill(r *snapshot.Resource, file string) (any, error) {
 	answer := struct {
 		Skill string `json:"skill"`
 		File  string `json:"file"`
-		// Directory is where its files lie, for commands that run them.
+		// Directory has the skill's files, for commands that run them.
 		Directory string   `json:"directory"`
 		Note      string   `json:"note"`
 		Text      string   `json:"text"`
@@ -107,7 +108,7 @@ func (c *call) showSkill(r *snapshot.Resource, file string) (any, error) {
 		Omitted   int      `json:"omitted_files,omitempty"`
 	}{Skill: r.Name, File: file, Directory: r.Source, Note: "text is what stands in this file of the workspace, by whoever wrote it"}
 	body, err := c.client.SkillFile(c, r.ID(), path.Clean(file))
-	if client.CodeOf(err) == http.StatusNotFound && file == skillFile { // found under another name
+	if client.CodeOf(err) == http.StatusNotFound && file == skillFile { // it has another name on disk
 		body, err = c.client.Resource(c, r.ID())
 	}
 	switch {

@@ -1,7 +1,7 @@
-// Package tools is what chats do in a workspace, as tools for models: each with a name,
-// a description, a JSON Schema of its arguments, hints, and what it does, over a
-// client.Client. It knows no transport: the agent's own MCP server offers these tools,
-// and so does whoever else brings a model and an agent together.
+// Package tools has what chats do in a workspace as tools for models: each has a name, a
+// description, a JSON Schema of its arguments, hints, and an implementation on top of a
+// client.Client. It is independent of the transport: the agent's own MCP server offers
+// these tools, and other programs that connect a model to an agent can, too.
 //
 //	offer := tools.Offer{Scopes: []string{"processes", "files"}}
 //	for _, t := range offer.Tools() { … }              // to the model
@@ -9,27 +9,25 @@
 //
 // # Guarantees
 //
-//   - A tool that isn't offered isn't called, whatever name is given. What is offered
-//     decides nothing else: who may do what is decided by the agent, by the token that
-//     the client carries.
-//   - A result is one text of JSON: what stands in files, in outputs and in diffs is
-//     inside of its strings, and can't be taken for what the tool says. Its length is
-//     bounded, some 64 KiB at the most, and what was left out is said, with how to get it.
-//   - What a model can mend (a wrong argument, a text that isn't in the file, a refusal)
-//     is a result with IsError, in words for the model. An error is what it can't mend:
-//     no agent, a lost connection, the end of the context, [ErrNotOffered].
-//   - Commands have no terminal and nobody to ask: editors, pagers and prompts for
-//     passwords end at once.
+//   - A tool that isn't offered can't be called, whatever name is given. The offer isn't access
+//     control: the agent decides what is allowed, by the token of the client.
+//   - A result is a single JSON text. Contents of files, outputs and diffs are in its strings, so that
+//     they can't be confused with what the tool says. Its length is limited to some 64 KiB; it says
+//     what was omitted, and how to get that.
+//   - What a model can correct (a wrong argument, a text that isn't in the file, a refusal) is a
+//     result with IsError, in words for the model. What it can't correct is an error: no agent, a
+//     lost connection, the end of the context, [ErrNotOffered].
+//   - Commands have no terminal and nobody to ask: editors, pagers and password prompts end at once.
 //
 // # Concurrency
 //
-// An Offer is plain data. Calls may go on at the same time.
+// An Offer is plain data. Calls may run concurrently.
 //
 // # Limits
 //
-// A command goes on when the call that waits for it is cancelled: it is in process_list.
-// Paths that aren't absolute are below the workspace's directory, which is asked of the
-// agent for each call that needs it.
+// A command keeps running if the call that waits for it is cancelled; process_list shows
+// it. Relative paths are below the workspace's directory, which each call requests from the
+// agent if it needs it.
 package tools
 
 import (
@@ -44,7 +42,7 @@ import (
 	"waymark/agentapi/client"
 )
 
-// ErrNotOffered says that there is no tool of that name, or that it isn't offered here.
+// ErrNotOffered says that there is no such tool, or that it isn't offered.
 var ErrNotOffered = errors.New("this tool is not offered")
 
 // Scopes of tokens that tools need; see package access.
@@ -54,22 +52,22 @@ const (
 	scopeMCP       = "mcp"
 )
 
-// Tool is a tool as a model is told of it. Its JSON is that of MCP, with Scope beside it.
+// Tool is a tool as described to a model. Its JSON is MCP's.
 type Tool struct {
 	Name        string          `json:"name"`
 	Title       string          `json:"title"`
 	Description string          `json:"description"`
 	InputSchema json.RawMessage `json:"inputSchema"`
 	Annotations Hints           `json:"annotations"`
-	// Scope is what the client's token must have for it; empty for what only reads.
+	// Scope is what the client's token must have; empty for tools that only read.
 	Scope string `json:"-"`
 
-	plan bool // offered to who plans
+	plan bool // offered to tokens with a fence
 	run  func(*call) (any, error)
 }
 
-// Hints are the annotations of MCP: what a tool does, for who decides whether somebody
-// is asked before it is called.
+// Hints are MCP's annotations. Clients use them to decide whether to ask the user before a
+// call.
 type Hints struct {
 	ReadOnly    bool `json:"readOnlyHint"`
 	Destructive bool `json:"destructiveHint"`
@@ -77,22 +75,23 @@ type Hints struct {
 	OpenWorld   bool `json:"openWorldHint"`
 }
 
-// Offer says which tools there are. The zero value offers those that read.
+// Offer says which tools are offered. The zero value offers those that read.
 type Offer struct {
-	// Scopes are what the client's token may do. A tool that needs another isn't
+	// Scopes are the scopes of the client's token. Tools that need another scope aren't
 	// offered.
 	Scopes []string
-	// Plan says that the token has a fence: then there are those tools that it leaves.
+	// Plan says that the token has a fence, so that only tools that work within it are
+	// offered.
 	Plan bool
-	// Only, if not nil, are the names of the tools that are offered, of those that the
-	// above leave. Names that aren't any's are ignored.
+	// Only, if not nil, restricts the tools further to these names. Unknown names are
+	// ignored.
 	Only []string
 }
 
-// All offers all that a chat can be given.
+// All offers everything that a chat can get.
 func All() Offer { return Offer{Scopes: []string{scopeProcesses, scopeFiles, scopeMCP}} }
 
-// Names returns the names of all tools, in the order in which they are offered.
+// Names returns the names of all tools in the order of the offer.
 func Names() []string {
 	var names []string
 	for i := range catalogue {
@@ -101,7 +100,7 @@ func Names() []string {
 	return names
 }
 
-// Tools returns the tools that are offered, always in the same order.
+// Tools returns the offered tools, always in the same order.
 func (o *Offer) Tools() []Tool {
 	var list []Tool
 	for i := range catalogue {
@@ -137,8 +136,8 @@ func lookup(name string) *Tool {
 	return nil
 }
 
-// Call calls a tool, by its name, with a JSON object of arguments; none is an empty one.
-// It acts with the client's token, for the client's chat.
+// Call calls a tool by its name, with a JSON object of arguments; empty means {}. It acts
+// with the client's token, for the client's chat.
 func (o *Offer) Call(ctx context.Context, c client.Client, name string, arguments json.RawMessage) (*agentapi.MCPToolResult, error) {
 	t := lookup(name)
 	if t == nil || !o.has(t) {
@@ -154,7 +153,7 @@ func (o *Offer) Call(ctx context.Context, c client.Client, name string, argument
 	return result(answer)
 }
 
-// call is one call of a tool.
+// call is a call of a tool.
 type call struct {
 	context.Context
 	rest      bool // ToolResult is offered, too
@@ -163,15 +162,16 @@ type call struct {
 	arguments json.RawMessage
 }
 
-// misuse is what is wrong with the arguments, for the model.
+// misuse says what is wrong with the arguments, for the model.
 type misuse string
 
 func (m misuse) Error() string { return string(m) }
 
-// wrong is a misuse.
+// wrong returns a misuse.
 func wrong(format string, args ...any) error { return misuse(fmt.Sprintf(format, args...)) }
 
-// refusal makes a result of what the model can mend, and an error of all else.
+// refusal converts what the model can correct into a result, and everything else into an
+// error.
 func refusal(ctx context.Context, err error) (*agentapi.MCPToolResult, error) {
 	var bad misuse
 	var refused *client.Error
@@ -188,14 +188,14 @@ func textOf(s string) []agentapi.MCPContent {
 	return []agentapi.MCPContent{{Type: "text", Text: s}}
 }
 
-// result is the JSON of an answer.
+// result encodes an answer as JSON.
 func result(answer any) (*agentapi.MCPToolResult, error) {
 	if r, ok := answer.(*agentapi.MCPToolResult); ok {
 		return r, nil
 	}
 	var b bytes.Buffer
 	enc := json.NewEncoder(&b)
-	enc.SetEscapeHTML(false) // a model reads it, and no browser
+	enc.SetEscapeHTML(false) // a model reads it, not a browser
 	if err := enc.Encode(answer); err != nil {
 		return nil, err
 	}

@@ -12,14 +12,14 @@ import (
 	"waymark/internal/httpapi"
 )
 
-// DefaultHTTP is where the HTTP API listens when nothing is said.
+// DefaultHTTP is the default address of the HTTP API.
 const DefaultHTTP = "127.0.0.1:7878"
 
-// ErrUsage marks an option that can't be right, as opposed to one that can't
-// be had now. Commands exit with 2 for it.
+// ErrUsage marks an option that can never be valid, unlike one that can't be satisfied now.
+// Commands exit with 2 for it.
 var ErrUsage = errors.New("usage")
 
-// usagef makes an error that matches ErrUsage without saying so.
+// usagef makes an error that matches ErrUsage, without that word in its text.
 func usagef(format string, args ...any) error {
 	return &usageError{fmt.Sprintf(format, args...)}
 }
@@ -29,8 +29,8 @@ type usageError struct{ text string }
 func (e *usageError) Error() string        { return e.text }
 func (e *usageError) Is(target error) bool { return target == ErrUsage }
 
-// listenHTTP opens the HTTP port. With freePort it takes another one when the
-// one asked for is taken.
+// listenHTTP opens the HTTP port. With freePort it takes another port if the requested one
+// is in use.
 func listenHTTP(ctx context.Context, flag, addr string, insecure, freePort bool) (net.Listener, error) {
 	if err := checkTCP(flag, addr, insecure); err != nil {
 		return nil, err
@@ -38,7 +38,7 @@ func listenHTTP(ctx context.Context, flag, addr string, insecure, freePort bool)
 	lc := tcpListen()
 	listener, err := lc.Listen(ctx, "tcp", addr)
 	if freePort && errors.Is(err, syscall.EADDRINUSE) {
-		host, _, _ := net.SplitHostPort(addr) // checkTCP has seen that it can be split
+		host, _, _ := net.SplitHostPort(addr) // checkTCP has split it before
 		listener, err = lc.Listen(ctx, "tcp", net.JoinHostPort(host, "0"))
 	}
 	if errors.Is(err, syscall.EADDRINUSE) {
@@ -50,15 +50,15 @@ func listenHTTP(ctx context.Context, flag, addr string, insecure, freePort bool)
 	return listener, nil
 }
 
-// tcpListen probes silent connections, so that a peer that vanished without a
-// word is noticed after a minute: plain DRPC has no pings of its own.
+// tcpListen enables keep-alives, so that a peer that vanished is detected after a minute:
+// plain DRPC has no pings.
 func tcpListen() *net.ListenConfig {
 	return &net.ListenConfig{KeepAliveConfig: net.KeepAliveConfig{
 		Enable: true, Idle: 30 * time.Second, Interval: 10 * time.Second, Count: 3,
 	}}
 }
 
-// rootCause strips what net says twice.
+// rootCause strips repetitions in errors of net.
 func rootCause(err error) error {
 	var op *net.OpError
 	if errors.As(err, &op) {
@@ -67,8 +67,8 @@ func rootCause(err error) error {
 	return err
 }
 
-// checkTCP refuses what isn't an address, and what would carry tokens and
-// contexts in clear text over a network.
+// checkTCP refuses invalid addresses, and those that would send tokens and contexts in
+// clear text over a network.
 func checkTCP(flag, addr string, insecure bool) error {
 	host, _, err := net.SplitHostPort(addr)
 	if err != nil {
@@ -102,11 +102,10 @@ func listenDRPC(ctx context.Context, spec string, insecure bool) (net.Listener, 
 	return nil, usagef("--drpc %q: want unix:PATH or tcp:HOST:PORT", spec)
 }
 
-// maxSocketPath is what the kernel's sockaddr_un holds on every platform.
+// maxSocketPath is what fits into a sockaddr_un on every platform.
 const maxSocketPath = 103
 
-// listenUnix opens a socket that only this user can connect to; see
-// httpapi.ListenUnix.
+// listenUnix opens a socket that only this user can connect to; see httpapi.ListenUnix.
 func listenUnix(path string) (net.Listener, error) {
 	if len(path) > maxSocketPath {
 		return nil, usagef("--drpc unix:%s: the path is longer than the %d bytes a socket's may have", path, maxSocketPath)

@@ -17,15 +17,15 @@ import (
 )
 
 const (
-	// approvalsPause bounds how often the store is asked whether approvals have
-	// changed, since each push wakes those who wait for a change.
+	// approvalsPause is the minimum time between queries for changed approvals, because
+	// each push wakes the goroutine.
 	approvalsPause = 100 * time.Millisecond
-	// approvalsAgain is how soon a store is asked again that has failed.
+	// approvalsAgain is how soon a failed query is repeated.
 	approvalsAgain = time.Second
 )
 
 // approvals follows the signed approvals in the store, which other hubs and commands
-// change as well, for the agents that are connected. It begins with the first of them.
+// change, too, for the connected agents. It starts with the first of them.
 type approvals struct {
 	hub     *Hub
 	ctx     context.Context //nolint:containedctx // ends with close
@@ -34,8 +34,8 @@ type approvals struct {
 	done    sync.WaitGroup
 	changed notify.Signal
 
-	mu   sync.Mutex // guards the rest
-	read bool       // list is what there was when the store was last asked
+	mu   sync.Mutex // guards the fields below
+	read bool       // list is the result of the last query
 	list []kept
 }
 
@@ -46,10 +46,10 @@ type kept struct {
 	expires time.Time
 }
 
-// approvalSet is what concerns one agent at one time.
+// approvalSet has the approvals for an agent at one time.
 type approvalSet struct {
-	signed [][]byte // in order of ids
-	// until is when the first of them expires; zero: none does.
+	signed [][]byte // ordered by id
+	// until is when the first of them expires; zero means none does.
 	until time.Time
 }
 
@@ -62,16 +62,16 @@ func (a *approvals) init(h *Hub) {
 	a.ctx, a.cancel = context.WithCancel(context.Background())
 }
 
-// close ends the following; wait returns when it has ended.
+// close ends following; wait returns when it has ended.
 func (a *approvals) close() { a.cancel() }
 
 func (a *approvals) wait() {
-	a.start.Do(func() {}) // not any more
+	a.start.Do(func() {}) // prevents a later start
 	a.done.Wait()
 }
 
-// of returns what concerns an agent now, and what is closed when that may have
-// changed but for what expires.
+// of returns the current approvals for an agent, and a channel that is closed when they may
+// have changed, other than by expiry.
 func (a *approvals) of(ctx context.Context, agentID string) (*approvalSet, <-chan struct{}, error) {
 	a.start.Do(func() { a.done.Go(a.follow) })
 	for {
@@ -89,7 +89,7 @@ func (a *approvals) of(ctx context.Context, agentID string) (*approvalSet, <-cha
 	}
 }
 
-// now returns nil as long as the store hasn't been read.
+// now returns nil if the store hasn't been read yet.
 func (a *approvals) now(agentID string) *approvalSet {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -110,13 +110,13 @@ func (a *approvals) now(agentID string) *approvalSet {
 
 // follow reads the approvals whenever they have changed.
 func (a *approvals) follow() {
-	at, revision := int64(-1), int64(-1) // of the store, and of the approvals
+	at, revision := int64(-1), int64(-1) // revisions of the store and of the approvals
 	for a.ctx.Err() == nil {
 		var err error
 		if at >= 0 {
 			at, err = a.hub.store.Wait(a.ctx, at)
 		} else {
-			at = 0 // whatever the store's is, it is asked for after this
+			at = 0 // read again, whatever the store's revision is
 		}
 		if err == nil {
 			revision, err = a.load(revision)
@@ -130,11 +130,12 @@ func (a *approvals) follow() {
 			a.hub.log.Warn("approvals not read", slog.Any("error", err), slog.Duration("again_in", pause))
 			at = 0
 		}
-		_ = backoff.Sleep(a.ctx, pause) // the loop looks at ctx
+		_ = backoff.Sleep(a.ctx, pause) // the loop checks ctx
 	}
 }
 
-// load reads the approvals unless they are those of a revision, and returns theirs.
+// load reads the approvals unless they still have the given revision, and returns their
+// revision.
 func (a *approvals) load(revision int64) (int64, error) {
 	list, now, err := a.hub.store.Approvals(a.ctx, revision)
 	if err != nil || list == nil {
@@ -146,7 +147,7 @@ func (a *approvals) load(revision int64) (int64, error) {
 			continue
 		}
 		claim, err := approval.Inspect(list[i].Signed)
-		if err != nil { // a later version's, in a database that is shared with its hub
+		if err != nil { // from a later version of the hub with the same database
 			a.hub.log.Warn("approval left out", slog.String("approval", list[i].ID), slog.Any("error", err))
 			continue
 		}

@@ -16,24 +16,24 @@ import (
 )
 
 const (
-	// maxAsks bounds what readers ask of one agent at a time, maxChatCalls the calls for
-	// chats: half of what its channel takes, and what an agent takes. The rest of the
-	// channel is for approvals.
+	// maxAsks limits the concurrent questions of readers to an agent, maxChatCalls the
+	// calls for chats. The latter is half of what its channel accepts, and the agent's own
+	// limit. The rest of the channel is for approvals.
 	maxAsks, maxChatCalls = 2, 8
-	// maxAnswer bounds an agent's answer, in bytes: what it says itself that it is.
+	// maxAnswer limits an agent's answer, in bytes. It is the agent's own limit.
 	maxAnswer = 1 << 20
-	// askAgain is how soon another hub is asked again that hadn't the agent.
+	// askAgain is how soon to ask another hub again that didn't have the agent.
 	askAgain = 250 * time.Millisecond
 )
 
-// asked is what readers and chats may have an agent asked, and how long it may take at
-// the most: looking at files, and starting servers to list their tools. Nothing else is
-// asked for another hub.
+// asked are the requests that readers and chats may send to an agent, with their maximum
+// duration, which includes looking at files and starting servers to list their tools. Other
+// hubs can't send any other request.
 var asked = map[string]time.Duration{
 	reverse.KindClientContext: 20 * time.Second, reverse.KindContextCoverage: 20 * time.Second, reverse.KindSkillFiles: manifestsTimeout, reverse.KindSkillFile: time.Minute, reverse.KindToolsList: 30 * time.Second, reverse.KindToolsCall: mcpserver.MaxCall,
 }
 
-// Why there is no answer. Those of an agent are *reverse.Error.
+// Reasons for a missing answer. Those of an agent are *reverse.Error.
 var (
 	errAway      = errors.New("the agent is not connected: nothing can be asked of it until it is back")
 	errNoAddress = errors.New("the agent is connected to another hub of this database, which can't be asked: start all of them with --advertise, or have the balancer send the connection of an agent and the requests about it to one hub")
@@ -44,8 +44,8 @@ var (
 	errAnswer    = errors.New("the agent's answer is not what it should be")
 )
 
-// ask has an agent asked, by this hub or by the one to which it is connected. Where it
-// is connected to none, it waits as long as patience for it.
+// ask asks an agent, through this hub or the one that it is connected to. If the agent
+// isn't connected, it waits up to patience for it.
 func (h *Hub) ask(ctx context.Context, agentID, kind string, body []byte, patience time.Duration) ([]byte, error) {
 	ctx, cancel := context.WithTimeout(ctx, asked[kind])
 	defer cancel()
@@ -80,14 +80,14 @@ func (h *Hub) ask(ctx context.Context, agentID, kind string, body []byte, patien
 		case <-news:
 		case <-again:
 		case <-over.C:
-			patience = 0 // why there is no answer may be another reason by now
+			patience = 0 // by now there may be another reason
 		case <-ctx.Done():
 			return nil, ctx.Err()
 		}
 	}
 }
 
-// ask asks the agent, and fetches all of its answer.
+// ask asks the agent, and fetches the complete answer.
 func (c *agentChannel) ask(ctx context.Context, kind string, body []byte) ([]byte, error) {
 	if !c.Peer().Knows(kind) {
 		return nil, errTooOld
@@ -109,9 +109,9 @@ func (c *agentChannel) ask(ctx context.Context, kind string, body []byte) ([]byt
 	return c.whole(ctx, body, answer)
 }
 
-// whole puts an answer together that may have been too long for a frame.
+// whole assembles an answer that may have been too long for a frame.
 func (c *agentChannel) whole(ctx context.Context, request, first []byte) ([]byte, error) {
-	var asked waymark.ToolsList // all requests have the capability where this one has it
+	var asked waymark.ToolsList // the capability field is the same in all requests
 	var part waymark.ToolsAnswer
 	if proto.Unmarshal(request, &asked) != nil || proto.Unmarshal(first, &part) != nil {
 		return nil, errAnswer
@@ -138,7 +138,7 @@ func (c *agentChannel) whole(ctx context.Context, request, first []byte) ([]byte
 	return answer, nil
 }
 
-// call makes one request.
+// call makes a single request.
 func (c *agentChannel) call(ctx context.Context, kind string, body []byte) ([]byte, error) {
 	answer, err := c.Call(ctx, kind, body)
 	var no *reverse.Error

@@ -13,13 +13,12 @@ import (
 	"waymark/internal/credential"
 )
 
-// errUnauthorized says that a token is missing, unknown, revoked or expired;
-// which of them is nobody's business. Readers get it; agents get
-// transport.ErrUnauthorized.
+// errUnauthorized says that a token is missing, unknown, revoked or expired, without saying
+// which. It is for readers; agents get transport.ErrUnauthorized.
 var errUnauthorized = server.ErrUnauthorized
 
-// lookup finds the valid token with the text, whatever its role. All tokens are
-// looked up here, so that the transport learns of each whether it was valid.
+// lookup finds a valid token by its text, whatever its role. All lookups go through here,
+// because the transport must learn whether a token was valid.
 func (h *Hub) lookup(ctx context.Context, text string) (store.Token, error) {
 	if _, known := store.RoleOfToken(text); !known {
 		transport.Authenticated(ctx, false)
@@ -33,7 +32,7 @@ func (h *Hub) lookup(ctx context.Context, text string) (store.Token, error) {
 	return token, nil
 }
 
-// lookupSession is lookup for the session of a browser.
+// lookupSession is lookup for a browser's session.
 func (h *Hub) lookupSession(ctx context.Context, text string) (store.Session, error) {
 	if !credential.Session.Is(text) {
 		transport.Authenticated(ctx, false)
@@ -47,8 +46,7 @@ func (h *Hub) lookupSession(ctx context.Context, text string) (store.Session, er
 	return session, nil
 }
 
-// judge returns what to answer when looking a token or a session up ended with
-// err, and what was found is valid or not.
+// judge returns the answer for the result of a lookup.
 func (h *Hub) judge(ctx context.Context, err error, valid bool) error {
 	switch {
 	case errors.Is(err, store.ErrNotFound), err == nil && !valid:
@@ -65,16 +63,15 @@ func (h *Hub) judge(ctx context.Context, err error, valid bool) error {
 }
 
 const (
-	// touchEvery bounds how often the use of a token is written down, so that a
-	// read doesn't become a write each time.
+	// touchEvery limits how often the use of a token is stored, so that not every read
+	// causes a write.
 	touchEvery = time.Minute
-	// touchFarewell is how long a hub that ends tries to write down the rest.
+	// touchFarewell is how long a stopping hub tries to store the rest.
 	touchFarewell = 2 * time.Second
 )
 
-// uses knows when tokens were used last, and when that was written down: at
-// once for a token that hasn't been used for a while, then once a minute, and
-// in the end.
+// uses records when tokens were last used, and when that was stored: at once after a pause,
+// then once a minute, and at the end.
 type uses struct {
 	mu   sync.Mutex // guards last
 	last map[string]use
@@ -82,7 +79,7 @@ type uses struct {
 
 type use struct{ used, written time.Time }
 
-// add takes down that the token is used now.
+// add records that a token is used now.
 func (u *uses) add(ctx context.Context, h *Hub, token *store.Token) {
 	if !u.due(token, h.now()) {
 		return
@@ -92,8 +89,7 @@ func (u *uses) add(ctx context.Context, h *Hub, token *store.Token) {
 	}
 }
 
-// due reports whether it is time to write the use down, for one of those who
-// ask at the same time.
+// due reports to one of several concurrent callers that it is time to store the use.
 func (u *uses) due(token *store.Token, now time.Time) bool {
 	u.mu.Lock()
 	defer u.mu.Unlock()
@@ -101,7 +97,7 @@ func (u *uses) due(token *store.Token, now time.Time) bool {
 		u.last = make(map[string]use)
 	}
 	was := u.last[token.ID]
-	if token.LastUsedAt.After(was.written) { // by another hub
+	if token.LastUsedAt.After(was.written) { // another hub has stored it
 		was.written = token.LastUsedAt
 	}
 	was.used = now
@@ -113,7 +109,7 @@ func (u *uses) due(token *store.Token, now time.Time) bool {
 	return due
 }
 
-// flush writes down what hasn't been.
+// flush stores the uses that aren't stored yet.
 func (u *uses) flush(h *Hub) {
 	u.mu.Lock()
 	last := u.last
@@ -125,7 +121,7 @@ func (u *uses) flush(h *Hub) {
 		if !use.used.After(use.written) || ctx.Err() != nil {
 			continue
 		}
-		if err := h.store.TouchToken(ctx, id); err != nil { // it may be deleted, or the store closed
+		if err := h.store.TouchToken(ctx, id); err != nil { // the token may be deleted, or the store closed
 			h.log.Debug("use of token not stored", slog.String("token", id), slog.Any("error", err))
 		}
 	}

@@ -14,26 +14,26 @@ import (
 )
 
 const (
-	// certificateCheck is how often the files are read: whoever renews
-	// certificates does so days ahead, and can send SIGHUP.
+	// certificateCheck is how often the files are read. That suffices because certificates
+	// are renewed days ahead, and SIGHUP reads them at once.
 	certificateCheck = 10 * time.Second
-	// maxPEM is far above what a chain of certificates takes.
+	// maxPEM limits a file, far above the size of a certificate chain.
 	maxPEM = 1 << 20
 )
 
-// certificate is a pair of files that may be replaced at any time. It holds
-// the last pair that was good.
+// certificate is a pair of files that may be replaced at any time. It holds the last valid
+// pair.
 type certificate struct {
 	certFile, keyFile string
-	every             time.Duration // from one reading of them to the next
+	every             time.Duration // interval of reading them
 	log               *slog.Logger
 	current           atomic.Pointer[tls.Certificate]
 
-	mu   sync.Mutex        // one reading at a time; guards seen
-	seen [sha256.Size]byte // of what the files held at the last reading, good or not
+	mu   sync.Mutex        // serializes reading, and guards seen
+	seen [sha256.Size]byte // hash of the files' content at the last reading, valid or not
 }
 
-// openCertificate reads the pair, which must be good.
+// openCertificate reads the pair, which must be valid.
 func openCertificate(certFile, keyFile string, every time.Duration, log *slog.Logger) (*certificate, error) {
 	c := &certificate{certFile: certFile, keyFile: keyFile, every: every, log: log}
 	if _, err := c.read(true); err != nil {
@@ -45,8 +45,8 @@ func openCertificate(certFile, keyFile string, every time.Duration, log *slog.Lo
 	return c, nil
 }
 
-// read reads the files and, when they have changed or must is set, takes the
-// pair in them if it is good.
+// read reads the files. If they have changed or must is set, and the pair is valid, it
+// takes over the pair.
 func (c *certificate) read(must bool) (changed bool, err error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -85,8 +85,7 @@ func readPEM(file string) ([]byte, error) {
 	return data, err
 }
 
-// reload reads the files and logs what came of it. A pair that is no good leaves
-// the old one in force.
+// reload reads the files and logs the result. An invalid pair leaves the old one in force.
 func (c *certificate) reload(must bool) error {
 	changed, err := c.read(must)
 	switch {
@@ -101,8 +100,7 @@ func (c *certificate) reload(must bool) error {
 
 func (c *certificate) expires() time.Time { return c.current.Load().Leaf.NotAfter }
 
-// watch reads the files from time to time until ctx ends. It logs once that they
-// are missing.
+// watch reads the files regularly until ctx ends. It logs only once that they are missing.
 func (c *certificate) watch(ctx context.Context) {
 	ticker := time.NewTicker(c.every)
 	defer ticker.Stop()
@@ -121,12 +119,12 @@ func (c *certificate) watch(ctx context.Context) {
 			continue
 		}
 		missing = err != nil
-		_ = c.reload(false) // it has logged the error
+		_ = c.reload(false) // reload logs the error
 	}
 }
 
-// config is for the HTTP port. There is no HTTP/2: agents turn their
-// connections into WebSockets, which it doesn't have.
+// config returns the TLS configuration for the HTTP port. It excludes HTTP/2, because
+// agents use WebSockets.
 func (c *certificate) config() *tls.Config {
 	return &tls.Config{
 		MinVersion: tls.VersionTLS12,

@@ -14,7 +14,8 @@ import (
 	"waymark/wire/reverse"
 )
 
-// clientContext asks an agent what a client would see that is started where it works.
+// clientContext asks an agent what a client would see if it were started in the agent's
+// working directory.
 func (h *Hub) clientContext(ctx context.Context, agentID, client string) (*api.ClientContext, error) {
 	request := clientview.EncodeRequest(clientview.Request{Client: client})
 	return lookAt(ctx, h, agentID, reverse.KindClientContext, request, "what "+text.Cut(text.Printable(client), 64)+" sees", func(body []byte) (*api.ClientContext, error) {
@@ -26,13 +27,13 @@ func (h *Hub) clientContext(ctx context.Context, agentID, client string) (*api.C
 	})
 }
 
-// coverage asks an agent which files lie where agents look and aren't used.
+// coverage asks an agent which files in places that agents read aren't used.
 func (h *Hub) coverage(ctx context.Context, agentID string) (*api.Coverage, error) {
 	return lookAt(ctx, h, agentID, reverse.KindContextCoverage, nil, "what isn't used", clientview.DecodeCoverage)
 }
 
-// lookAt asks an agent about its files; what is that in words. What it says is taken as
-// its word, within the bounds that decode has.
+// lookAt asks an agent about its files; what describes the question. The answer is trusted
+// within the limits of decode.
 func lookAt[T any](ctx context.Context, h *Hub, agentID, kind string, request []byte, what string, decode func(body []byte) (*T, error)) (*T, error) {
 	refuse := func(code int, detail string) error {
 		return &problem.Error{Code: code, Message: "the agent was not asked " + what, Detail: detail}
@@ -54,7 +55,7 @@ func lookAt[T any](ctx context.Context, h *Hub, agentID, kind string, request []
 	case errors.Is(err, context.DeadlineExceeded):
 		return nil, refuse(http.StatusGatewayTimeout, "it hasn't answered in time")
 	default:
-		return nil, err // that of ctx
+		return nil, err // the context's
 	}
 	answer, err := decode(body)
 	if err != nil {
@@ -63,7 +64,7 @@ func lookAt[T any](ctx context.Context, h *Hub, agentID, kind string, request []
 	return answer, nil
 }
 
-// askedCode is the status for an agent's no.
+// askedCode returns the HTTP status for an agent's refusal.
 func askedCode(code uint64) int {
 	switch code {
 	case reverse.CodeInvalid:

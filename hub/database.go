@@ -14,21 +14,21 @@ import (
 	"waymark/hub/store/sqlite"
 )
 
-// Databases are the kinds of database that a hub can keep its data in: what
-// package hub/store/drivers offers, or the part of it that a program links.
-// The zero value is SQLite alone, which is what an embedded hub needs.
+// Databases are the kinds of databases that a hub can use: those of package
+// hub/store/drivers, or some of them. The zero value is only SQLite, which is sufficient
+// for an embedded hub.
 type Databases struct {
-	// Check reports whether a --db flag can be right, without touching anything.
+	// Check reports whether a --db flag can be valid, without accessing anything.
 	Check func(db string) error
-	// Open opens what it names.
+	// Open opens a database.
 	Open func(ctx context.Context, db string, opts StoreOptions) (store.Store, error)
 }
 
-// StoreOptions are for every kind of store.
+// StoreOptions are options for every kind of store.
 type StoreOptions struct {
 	// Now is the clock; nil means time.Now.
 	Now func() time.Time
-	// Logger gets what goes wrong in the background; nil means none.
+	// Logger receives problems in the background; nil means no log.
 	Logger *slog.Logger
 }
 
@@ -43,7 +43,7 @@ func openSQLite(ctx context.Context, db string, opts StoreOptions) (store.Store,
 		return nil, err
 	}
 	st, err := sqlite.Open(ctx, strings.TrimPrefix(db, "sqlite:"), sqlite.Options{Now: opts.Now, Logger: opts.Logger})
-	if err != nil { // not a nil pointer in an interface that isn't nil
+	if err != nil { // avoid a non-nil interface with a nil pointer
 		return nil, err
 	}
 	return st, nil
@@ -54,14 +54,14 @@ func checkSQLite(db string) error {
 	switch {
 	case scheme == "sqlite" && path != "":
 		return nil
-	case strings.Contains(path, "@"): // it may hold a password: it isn't repeated
+	case strings.Contains(path, "@"): // it may contain a password, so don't repeat it
 		return usagef("--db %s:…: this program knows SQLite only; want sqlite:PATH", scheme)
 	}
 	return usagef("--db %q: want sqlite:PATH", db)
 }
 
-// StateDir returns the directory that holds a hub's files when nothing else
-// is said: $XDG_STATE_HOME/waymark, or ~/.local/state/waymark.
+// StateDir returns the default directory for a hub's files: $XDG_STATE_HOME/waymark, or
+// ~/.local/state/waymark.
 func StateDir() (string, error) {
 	if dir := os.Getenv("XDG_STATE_HOME"); filepath.IsAbs(dir) {
 		return filepath.Join(dir, "waymark"), nil
@@ -82,8 +82,8 @@ func DefaultDB() (string, error) {
 	return "sqlite:" + filepath.Join(dir, "hub.db"), nil
 }
 
-// DatabaseName is the database that --db names, for people, who can type it elsewhere: with
-// an absolute path, and without a password.
+// DatabaseName returns a value of --db for people, who may use it elsewhere: with an
+// absolute path, and without a password.
 func DatabaseName(db string) string {
 	if path, ok := strings.CutPrefix(db, "sqlite:"); ok {
 		if abs, err := filepath.Abs(path); err == nil {
@@ -93,7 +93,7 @@ func DatabaseName(db string) string {
 	}
 	scheme, _, _ := strings.Cut(db, ":")
 	u, err := url.Parse(db)
-	if err != nil || u.Host == "" && u.Path == "" { // nobody can say where a password is in it
+	if err != nil || u.Host == "" && u.Path == "" { // the position of a password is unknown
 		return scheme + ":…"
 	}
 	if u.User != nil {

@@ -13,12 +13,12 @@ import (
 	"waymark/internal/text"
 )
 
-// maxAgentName bounds an agent's name, in bytes.
+// maxAgentName limits an agent's name, in bytes.
 const maxAgentName = 128
 
-// newEnroll makes the one route of the API that isn't for readers: POST
-// /api/v0/enroll, for who has a code or a key in the place of a token. Nobody guesses a code while it is valid,
-// and whoever tries gets no more than a connection without a token.
+// newEnroll makes the API's only route that isn't for readers: POST /api/v0/enroll, with an
+// enrollment code or key instead of a token. A code can't be guessed while it is valid, and
+// trying costs no more than a connection without a token.
 func (h *Hub) newEnroll() http.Handler {
 	return httpapi.New(httpapi.Options{
 		Name: "hub", Logger: h.log, JSONType: "application/json; charset=utf-8", MaxBody: maxBody,

@@ -6,24 +6,24 @@ import (
 	"time"
 )
 
-// FleetStats counts all agents that the store knows, whichever hub they are connected to.
+// FleetStats are counts of all agents in the store, whichever hub they are connected to.
 type FleetStats struct {
 	Connected, Away, NeverConnected int
-	// Failing are those of which plugins fail.
+	// Failing is the number of agents with failing plugins.
 	Failing     int
 	DriftedPins int
 }
 
 const (
-	// fleetFor is how long a count is good for: a scrape asks for each of its numbers.
+	// fleetFor is how long counts are cached, because a scrape asks for each of them.
 	fleetFor = 5 * time.Second
-	// fleetTimeout is how long the store may take to answer.
+	// fleetTimeout limits how long the store may take to answer.
 	fleetTimeout = 3 * time.Second
 )
 
 // fleet counts the agents.
 type fleet struct {
-	mu    sync.Mutex // one question at a time; guards the rest
+	mu    sync.Mutex // serializes queries; guards the other fields
 	at    time.Time
 	stats FleetStats
 	err   error
@@ -35,7 +35,7 @@ func (f *fleet) count(ctx context.Context, h *Hub) (FleetStats, error) {
 	if !f.at.IsZero() && time.Since(f.at) < fleetFor {
 		return f.stats, f.err
 	}
-	// Not the caller's context: the answer is for the others, too.
+	// Not the caller's context, because other callers share the answer.
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), fleetTimeout)
 	defer cancel()
 	agents, err := h.store.Agents(ctx)
@@ -60,5 +60,5 @@ func (f *fleet) count(ctx context.Context, h *Hub) (FleetStats, error) {
 	return f.stats, f.err
 }
 
-// Fleet counts all agents. What it says may be five seconds old.
+// Fleet counts all agents. The counts may be five seconds old.
 func (s *Server) Fleet(ctx context.Context) (FleetStats, error) { return s.hub.fleet.count(ctx, s.hub) }

@@ -22,17 +22,16 @@ import (
 //	/internal/v0/…                      for other hubs: see Options.Advertise
 //	/, /login, /logout, /assets/        the page: see package page
 //
-// Where agents connect is a WebSocket that needs an agent's token: see package
-// push and Coder's workspaceagents API. What readers get needs a reader's
-// token, and other hubs show what this one has told them. Of the rest all but the first wants a Host header that names this hub: the
-// address that was connected to, localhost for a loopback address, or one of
-// Options.AllowHosts. Without that any web page could have its own name point
-// to 127.0.0.1 and talk to the hub from the user's browser.
+// The endpoint for agents is a WebSocket that requires an agent's token: see package push
+// and Coder's workspaceagents API. The API for readers requires a reader's token, and other
+// hubs authenticate with what this hub has published. Everything else but the first
+// requires a Host header that names this hub: the address that was connected to, localhost
+// for a loopback address, or one of Options.AllowHosts. Otherwise any web page could make
+// its own name resolve to 127.0.0.1 and access the hub from the user's browser.
 //
-// Errors are {"message","detail"}, those for agents in the form of Coder's
-// server.
+// Errors are {"message","detail"}; those for agents have the form of Coder's server.
 func (h *Hub) Handler() http.Handler {
-	h.start() // readers ask for it, also where no agent ever connects
+	h.start() // readers need it even if no agent ever connects
 	root := http.NewServeMux()
 	root.HandleFunc("GET /healthz", serveHealth)
 	root.HandleFunc("/healthz", methodNotAllowed)
@@ -43,12 +42,12 @@ func (h *Hub) Handler() http.Handler {
 	}
 	readers := h.checkHost(h.consumer)
 	enroll := h.checkHost(h.newEnroll())
-	replicas := h.replicas.handler() // a secret that no browser has says enough; Host may be any
+	replicas := h.replicas.handler() // any Host is allowed, because no browser has the secret
 	root.Handle("/", readers)
-	others := http.MaxBytesHandler(root, maxBody) // the APIs bound their bodies route by route
+	others := http.MaxBytesHandler(root, maxBody) // the APIs limit their bodies by route
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		httpapi.Secure(w.Header())
-		// The ids of resources hold "//" and "..", which a ServeMux redirects.
+		// A ServeMux would redirect ids of resources that contain "//" and "..".
 		if r.URL.Path == enrollPath {
 			enroll.ServeHTTP(w, r)
 			return
@@ -70,7 +69,7 @@ func (h *Hub) Handler() http.Handler {
 //go:embed openapi.json
 var document []byte
 
-// newConsumer makes the API for readers. Its document describes where agents enroll, too.
+// newConsumer makes the API for readers. Its document also describes enrollment.
 func (h *Hub) newConsumer(limits server.Limits) *server.API {
 	return server.New(server.Options{
 		Store: h.store, Lookup: h.lookup, Session: h.lookupSession, Connected: h.connected, Services: []httpapi.Service{h.loginService(), h.newChat().Service()},
@@ -78,9 +77,8 @@ func (h *Hub) newConsumer(limits server.Limits) *server.API {
 	})
 }
 
-// checkHost refuses requests that were meant for another name; see Handler.
-// Where there is no connection (in a test, or behind another handler) they count
-// as having come to a loopback address.
+// checkHost refuses requests for other host names; see Handler. Requests without a
+// connection (in a test, or behind another handler) count as sent to a loopback address.
 func (h *Hub) checkHost(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		local, ok := httpapi.LocalAddr(r)
@@ -106,10 +104,10 @@ func methodNotAllowed(w http.ResponseWriter, r *http.Request) {
 	refuse(w, http.StatusMethodNotAllowed, "method not allowed", "this page knows GET only")
 }
 
-// refuse answers with an error, as the API for readers does.
+// refuse answers with an error in the form of the API for readers.
 func refuse(w http.ResponseWriter, code int, message, detail string) {
 	body, err := httpapi.Encode(&problem.Error{Message: message, Detail: detail})
-	if err != nil { // two strings can always be encoded
+	if err != nil { // two strings always marshal
 		body = []byte(`{"message":"internal error","detail":""}`)
 	}
 	w.Header().Set("Content-Type", "application/json; charset=utf-8")

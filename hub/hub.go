@@ -19,37 +19,36 @@ import (
 	"waymark/wire/waymark"
 )
 
-// Options configure a Hub. Only Store must be set.
+// Options configure a Hub. Only Store is required.
 type Options struct {
-	// Store keeps everything. The hub doesn't close it.
+	// Store stores everything. The hub doesn't close it.
 	Store store.Store
-	// Logger gets what happens, without payloads and tokens; nil means none.
+	// Logger receives the hub's log, without payloads and tokens; nil means no log.
 	Logger *slog.Logger
-	// AllowHosts are further names under which the HTTP API may be called:
-	// those of a reverse proxy, for example. A port is ignored.
+	// AllowHosts are additional host names of the HTTP API, for example of a reverse proxy.
+	// Ports are ignored.
 	AllowHosts []string
-	// Limits bound what agents may cost, Consumer what readers may.
+	// Limits limit what agents may cost, Consumer what readers may cost.
 	Limits   transport.Limits
 	Consumer server.Limits
-	// Advertise is where other hubs over the same store reach the HTTP API of this one,
-	// such as http://10.0.0.7:7878: they have agents asked that are connected here. Empty
-	// means that they don't.
+	// Advertise is the address of this hub's HTTP API for other hubs with the same store,
+	// such as http://10.0.0.7:7878. They use it to ask agents that are connected here.
+	// Empty disables that.
 	Advertise string
-	// Database is what DatabaseName says of the database, which the page shows to
-	// readers of all agents; empty means that nobody is told.
+	// Database is the DatabaseName of the database, which the page shows to readers of all
+	// agents; empty hides it.
 	Database string
-	// Presence is how often hubs over one database tell each other which agents
-	// are connected to them; 0 means every 2 seconds.
+	// Presence is how often hubs with the same database exchange which agents are
+	// connected; 0 means every 2 seconds.
 	Presence time.Duration
-	// Observe gets every call for a push, from the goroutine that serves it; may be
-	// nil.
+	// Observe is called for every push, in the goroutine that serves it; it may be nil.
 	Observe func(PushObserved)
 	// Now is the clock; nil means time.Now.
 	Now func() time.Time
 }
 
-// Hub is a control plane. New makes one, Handler, ServeDRPC and ServeConn put
-// it to work, Close ends it.
+// Hub is a control plane. Make one with New, serve with Handler, ServeDRPC and ServeConn,
+// and end it with Close.
 type Hub struct {
 	store     store.Store
 	log       *slog.Logger
@@ -71,7 +70,7 @@ type Hub struct {
 	channels  channels
 }
 
-// New makes a hub. It doesn't start anything.
+// New makes a Hub. It starts nothing.
 func New(opts Options) (*Hub, error) {
 	if opts.Store == nil {
 		return nil, errors.New("hub: a store is needed")
@@ -106,45 +105,41 @@ func New(opts Options) (*Hub, error) {
 	return h, nil
 }
 
-// ErrClosed says that the hub was closed before it was asked to serve.
+// ErrClosed says that the hub was closed before it could serve.
 var ErrClosed = transport.ErrClosed
 
-// start begins what goes on beside the serving, unless it has begun.
+// start starts the background work, once.
 func (h *Hub) start() {
 	h.presence.start()
 	h.seen.start()
 	h.webhooks.start()
 }
 
-// ServeDRPC serves the DRPC services to all connections of the listener. It
-// returns nil when ctx or the hub ends, and the listener's error otherwise;
-// the listener is closed then, and no connection is left.
+// ServeDRPC serves the DRPC services on all connections of a listener. It returns nil when
+// ctx or the hub ends, and otherwise the listener's error. It then has closed the listener
+// and all connections.
 func (h *Hub) ServeDRPC(ctx context.Context, listener net.Listener) error {
 	h.start()
 	return h.transport.ServeDRPC(ctx, listener)
 }
 
-// ServeConn serves the DRPC services to one connection, which may be one end
-// of a net.Pipe, and closes it. It returns when the peer hangs up, or ctx or
-// the hub ends.
+// ServeConn serves the DRPC services on a connection, which may be one end of a net.Pipe,
+// and closes it. It returns when the peer disconnects, or ctx or the hub ends.
 func (h *Hub) ServeConn(ctx context.Context, conn net.Conn) error {
 	h.start()
 	return h.transport.ServeConn(ctx, conn)
 }
 
-// Connected reports whether the agent has a live connection to this hub: one on
-// which it has shown its token.
+// Connected reports whether the agent has an authenticated connection to this hub.
 func (h *Hub) Connected(agentID string) bool { return h.transport.Connected(agentID) }
 
-// Drain ends the agents' connections in good order: no new ones are taken,
-// calls that are under way are answered, and then each connection is ended,
-// which tells its agent to connect again. It returns when none is left, or
-// with ctx's error; Close ends what is left then. It may be called twice.
+// Drain ends the agents' connections gracefully: it accepts no new ones, answers calls in
+// progress, and ends each connection so that its agent reconnects. It returns when none is
+// left, or with ctx's error; Close ends the rest. It may be called twice.
 func (h *Hub) Drain(ctx context.Context) error { return h.transport.Drain(ctx) }
 
-// Close ends all connections and waits until nothing of the hub runs any
-// more. It may be called twice, and before anything was served. The store
-// stays open.
+// Close ends all connections and waits until nothing of the hub runs any more. It may be
+// called twice, and before anything was served. It doesn't close the store.
 func (h *Hub) Close() error {
 	h.presence.close()
 	h.seen.close()
@@ -162,25 +157,24 @@ func (h *Hub) Close() error {
 	return nil
 }
 
-// Stats is how a hub is doing now.
+// Stats are a hub's current figures.
 type Stats struct {
-	// Connections of agents, and agents that have one.
+	// Connections is the number of agents' connections, Agents that of connected agents.
 	Connections, Agents int
-	// NotHeard counts connections whose agents have been told that another one
-	// with the same token has taken over.
+	// NotHeard is the number of connections whose agents were told that another one with
+	// the same token has taken over.
 	NotHeard int
-	// Channels is the number of reverse channels that are open.
+	// Channels is the number of open reverse channels.
 	Channels int
 	// Large is the number of large messages that are being received or stored.
 	Large int
-	// Streams is the number of streams of events, and of requests that wait
-	// for news.
+	// Streams is the number of event streams and waiting requests.
 	Streams int
-	// Draining says that the hub is about to stop.
+	// Draining says that the hub is stopping.
 	Draining bool
 }
 
-// Stats returns how the hub is doing now.
+// Stats returns the hub's current figures.
 func (h *Hub) Stats() Stats {
 	return Stats{
 		Connections: h.transport.Connections(), Agents: len(h.transport.Agents()), NotHeard: h.writers.allNotHeard(), Large: h.transport.LargeMessages(),

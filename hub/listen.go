@@ -14,39 +14,37 @@ import (
 	"waymark/hub/transport"
 )
 
-// ListenOptions say where a hub keeps its data and where it listens. Nothing
-// in it refers to what isn't in a flag of hub serve.
+// ListenOptions say where a hub stores its data and where it listens. They correspond to
+// flags of hub serve.
 type ListenOptions struct {
 	// DB names the database, such as "sqlite:PATH"; empty means DefaultDB.
 	DB string
-	// Databases open it; the zero value knows SQLite only.
+	// Databases open it; the zero value supports only SQLite.
 	Databases Databases
-	// HTTP is the address of the HTTP API; empty means DefaultHTTP. It must
-	// be loopback unless there is TLS, or Insecure is set.
+	// HTTP is the address of the HTTP API; empty means DefaultHTTP. It must be loopback
+	// unless there is TLS, or Insecure is set.
 	HTTP string
-	// TLSCert and TLSKey are PEM files of a certificate, with its chain, and
-	// its key: with them HTTP is HTTPS. They are read again when they change.
+	// TLSCert and TLSKey are PEM files of a certificate chain and its key, for HTTPS. They
+	// are read again when they change.
 	TLSCert, TLSKey string
 	// TLSCheck is how often they are read; 0 means every 10 seconds.
 	TLSCheck time.Duration
-	// Monitor is the address of a port for machines that watch over the hub:
-	// /metrics, /healthz and /readyz, without tokens. Empty means none. The
-	// rules for HTTP are its rules.
+	// Monitor is the address of a port for monitoring: /metrics, /healthz and /readyz,
+	// without tokens. Empty means none. The same rules as for HTTP apply.
 	Monitor string
-	// Metrics serves /metrics there; nil: there is none.
+	// Metrics serves /metrics there; nil means none.
 	Metrics http.Handler
 	// FreePort takes a free port when HTTP is in use.
 	FreePort bool
-	// DRPC lists where agents connect: "unix:PATH" or "tcp:HOST:PORT". Empty
-	// means nowhere: then Hub().ServeConn serves what the caller has.
+	// DRPC lists addresses for agents: "unix:PATH" or "tcp:HOST:PORT". If it is empty,
+	// Hub().ServeConn can serve connections of the caller.
 	DRPC []string
-	// Insecure allows addresses that aren't loopback, without TLS.
+	// Insecure allows non-loopback addresses without TLS.
 	Insecure bool
-	// DrainTimeout is how long what is under way may take at the end; 0 means
-	// DefaultDrain.
+	// DrainTimeout limits the time for stopping; 0 means DefaultDrain.
 	DrainTimeout time.Duration
-	// ObserveRequest gets every answer to a request, from the goroutine
-	// that serves it; may be nil.
+	// ObserveRequest is called for every answered request, in the goroutine that serves it;
+	// it may be nil.
 	ObserveRequest func(RequestObserved)
 	// AllowHosts, Advertise, Observe, Limits, Logger and Now are those of Options.
 	AllowHosts []string
@@ -57,15 +55,15 @@ type ListenOptions struct {
 	Now        func() time.Time
 }
 
-// Server is a hub with its store and its listeners: what hub serve runs, and
-// what the agent embeds. The life of one: Listen, Run, Close.
+// Server is a hub with its store and listeners: what hub serve runs and the agent embeds.
+// Call Listen, Run and Close in this order.
 type Server struct {
 	hub   *Hub
 	store store.Store
 	log   *slog.Logger
 	http  net.Listener
 	drpc  []net.Listener
-	// tls and monitor are nil where there is no such thing.
+	// tls and monitor are nil if they aren't configured.
 	tls     *certificate
 	monitor net.Listener
 	metrics http.Handler
@@ -77,13 +75,13 @@ type Server struct {
 	closeErr  error
 }
 
-// Listen opens everything a hub needs, or nothing: listeners come first, so
-// that a port in use leaves no new database behind. Connections wait in the
-// listeners' queues until Run.
+// Listen opens everything that a hub needs, or nothing. It opens listeners first, so that a
+// port in use leaves no new database behind. Connections wait in the listeners' queues
+// until Run.
 //
 // # Errors
 //
-// ErrUsage is matched where an option can't be right.
+// The error matches ErrUsage if an option can never be valid.
 func Listen(ctx context.Context, opts ListenOptions) (*Server, error) {
 	opts.Logger = cmp.Or(opts.Logger, slog.New(slog.DiscardHandler))
 	opts.HTTP = cmp.Or(opts.HTTP, DefaultHTTP)
@@ -162,8 +160,7 @@ func (s *Server) openTLS(opts *ListenOptions) (err error) {
 	return err
 }
 
-// Close releases everything. It may be called twice, and without Run; it must
-// not be called while Run runs.
+// Close releases everything. It may be called twice, and without Run, but not during Run.
 func (s *Server) Close() error {
 	s.closeOnce.Do(func() {
 		var errs []error
@@ -191,16 +188,16 @@ func (s *Server) Close() error {
 	return s.closeErr
 }
 
-// Hub returns the hub; it ends with Close.
+// Hub returns the hub. Close ends it.
 func (s *Server) Hub() *Hub { return s.hub }
 
-// Store returns the store; it is closed by Close.
+// Store returns the store. Close closes it.
 func (s *Server) Store() store.Store { return s.store }
 
-// HTTPURL returns where the HTTP API is, such as "http://127.0.0.1:7878".
+// HTTPURL returns the address of the HTTP API, such as "http://127.0.0.1:7878".
 func (s *Server) HTTPURL() string { return s.url(s.http) }
 
-// MonitorURL returns where /metrics is; empty when it is nowhere.
+// MonitorURL returns the address of the monitoring port; empty if there is none.
 func (s *Server) MonitorURL() string {
 	if s.monitor == nil {
 		return ""
@@ -215,7 +212,7 @@ func (s *Server) url(l net.Listener) string {
 	return "http://" + l.Addr().String()
 }
 
-// ReloadTLS reads the certificate's files again, now. It logs what came of it.
+// ReloadTLS reads the certificate's files again at once, and logs the result.
 func (s *Server) ReloadTLS() error {
 	if s.tls == nil {
 		return nil
@@ -223,8 +220,7 @@ func (s *Server) ReloadTLS() error {
 	return s.tls.reload(true)
 }
 
-// CertificateExpires returns the end of the certificate's validity; zero
-// where there is no TLS.
+// CertificateExpires returns when the certificate expires; zero without TLS.
 func (s *Server) CertificateExpires() time.Time {
 	if s.tls == nil {
 		return time.Time{}
@@ -232,14 +228,14 @@ func (s *Server) CertificateExpires() time.Time {
 	return s.tls.expires()
 }
 
-// Stats returns how the hub is doing now.
+// Stats returns the hub's current figures.
 func (s *Server) Stats() Stats { return s.hub.Stats() }
 
-// Ready returns nil when the store answers and the hub isn't about to stop.
+// Ready returns nil if the store answers and the hub isn't stopping.
 func (s *Server) Ready(ctx context.Context) error { return s.ready.check(ctx) }
 
-// DRPC returns where agents connect, in the form of ListenOptions.DRPC, with
-// the ports that were really taken.
+// DRPC returns the addresses for agents, in the form of ListenOptions.DRPC, with the actual
+// ports.
 func (s *Server) DRPC() []string {
 	var list []string
 	for _, l := range s.drpc {

@@ -17,16 +17,16 @@ import (
 )
 
 const (
-	// manifestsTimeout is how long the agent may take to say which files its skills
-	// have: who pins waits for it.
+	// manifestsTimeout limits how long the agent may take to list the files of skills,
+	// because creating a pin waits for it.
 	manifestsTimeout = 5 * time.Second
-	// maxManifests is how many skills of a pin have one.
+	// maxManifests limits the skills of a pin with a manifest.
 	maxManifests = 1000
 )
 
-// keepManifests asks the agent, if it is connected, which files the skills have that have
-// just been pinned, and keeps that with the pin. What an agent doesn't say, since it is
-// away, has it switched off or is older than that, isn't known of the pin.
+// keepManifests asks the agent, if it is connected, for the files of the skills that have
+// just been pinned, and stores the answer with the pin. If the agent is away, too old or
+// has it switched off, the pin has no manifests.
 func (h *Hub) keepManifests(ctx context.Context, pin *store.Pin) {
 	if _, connected := h.connected()[pin.AgentID]; !connected || pin.Revision == 0 {
 		return
@@ -34,7 +34,7 @@ func (h *Hub) keepManifests(ctx context.Context, pin *store.Pin) {
 	asking, cancel := context.WithTimeout(ctx, manifestsTimeout)
 	defer cancel()
 	kept, err := h.manifests(asking, pin)
-	if len(kept) > 0 { // each is whole, also where the time was too short for all
+	if len(kept) > 0 { // each is complete, even if the time was too short for all
 		var body []byte
 		if body, err = json.Marshal(kept); err == nil {
 			err = h.store.SetPinManifests(ctx, pin.ID, pin.Revision, body)
@@ -45,7 +45,7 @@ func (h *Hub) keepManifests(ctx context.Context, pin *store.Pin) {
 	}
 }
 
-// manifests asks for them. One counts only if it is that of the skill as it is pinned.
+// manifests asks for the manifests. One counts only if its skill is the pinned one.
 func (h *Hub) manifests(ctx context.Context, pin *store.Pin) (mcpserver.Manifests, error) {
 	_, stored, err := h.store.PinSnapshot(ctx, pin.ID, true)
 	if err != nil {

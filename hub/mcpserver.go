@@ -16,8 +16,8 @@ import (
 	"waymark/wire/waymark"
 )
 
-// chatAwait is how long a call waits for an agent that isn't connected: as long as it
-// takes to come back after a restart, of itself or of the hub.
+// chatAwait is how long a call waits for a disconnected agent, which covers a restart of
+// the agent or the hub.
 const chatAwait = 5 * time.Second
 
 // newChat makes the MCP server for pins.
@@ -36,7 +36,7 @@ func (h *Hub) newChat() *mcpserver.Service {
 	})
 }
 
-// maxErrorLogged bounds what is logged of an error, in bytes.
+// maxErrorLogged limits the logged text of an error, in bytes.
 const maxErrorLogged = 200
 
 // chatAgents implements mcpserver.Agents over reverse channels.

@@ -12,49 +12,46 @@ import (
 	"waymark/wire"
 )
 
-// PushResult says how a call for a push ended, in a word that can be the label
-// of a metric.
+// PushResult says how a push ended, as a word for a metric's label.
 type PushResult string
 
-// The results.
+// Values of PushResult.
 const (
 	PushAccepted     PushResult = "accepted"
-	PushNotAccepted  PushResult = "not_accepted" // its version wasn't newer
-	PushFullNeeded   PushResult = "full_needed"  // its base isn't here
-	PushContinues    PushResult = "continues"    // payloads are wanted for it, or have come
-	PushRefused      PushResult = "refused"      // it broke a rule, or its connection is superseded
+	PushNotAccepted  PushResult = "not_accepted" // its version isn't newer
+	PushFullNeeded   PushResult = "full_needed"  // its base isn't stored
+	PushContinues    PushResult = "continues"    // payloads are missing or were uploaded
+	PushRefused      PushResult = "refused"      // it breaks a rule, or its connection is superseded
 	PushUnauthorized PushResult = "unauthorized"
-	PushBusy         PushResult = "busy"      // too many, or the hub is stopping
-	PushTooLarge     PushResult = "too_large" // its message
-	PushCanceled     PushResult = "canceled"  // the peer, or the connection, is gone
-	PushFailed       PushResult = "failed"    // the store, or a defect: see the log
+	PushBusy         PushResult = "busy"      // too many pushes, or the hub is stopping
+	PushTooLarge     PushResult = "too_large" // the message is too large
+	PushCanceled     PushResult = "canceled"  // the peer or connection is gone
+	PushFailed       PushResult = "failed"    // an error of the store or an internal one: see the log
 )
 
-// PushObserved is what Options.Observe gets of a call for a push. It says nothing
-// about who pushed, and what.
+// PushObserved describes a push, without who pushed what.
 type PushObserved struct {
 	Result   PushResult
 	Protocol wire.Protocol
-	// Delta says that it brought what has changed, and not everything.
+	// Delta says that it had only changes.
 	Delta bool
-	// Bytes is the length of the message; 0 if it never came.
+	// Bytes is the length of the message; 0 if it never arrived.
 	Bytes int
-	// Duration is from the message's last byte to the answer.
+	// Duration is from the last byte of the message to the answer.
 	Duration time.Duration
 }
 
-// outcome is what the services say of how a call ended. It belongs to the
-// call's goroutine.
+// outcome is what a service reports about a call. It belongs to the call's goroutine.
 type outcome struct {
 	method string
 	delta  bool
-	result PushResult // once it is decided
+	result PushResult // when it is decided
 }
 
 type outcomeKey struct{}
 
 func outcomeOf(ctx context.Context) *outcome {
-	o, _ := ctx.Value(outcomeKey{}).(*outcome) // BeginCall has put it there
+	o, _ := ctx.Value(outcomeKey{}).(*outcome) // set by BeginCall
 	return o
 }
 
@@ -70,8 +67,7 @@ func (s *services) BeginCall(ctx context.Context, method string) context.Context
 	return context.WithValue(ctx, outcomeKey{}, &outcome{method: method})
 }
 
-// EndCall implements transport.Services: calls for a push are reported to
-// Options.Observe.
+// EndCall implements transport.Services. It reports pushes to Options.Observe.
 func (s *services) EndCall(ctx context.Context, call *transport.Call, err error) {
 	end := outcomeOf(ctx)
 	protocol := map[string]wire.Protocol{
@@ -90,7 +86,7 @@ func (s *services) EndCall(ctx context.Context, call *transport.Call, err error)
 // of returns the result of a call that ended with err.
 func (o *outcome) of(err error) PushResult {
 	switch {
-	case o.result != "": // that was decided, whatever became of the answer
+	case o.result != "": // decided, whatever became of the answer
 		return o.result
 	case wire.IsUnauthorized(err):
 		return PushUnauthorized
@@ -103,20 +99,19 @@ func (o *outcome) of(err error) PushResult {
 	case errors.Is(err, context.Canceled), errors.Is(err, context.DeadlineExceeded):
 		return PushCanceled
 	}
-	return PushRefused // an error of the mux: what came wasn't a message
+	return PushRefused // an error of the mux: the message was invalid
 }
 
-// RequestObserved is what ListenOptions.ObserveRequest gets of an answer. It says
-// nothing about who asked, and for what.
+// RequestObserved describes an answered request, without who asked for what.
 type RequestObserved struct {
-	// Route is "agents" for where agents connect, "events", "api" for the rest
-	// of what readers get, "probe" or "page".
+	// Route is "agents" for the agents' endpoint, "events", "api" for the rest of the API
+	// for readers, "probe" or "page".
 	Route string
 	Code  int
 	// Waited says that the request asked to wait for news.
 	Waited bool
-	// Duration is until the answer was written; for a connection of an agent
-	// and a stream of events that is its life.
+	// Duration is until the answer was written. For an agent's connection and a stream of
+	// events it is the lifetime.
 	Duration time.Duration
 }
 
@@ -148,9 +143,8 @@ func (s *Server) observed(next http.Handler) http.Handler {
 	})
 }
 
-// codeWriter keeps the code of an answer. What else the connection can do is
-// found through Unwrap, as http.ResponseController does; WebSockets take the
-// connection over that way, too.
+// codeWriter records the status of an answer. Unwrap gives access to the rest, for
+// http.ResponseController and for WebSockets, which hijack the connection.
 type codeWriter struct {
 	inner http.ResponseWriter
 	code  int

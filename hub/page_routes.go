@@ -19,8 +19,8 @@ import (
 	"waymark/internal/text"
 )
 
-// pageToken is the name of the token to which the sessions belong that begin
-// with a link which the hub itself prints. Nobody has its text.
+// pageToken is the name of the token for sessions from links that the hub itself prints.
+// Its text isn't stored anywhere.
 const pageToken = "page"
 
 // newPage makes the page for people; see package page.
@@ -56,7 +56,7 @@ func (h *Hub) loginService() httpapi.Service {
 	}}}
 }
 
-// makeLink makes a one-time URL for the page: POST /api/v0/login.
+// makeLink answers POST /api/v0/login with a one-time URL of the page.
 func (h *Hub) makeLink(c *httpapi.Call) error {
 	reader := server.ReaderOf(c.Context())
 	if reader.SessionID != "" {
@@ -67,8 +67,8 @@ func (h *Hub) makeLink(c *httpapi.Call) error {
 	return c.JSON(http.StatusCreated, api.Login{URL: link, ExpiresAt: expires.UTC()})
 }
 
-// newPageSession lets a browser in with the rights of a token; without one, of the
-// hub's own.
+// newPageSession starts a session with the rights of a token, or of the hub's own token if
+// tokenID is "".
 func (h *Hub) newPageSession(ctx context.Context, tokenID string) (text string, expires time.Time, err error) {
 	if tokenID == "" {
 		if tokenID, err = h.ownToken(ctx); err != nil {
@@ -113,15 +113,15 @@ func (h *Hub) endPageSession(ctx context.Context, text string) error {
 	return h.store.EndSession(ctx, session.ID)
 }
 
-// LoginURL gives out a one-time URL that opens the hub's page in a browser. It
-// is a secret until it is used, or ten minutes old.
+// LoginURL returns a one-time URL that opens the hub's page in a browser. It is a secret
+// until it is used, or for ten minutes.
 func (s *Server) LoginURL() string {
 	link, _ := s.hub.page.Link(s.pageURL(), "")
 	return link
 }
 
-// pageURL is where the page is for a browser on this machine: a hub that
-// listens everywhere is at localhost, too.
+// pageURL returns the address of the page for a browser on this machine: localhost for a
+// hub that listens on all addresses.
 func (s *Server) pageURL() string {
 	scheme, address, _ := strings.Cut(s.HTTPURL(), "://")
 	host, port, err := net.SplitHostPort(address)

@@ -13,22 +13,21 @@ import (
 )
 
 const (
-	// presenceHolds is how long other hubs believe what one has published:
-	// longer than a database is away when it is started anew.
+	// presenceHolds is how long what a hub publishes is valid for others. It is longer than
+	// a restart of the database takes.
 	presenceHolds = 30 * time.Second
-	// presenceAgain is how soon it publishes the same again.
+	// presenceAgain is how soon a hub publishes unchanged state again.
 	presenceAgain = 10 * time.Second
-	// presenceFarewell is how long a hub that ends tries to take it back.
+	// presenceFarewell is how long a stopping hub tries to withdraw its state.
 	presenceFarewell = 2 * time.Second
 )
 
-// presenceDefault is that of Options.Presence.
+// presenceDefault is the default of Options.Presence.
 const presenceDefault = 2 * time.Second
 
-// presence exchanges with other hubs over the same store which agents are
-// connected and which of their connections write, where the store can be
-// shared. What the others say goes to Hub.writers. The life of one: init, start,
-// close, wait.
+// presence exchanges with other hubs, if the store can be shared, which agents are
+// connected and which of their connections write. Hub.writers receives what others publish.
+// Call init, start, close and wait in this order.
 type presence struct {
 	hub   *Hub
 	every time.Duration
@@ -46,8 +45,7 @@ func (p *presence) init(h *Hub, every time.Duration) {
 	p.ctx, p.cancel = context.WithCancel(context.Background())
 }
 
-// start begins the exchange, unless it has begun, is over, or there is nobody
-// to exchange anything with.
+// start starts the exchange, once, if the store can be shared and close wasn't called.
 func (p *presence) start() {
 	shared, ok := p.hub.store.(store.Presence)
 	p.mu.Lock()
@@ -59,7 +57,7 @@ func (p *presence) start() {
 	p.running.Go(func() { p.exchange(shared) })
 }
 
-// close makes the exchange end; wait returns when it has.
+// close ends the exchange; wait returns when it has ended.
 func (p *presence) close() {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -88,7 +86,7 @@ func (p *presence) exchange(shared store.Presence) {
 		} else if err == nil {
 			err = elsewhereErr
 		}
-		if err != nil && !failing && p.ctx.Err() == nil { // what was known stands meanwhile
+		if err != nil && !failing && p.ctx.Err() == nil { // keep the last known state
 			p.hub.log.Warn("hubs can't tell each other who is connected", slog.Any("error", err))
 		}
 		failing = err != nil
@@ -97,7 +95,7 @@ func (p *presence) exchange(shared store.Presence) {
 		case <-p.ctx.Done():
 			if len(published) > 0 {
 				ctx, cancel := context.WithTimeout(context.WithoutCancel(p.ctx), presenceFarewell)
-				_ = shared.Present(ctx, self, nil, 0) // it is believed for a moment longer then
+				_ = shared.Present(ctx, self, nil, 0) // otherwise it expires by itself
 				cancel()
 			}
 			return
@@ -105,8 +103,8 @@ func (p *presence) exchange(shared store.Presence) {
 	}
 }
 
-// connected returns the agents that are connected, to this hub or, a moment ago,
-// to another one over the same database.
+// connected returns the agents that are connected to this hub or, a moment ago, to another
+// one with the same database.
 func (h *Hub) connected() map[string]server.Connection {
 	list := make(map[string]server.Connection)
 	for id, notHeard := range h.writers.others() {

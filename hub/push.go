@@ -19,7 +19,7 @@ import (
 	"waymark/wire/waymark"
 )
 
-// services are what the hub's transport serves.
+// services are the services of the hub's transport.
 type services struct{ hub *Hub }
 
 // Authenticate implements transport.Services.
@@ -42,18 +42,17 @@ func (s *services) NewSession(end func(why error)) transport.Session {
 	return session
 }
 
-// session is what the hub knows of one connection. The calls of a connection of
-// plain DRPC usually come with one agent's token, but nothing forbids several.
+// session is the state of a connection. The calls of a plain DRPC connection usually come
+// from one agent, but there may be several.
 type session struct {
 	hub *Hub
 	// end ends the connection; see transport.Services.NewSession.
 	end func(why error)
-	// turn is held by whoever pushes, while the store is asked too. It guards
-	// writes.
+	// turn is held while pushing, including the store's work. It guards writes.
 	turn *semaphore.Weighted
-	// writes are the session among the others of each agent that it speaks for.
+	// writes has the session's writer for each agent that it belongs to.
 	writes map[string]*writer
-	// writers counts the agents; hub.writers guards it.
+	// writers is the number of these agents; guarded by hub.writers.
 	writers int
 }
 
@@ -67,8 +66,8 @@ func (s *session) Begin(ctx context.Context, agentID string) error {
 	return err
 }
 
-// open tells the hub which run of the agent is on the connection, and returns
-// whether it has to stand back.
+// open records which run of the agent is on the connection, and returns whether it is
+// superseded.
 func (s *session) open(ctx context.Context, agentID, run string, yields bool) (superseded bool, err error) {
 	if err := s.lock(ctx); err != nil {
 		return false, err
@@ -94,8 +93,8 @@ func (s *session) lock(ctx context.Context) error { return s.turn.Acquire(ctx, 1
 
 func (s *session) unlock() { s.turn.Release(1) }
 
-// writer returns the session among the others of the agent, and begins a generation
-// when there is none. The caller has the turn.
+// writer returns the session's writer for the agent. If there is none, it begins a
+// generation. The caller has the turn.
 func (s *session) writer(ctx context.Context, agentID string) (*writer, error) {
 	if w := s.writes[agentID]; w != nil {
 		return w, nil
@@ -116,18 +115,18 @@ func (s *session) End() {
 	s.hub.writers.remove(s)
 }
 
-// callerOf returns the agent that makes the call of ctx, and its session.
+// callerOf returns the agent of the call in ctx, and its session.
 func callerOf(ctx context.Context) (agentID string, s *session) {
 	call := transport.CallOf(ctx)
-	s, _ = call.Session.(*session) // NewSession makes no others
+	s, _ = call.Session.(*session) // NewSession makes no other type
 	return call.AgentID, s
 }
 
 // contextService is waymark.v1.Context.
 type contextService struct{ hub *Hub }
 
-// Open implements waymark.DRPCContextServer. A WebSocket has its generation
-// from the handshake.
+// Open implements waymark.DRPCContextServer. A WebSocket got its generation at the
+// handshake.
 func (s *contextService) Open(ctx context.Context, request *waymark.OpenRequest) (*waymark.OpenResponse, error) {
 	if err := rules.Open(request); err != nil {
 		return nil, s.hub.refuse(ctx, wire.ProtocolWaymark, err)
@@ -143,13 +142,13 @@ func (s *contextService) Open(ctx context.Context, request *waymark.OpenRequest)
 	return &waymark.OpenResponse{Superseded: superseded}, nil
 }
 
-// describe writes down what an agent says of itself. It is for people: an agent whose
-// description can't be stored pushes all the same.
+// describe stores what an agent says about itself, for people. If that fails, the agent can
+// push anyway.
 func (h *Hub) describe(ctx context.Context, agentID string, request *waymark.OpenRequest) {
 	var d store.AgentDescription
 	d.Hostname, d.Root, d.AgentVersion = rules.Description(request)
 	if d == (store.AgentDescription{}) {
-		return // an older agent
+		return // an old agent
 	}
 	if err := h.store.DescribeAgent(ctx, agentID, d); err != nil && ctx.Err() == nil {
 		h.log.Warn("what an agent says of itself is not stored", slog.String("agent", agentID), slog.Any("error", err))
@@ -203,7 +202,7 @@ func (s *contextService) Upload(ctx context.Context, request *waymark.UploadRequ
 	return &waymark.UploadResponse{}, s.keep(ctx, request.GetPayloads())
 }
 
-// keep stores payloads of which the push is still to come.
+// keep stores payloads for a later push.
 func (s *contextService) keep(ctx context.Context, payloads [][]byte) error {
 	if len(payloads) == 0 {
 		return nil
@@ -215,11 +214,12 @@ func (s *contextService) keep(ctx context.Context, payloads [][]byte) error {
 	return nil
 }
 
-// errUnimplemented answers the other methods of coder.agent.v2.Agent, those that Coder will
-// add among them, in the words of generated servers. Without its code a Coder agent would take it for a broken connection.
+// errUnimplemented answers the other methods of coder.agent.v2.Agent, including future
+// ones, like generated servers do. Without its code a Coder agent would consider the
+// connection broken.
 var errUnimplemented = errors.New("Unimplemented")
 
-// agentService is the one method of coder.agent.v2.Agent that a hub has.
+// agentService implements a single method of coder.agent.v2.Agent.
 type agentService struct{ hub *Hub }
 
 // PushContextState implements coder.DRPCAgentServer.
@@ -235,7 +235,7 @@ func (s *agentService) PushContextState(ctx context.Context, request *coder.Push
 	return &coder.PushContextStateResponse{Accepted: result.Accepted}, nil
 }
 
-// refuse logs that a push broke a rule. Texts of rules never quote the push.
+// refuse logs that a push broke a rule. The texts of rules never quote the push.
 func (h *Hub) refuse(ctx context.Context, protocol wire.Protocol, err error) error {
 	agentID, _ := callerOf(ctx)
 	outcomeOf(ctx).result = PushRefused
@@ -244,7 +244,7 @@ func (h *Hub) refuse(ctx context.Context, protocol wire.Protocol, err error) err
 	return err
 }
 
-// push stores a checked push of the caller's, unless payloads are missing.
+// push stores a checked push of the caller, unless payloads are missing.
 func (h *Hub) push(ctx context.Context, protocol wire.Protocol, p *store.Push) (store.PushResult, error) {
 	agentID, session := callerOf(ctx)
 	result, err := session.push(ctx, agentID, p)
@@ -266,8 +266,7 @@ func (h *Hub) push(ctx context.Context, protocol wire.Protocol, p *store.Push) (
 	return result, nil
 }
 
-// failed returns the answer to an agent when the store, or a rule, has returned
-// err.
+// failed returns the answer to an agent for an error of the store or of a rule.
 func (h *Hub) failed(ctx context.Context, protocol wire.Protocol, err error) error {
 	switch {
 	case errors.Is(err, store.ErrSuperseded):

@@ -27,14 +27,14 @@ import (
 	"waymark/wire/reverse"
 )
 
-// replicas lets several hubs over one store have agents asked by the one to which each
-// is connected. A hub says in the store where it is and what others have to show, which
-// is new with each start; see store.PresentHub. Who asks sends the request for the agent
-// and nothing else that a caller has sent; who is asked looks at its own connections
-// alone, so that nothing is passed on twice.
+// replicas lets several hubs with one store ask agents through the hub that each is
+// connected to. A hub publishes its address in the store, with a secret that is new with
+// each start; see store.PresentHub. The asking hub passes on only the request for the
+// agent. The other hub uses only its own connections, so that nothing is passed on twice.
 //
-// The secret is worth what the store is: whoever reads it there reads all that agents have
-// pushed, and to act in a workspace takes a capability, at which the agent looks.
+// The secret is as sensitive as the store: whoever can read it can also read everything
+// that agents have pushed. Acting in a workspace requires a capability, which the agent
+// checks.
 type replicas struct {
 	hub    *Hub
 	self   store.PresentHub
@@ -43,14 +43,15 @@ type replicas struct {
 
 const (
 	replicaRoot = "/internal/v0/"
-	// replicaHeader has the id of the hub that asks, for the log.
+	// replicaHeader has the id of the asking hub, for the log.
 	replicaHeader = "Waymark-Hub"
-	// maxAsked bounds a request: the arguments of a call, and what is around them.
+	// maxAsked limits a request: the arguments of a call, with their envelope.
 	maxAsked = 640 << 10
-	// replicaDial is how long a hub in the same network may take to take a connection.
+	// replicaDial limits how long a hub in the same network may take to accept a
+	// connection.
 	replicaDial = 3 * time.Second
-	// replicaGrace is what the hub that asks waits longer than the one that is asked,
-	// so that the one that knows more says how it ended.
+	// replicaGrace is how much longer the asking hub waits than the other one, which can
+	// report the reason better.
 	replicaGrace = 2 * time.Second
 )
 
@@ -65,7 +66,7 @@ func (r *replicas) init(h *Hub, advertise string) error {
 	}
 	dialer := &net.Dialer{Timeout: replicaDial}
 	r.client = &http.Client{
-		// No proxy: the addresses are those of one network, and the secret is for them.
+		// No proxy: the addresses are in one network, and the secret must stay there.
 		Transport: &http.Transport{
 			DialContext: dialer.DialContext, TLSHandshakeTimeout: replicaDial, MaxIdleConnsPerHost: maxChatCalls,
 			IdleConnTimeout: idleTimeout / 2, MaxResponseHeaderBytes: maxHeader,
@@ -77,25 +78,24 @@ func (r *replicas) init(h *Hub, advertise string) error {
 
 func (r *replicas) close() { r.client.CloseIdleConnections() }
 
-// whys are the errors of agentChannel.ask that are a hub's, by what they are called
-// between hubs.
+// whys are a hub's errors of agentChannel.ask, by their names between hubs.
 var whys = map[string]error{"not_there": errNotThere, "too_old": errTooOld, "lost": errLost, "answer": errAnswer}
 
-// refused is the answer where there is none of the agent: a hub's error, or that of
-// the agent.
+// refused is the answer without a result: a hub's error, or the agent's.
 type refused struct {
 	Why  string `json:"why,omitempty"`
 	Code uint64 `json:"code,omitempty"`
 	Text string `json:"text,omitempty"`
 }
 
-// ask has another hub ask an agent.
+// ask asks an agent through another hub.
 //
 // # Errors
 //
-// errNotThere says that nothing was asked: that hub hasn't got the agent, or doesn't answer.
+// errNotThere says that nothing was asked: the other hub doesn't have the agent, or doesn't
+// answer.
 func (r *replicas) ask(ctx context.Context, at store.PresentHub, agentID, kind string, body []byte) ([]byte, error) {
-	var sent atomic.Bool // that hub may have read it
+	var sent atomic.Bool // the other hub may have read the request
 	traced := httptrace.WithClientTrace(ctx, &httptrace.ClientTrace{WroteHeaders: func() { sent.Store(true) }})
 	u := at.URL + replicaRoot + "agents/" + url.PathEscape(agentID) + "/ask/" + kind
 	request, err := http.NewRequestWithContext(traced, http.MethodPost, u, bytes.NewReader(body))
@@ -126,13 +126,12 @@ func (r *replicas) ask(ctx context.Context, at store.PresentHub, agentID, kind s
 	case response.StatusCode == http.StatusConflict:
 		return nil, refusedBy(body)
 	}
-	// It was started anew and is another one now, or is about to stop, or something else
-	// is at its address.
+	// The other hub was restarted, is stopping, or isn't at this address any more.
 	r.hub.log.Warn("another hub refuses to ask an agent", slog.String("agent", agentID), slog.String("hub", at.ID), slog.String("url", at.URL), slog.Int("status", response.StatusCode))
 	return nil, errNotThere
 }
 
-// refusedBy is the error that another hub has encoded.
+// refusedBy decodes the error of another hub.
 func refusedBy(body []byte) error {
 	var no refused
 	if json.Unmarshal(body, &no) != nil {

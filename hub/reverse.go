@@ -23,19 +23,20 @@ import (
 // errReplaced ends the older channel of a run, whose connection may be dead.
 var errReplaced = drpcerr.WithCode(errors.New("a newer reverse channel of this agent has been opened"), wire.CodeSuperseded)
 
-// errNotHeard refuses the channel of an agent in whose place another one is heard.
+// errNotHeard refuses the channel of an agent that is superseded by another one.
 var errNotHeard = drpcerr.WithCode(errors.New("another agent with the same token has taken over"), wire.CodeSuperseded)
 
 const (
-	// deliverTimeout is for an agent's answer.
+	// deliverTimeout limits how long an agent may take to answer.
 	deliverTimeout = 30 * time.Second
-	// An agent that can't take what it is sent is asked again after these.
+	// deliverAgain and deliverLast are the pauses after an agent has failed to accept
+	// approvals.
 	deliverAgain, deliverLast = time.Second, 5 * time.Minute
 )
 
-// channels are the reverse channels of this hub: one for each agent, the newest.
+// channels are the reverse channels of this hub: the newest one of each agent.
 type channels struct {
-	changed notify.Signal // that another one is open
+	changed notify.Signal // signals a new channel
 
 	mu   sync.Mutex // guards open
 	open map[string]*agentChannel
@@ -46,12 +47,12 @@ type agentChannel struct {
 	*reverse.Channel
 	agentID string
 	run     string
-	asks    chan struct{} // an element for each reader's question that is under way
-	// calls holds an element for each call for a chat that is under way.
+	asks    chan struct{} // has an element for each question of a reader in progress
+	// calls has an element for each call for a chat in progress.
 	calls chan struct{}
 }
 
-// put makes a channel its agent's and returns the one that was.
+// put makes a channel its agent's, and returns the previous one.
 func (c *channels) put(one *agentChannel) (before *agentChannel) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -64,7 +65,7 @@ func (c *channels) put(one *agentChannel) (before *agentChannel) {
 	return before
 }
 
-// remove forgets a channel, unless another one has its place.
+// remove removes a channel, unless another one has replaced it.
 func (c *channels) remove(one *agentChannel) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -73,7 +74,7 @@ func (c *channels) remove(one *agentChannel) {
 	}
 }
 
-// of returns the channel of an agent; nil where there is none.
+// of returns the channel of an agent; nil if there is none.
 func (c *channels) of(agentID string) *agentChannel {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -86,8 +87,8 @@ func (c *channels) count() int {
 	return len(c.open)
 }
 
-// Reverse implements waymark.DRPCContextServer. It serves an agent's reverse channel
-// until that ends.
+// Reverse implements waymark.DRPCContextServer. It serves an agent's reverse channel until
+// that ends.
 func (s *contextService) Reverse(stream waymark.DRPCContext_ReverseStream) error {
 	h, call := s.hub, transport.CallOf(stream.Context())
 	call.Last()
@@ -125,8 +126,7 @@ func (s *contextService) Reverse(stream waymark.DRPCContext_ReverseStream) error
 	return err
 }
 
-// admits returns why the run of an agent has no reverse channel, if that is so:
-// another run of it is heard.
+// admits returns errNotHeard if another run of the agent has taken over.
 func (w *writers) admits(agentID, run string) error {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -136,14 +136,13 @@ func (w *writers) admits(agentID, run string) error {
 	return nil
 }
 
-// deliver brings the agent the approvals that concern it, whenever they are others
-// than it has, until ctx ends.
+// deliver sends the agent its approvals whenever they have changed, until ctx ends.
 func (h *Hub) deliver(ctx context.Context, one *agentChannel, log *slog.Logger) {
 	if !one.Peer().Knows(reverse.KindSetApprovals) {
 		return
 	}
 	pauses := backoff.Backoff{Shortest: deliverAgain, Longest: deliverLast, Jitter: true}
-	var has *approvalSet // what the agent has; nil: nobody knows
+	var has *approvalSet // what the agent has; nil if that is unknown
 	for ctx.Err() == nil {
 		set, changed, err := h.approvals.of(ctx, one.agentID)
 		if err == nil && !set.equal(has) {

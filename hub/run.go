@@ -19,28 +19,26 @@ const (
 	idleTimeout  = 2 * time.Minute
 	// maxHeader leaves room for the longest resource id, URL-encoded.
 	maxHeader = 32 << 10
-	// maxBody is for requests, which have a few fields or none.
+	// maxBody limits the bodies of requests, which have a few fields or none.
 	maxBody = 4 << 10
-	// extraHTTP is how many HTTP connections of readers there may be in addition
-	// to the agents'.
+	// extraHTTP is the number of readers' HTTP connections in addition to the agents'.
 	extraHTTP = 1024
-	// monitorConns is for a handful of scrapers and probes.
+	// monitorConns is enough for a handful of scrapers and probes.
 	monitorConns = 64
 )
 
-// DefaultDrain is how long what is under way may take at the end: enough for a
-// push of 4 MiB over a slow line, and little enough for a process to be gone
-// within 5 seconds.
+// DefaultDrain is the default time for stopping: enough for a push of 4 MiB over a slow
+// connection, and short enough for the process to end within 5 seconds.
 const DefaultDrain = 3 * time.Second
 
-// Run serves until ctx ends, then stops in good order: it takes nothing new,
-// answers what is under way, tells the agents to connect again, and returns
-// nil; after ListenOptions.DrainTimeout it ends what is left. When a listener
-// fails it stops everything and returns that error. Call it once.
+// Run serves until ctx ends, then stops gracefully: it accepts nothing new, answers calls
+// in progress, tells the agents to reconnect, and returns nil. After
+// ListenOptions.DrainTimeout it ends what is left. If a listener fails, it stops everything
+// and returns that error. Call it once.
 func (s *Server) Run(ctx context.Context) error {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
-	// What serves goes on while the rest comes to its end.
+	// Serving continues while stopping.
 	serving, end := context.WithCancel(context.WithoutCancel(ctx))
 	defer end()
 	web, monitor := s.webServer(), s.monitorServer()
@@ -67,16 +65,16 @@ func (s *Server) Run(ctx context.Context) error {
 	var first error
 	for range parts {
 		err := <-results
-		if early := ctx.Err() != nil && errors.Is(err, ErrClosed); err != nil && !early && first == nil { // stopped before it could begin
+		if early := ctx.Err() != nil && errors.Is(err, ErrClosed); err != nil && !early && first == nil { // stopped before it could start
 			first = fmt.Errorf("serve: %w", err)
 		}
-		cancel() // one that ends ends all
+		cancel() // if one part ends, all end
 	}
 	watching.Wait() // Serve returns before the last answers are written
 	return first
 }
 
-// serve serves one HTTP listener until its server is shut down.
+// serve serves an HTTP listener until its server is shut down.
 func (s *Server) serve(server *http.Server, listener net.Listener) error {
 	if s.tls != nil {
 		listener = tls.NewListener(listener, s.tls.config())
@@ -95,11 +93,10 @@ func (s *Server) newHTTPServer(handler http.Handler) *http.Server {
 	return &http.Server{
 		Handler:     transport.Requests(handler),
 		ConnContext: transport.ConnContext,
-		// It would answer OPTIONS * by itself, and keep a connection that has
-		// shown no token.
+		// Otherwise it would answer OPTIONS * itself, and keep unauthenticated connections.
 		DisableGeneralOptionsHandler: true,
-		// A request is a few lines: that is time for a bad line, not for a
-		// peer that dribbles bytes to hold a connection.
+		// A request is a few lines. This suffices for a bad connection, but not for a peer
+		// that sends slowly to keep a connection.
 		ReadHeaderTimeout: handshake, ReadTimeout: handshake,
 		WriteTimeout: writeTimeout, IdleTimeout: idleTimeout,
 		MaxHeaderBytes: maxHeader,
@@ -107,7 +104,7 @@ func (s *Server) newHTTPServer(handler http.Handler) *http.Server {
 	}
 }
 
-// handler is the hub's, and what only a server knows.
+// handler returns the hub's handler with what only a server knows.
 func (s *Server) handler() http.Handler {
 	hub := s.hub.Handler()
 	mux := http.NewServeMux()
@@ -122,7 +119,7 @@ func (s *Server) handler() http.Handler {
 	})
 }
 
-// monitorServer is the one for machines that watch; nil where there is none.
+// monitorServer returns the monitoring server; nil if there is none.
 func (s *Server) monitorServer() *http.Server {
 	if s.monitor == nil {
 		return nil
@@ -136,8 +133,7 @@ func (s *Server) monitorServer() *http.Server {
 	return s.newHTTPServer(mux)
 }
 
-// stop brings everything to its end. The port for machines is the last to go:
-// until then it shows what is going on.
+// stop stops everything. The monitoring port is last, so that it shows the progress.
 func (s *Server) stop(web, monitor *http.Server) {
 	s.log.Info("hub is stopping", slog.Duration("within", s.drain))
 	ctx, cancel := context.WithTimeout(context.Background(), s.drain)
@@ -149,9 +145,9 @@ func (s *Server) stop(web, monitor *http.Server) {
 		}
 	})
 	both.Go(func() {
-		// Waits for all but the agents' connections, which aren't its own any
-		// more. Streams of events have no end of their own.
-		_ = s.hub.consumer.Close() // never fails
+		// Wait for everything but the agents' connections, which were hijacked. Streams of
+		// events don't end by themselves.
+		_ = s.hub.consumer.Close() // can't fail
 		if web.Shutdown(ctx) != nil {
 			_ = web.Close()
 		}
@@ -164,26 +160,26 @@ func (s *Server) stop(web, monitor *http.Server) {
 }
 
 const (
-	// readyFor is how long an answer of the store is good for: whoever asks
-	// again and again doesn't ask the database as often.
+	// readyFor is how long the store's answer is cached, so that frequent probes don't
+	// burden the database.
 	readyFor = time.Second
-	// readyTimeout is how long the store may take to answer.
+	// readyTimeout limits how long the store may take to answer.
 	readyTimeout = 3 * time.Second
 )
 
 // errDraining says that the hub is about to stop.
 var errDraining = errors.New("stopping")
 
-// readiness answers whether the hub can do its work now.
+// readiness reports whether the hub can work.
 type readiness struct {
 	hub *Hub
 
-	mu  sync.Mutex // one question at a time; guards the rest
+	mu  sync.Mutex // serializes queries; guards the other fields
 	at  time.Time
 	err error
 }
 
-// check returns nil when the store answers and the hub isn't about to stop.
+// check returns nil if the store answers and the hub isn't stopping.
 func (r *readiness) check(ctx context.Context) error {
 	if r.hub.transport.Draining() {
 		return errDraining
@@ -193,16 +189,15 @@ func (r *readiness) check(ctx context.Context) error {
 	if !r.at.IsZero() && time.Since(r.at) < readyFor {
 		return r.err
 	}
-	// Not the caller's context: the answer is for the others, too.
+	// Not the caller's context, because other callers share the answer.
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), readyTimeout)
 	defer cancel()
-	_, r.err = r.hub.store.ValidTokens(ctx, []string{"none"}) // the cheapest of its questions
+	_, r.err = r.hub.store.ValidTokens(ctx, []string{"none"}) // the cheapest query
 	r.at = time.Now()
 	return r.err
 }
 
-// ServeHTTP answers GET /readyz, for those who send traffic here or don't. It
-// says no more than the status line.
+// ServeHTTP answers GET /readyz, for balancers. The body says no more than the status.
 func (r *readiness) ServeHTTP(w http.ResponseWriter, request *http.Request) {
 	w.Header().Set("Content-Type", "text/plain; charset=utf-8")
 	w.Header().Set("Cache-Control", "no-store")

@@ -10,26 +10,26 @@ import (
 )
 
 const (
-	// seenSoon is how soon it is written down that a connection of an agent has ended:
-	// those of many, when a proxy is started anew, are written in one go.
+	// seenSoon is how soon the end of an agent's connection is stored. It combines those of
+	// many agents, for example when a proxy is restarted.
 	seenSoon = time.Second
-	// seenAgain is how often it is written down of agents that are connected: so much
-	// too early those of a hub that was killed are said to be away.
+	// seenAgain is how often the time is stored for connected agents. If a hub is killed,
+	// its agents appear to be away up to this much too early.
 	seenAgain = 5 * time.Minute
-	// seenFarewell is how long a hub that ends tries to write down the rest.
+	// seenFarewell is how long a stopping hub tries to store the rest.
 	seenFarewell = 2 * time.Second
 )
 
-// lastSeen writes down when agents were connected last. That a connection begins is
-// written by the store with its generation. The life of one: init, start, close, wait,
-// flush.
+// lastSeen stores when agents were last connected. The store itself records the beginning
+// of a connection, with its generation. Call init, start, close, wait and flush in this
+// order.
 type lastSeen struct {
 	hub *Hub
 
 	ctx    context.Context //nolint:containedctx // ends with close
 	cancel context.CancelFunc
 
-	mu      sync.Mutex // guards the rest, and running against Add after Wait
+	mu      sync.Mutex // guards the other fields, and running against Add after Wait
 	ended   map[string]struct{}
 	started bool
 	running sync.WaitGroup
@@ -40,14 +40,14 @@ func (l *lastSeen) init(h *Hub) {
 	l.ctx, l.cancel = context.WithCancel(context.Background())
 }
 
-// gone takes down that a connection of the agent has ended.
+// gone records that a connection of the agent has ended.
 func (l *lastSeen) gone(agentID string) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.ended[agentID] = struct{}{}
 }
 
-// start begins to write, unless that has begun or is over.
+// start starts storing, once, unless close was called.
 func (l *lastSeen) start() {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -76,7 +76,7 @@ func (l *lastSeen) run() {
 			l.flush(l.ctx)
 		case <-again.C:
 			for _, agentID := range l.hub.transport.Agents() {
-				l.gone(agentID) // or will be, if this hub is killed
+				l.gone(agentID) // this is what is known if this hub is killed
 			}
 		case <-l.ctx.Done():
 			return
@@ -84,8 +84,7 @@ func (l *lastSeen) run() {
 	}
 }
 
-// take returns who has gone since it was called last. The map is the caller's alone:
-// an empty one stays, and may be written to as soon as the lock is free.
+// take returns the agents recorded since the last call. The caller owns the map.
 func (l *lastSeen) take() map[string]struct{} {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -97,7 +96,7 @@ func (l *lastSeen) take() map[string]struct{} {
 	return ended
 }
 
-// flush writes down what hasn't been.
+// flush stores the rest.
 func (l *lastSeen) flush(ctx context.Context) {
 	ended := l.take()
 	if len(ended) == 0 {

@@ -19,8 +19,8 @@ import (
 	"waymark/internal/credential"
 )
 
-// CreateToken makes a random token and returns its text, which exists nowhere
-// else. Hash in token is set here.
+// CreateToken makes a random token and returns its text, which isn't stored. It sets
+// token.Hash.
 func CreateToken(ctx context.Context, st store.Store, token store.NewToken) (text string, _ store.Token, err error) {
 	text = token.Role.Kind().New()
 	token.Hash = credential.HashOf(text)
@@ -31,17 +31,16 @@ func CreateToken(ctx context.Context, st store.Store, token store.NewToken) (tex
 	return text, made, nil
 }
 
-// tokenFarewell is how long a failure may take to be undone.
+// tokenFarewell limits how long undoing a failure may take.
 const tokenFarewell = 5 * time.Second
 
-// CreateTokenFile is CreateToken for a token that nobody is shown: it is
-// written to a new file that nobody but its owner can ever read. It is valid
-// only if it is in the file; a failure leaves neither.
+// CreateTokenFile is like CreateToken, for a token that nobody should see: it is written to
+// a new file that only its owner can ever read. The token is valid only if it is in the
+// file; a failure leaves neither.
 //
 // # Errors
 //
-// fs.ErrExist is matched where there is something in the file's place, also a
-// link that leads nowhere.
+// The error matches fs.ErrExist if the file exists, even as a dangling link.
 func CreateTokenFile(ctx context.Context, st store.Store, token store.NewToken, file string) (_ store.Token, err error) {
 	text := token.Role.Kind().New()
 	if err := credential.WriteFile(file, text); err != nil {
@@ -57,7 +56,7 @@ func CreateTokenFile(ctx context.Context, st store.Store, token store.NewToken, 
 	if err == nil {
 		return made, nil
 	}
-	// It may be stored all the same, when the answer was lost.
+	// It may have been stored if the answer was lost.
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), tokenFarewell)
 	defer cancel()
 	if stored, lookErr := st.TokenByHash(ctx, token.Hash); lookErr == nil {
@@ -68,12 +67,12 @@ func CreateTokenFile(ctx context.Context, st store.Store, token store.NewToken, 
 	return store.Token{}, err
 }
 
-// EnsureToken returns the text of the token in file if it is still good for
-// what token describes; otherwise it makes a new token and writes it there,
-// with mode 0600. That is how a program that embeds a hub keeps the same
-// token over its restarts, although a store can't give one back.
+// EnsureToken returns the text of the token in file if it is still valid for what token
+// describes. Otherwise it makes a new token and writes it there, with mode 0600. A program
+// that embeds a hub keeps the same token across restarts this way, because a store doesn't
+// have texts of tokens.
 //
-// An agent's token without an AgentID takes any agent's.
+// An agent's token without an AgentID accepts any agent's.
 func EnsureToken(ctx context.Context, st store.Store, token store.NewToken, file string) (text string, _ store.Token, err error) {
 	data, err := credential.ReadFile("token file", file, maxTokenFile)
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
@@ -100,7 +99,7 @@ func EnsureToken(ctx context.Context, st store.Store, token store.NewToken, file
 	return text, made, nil
 }
 
-// writeToken replaces the file in one step, so that nobody reads half of one.
+// writeToken replaces the file atomically.
 func writeToken(file, text string) error {
 	if err := os.MkdirAll(filepath.Dir(file), 0o700); err != nil {
 		return err
@@ -109,22 +108,22 @@ func writeToken(file, text string) error {
 }
 
 const (
-	// maxTokenFile bounds a file that holds one token.
+	// maxTokenFile limits a file with one token.
 	maxTokenFile = 4 << 10
-	// maxTokensFile bounds a file of provisioned tokens: some ten thousand.
+	// maxTokensFile limits a file of provisioned tokens, to some ten thousand.
 	maxTokensFile = 1 << 20
 )
 
-// ReadTokens reads a file of provisioned tokens, for Store.SyncProvisioned.
-// It must be a file that only its owner can read. The form is a line per
-// token, fields separated by blanks:
+// ReadTokens reads a file of provisioned tokens, for Store.SyncProvisioned. Only its owner
+// may be able to read the file. It has a line for each token, with fields separated by
+// blanks:
 //
 //	# role  agent id, or a reader's name  token
 //	agent   dev-1                         wma_<32 random bytes in base64url>
 //	reader  dashboard                     wmr_<32 random bytes in base64url>
 //
-// Empty lines and lines that begin with # don't count. Errors name the line
-// and never quote a token.
+// Empty lines and lines that begin with # are ignored. Errors name the line and never quote
+// a token.
 func ReadTokens(file string) ([]store.NewToken, error) {
 	data, err := credential.ReadFile("file of tokens", file, maxTokensFile)
 	if err != nil {
@@ -137,7 +136,7 @@ func ReadTokens(file string) ([]store.NewToken, error) {
 	return tokens, nil
 }
 
-// ParseTokens reads what ReadTokens describes.
+// ParseTokens parses such a file.
 func ParseTokens(r io.Reader) ([]store.NewToken, error) {
 	var tokens []store.NewToken
 	lines := make(map[credential.Hash]int)
@@ -170,7 +169,7 @@ func parseToken(fields []string) (store.NewToken, error) {
 		token.AgentID = fields[1]
 	case store.RoleReader, store.RoleOperator:
 		token.Name = fields[1]
-	default: // not quoted: a token may stand in the wrong place
+	default: // not quoted: a token may be in the wrong place
 		return store.NewToken{}, fmt.Errorf("the role is not one of agent, reader, operator")
 	}
 	if _, err := token.Role.Kind().Parse(fields[2]); err != nil {

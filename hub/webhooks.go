@@ -7,8 +7,8 @@ import (
 	"waymark/hub/webhook"
 )
 
-// webhooks tells webhooks what goes wrong, as long as the hub serves. The life of one:
-// init, start, close, wait.
+// webhooks notifies webhooks while the hub serves. Call init, start, close and wait in this
+// order.
 type webhooks struct {
 	runner webhook.Runner
 
@@ -25,7 +25,7 @@ func (w *webhooks) init(h *Hub) {
 	w.ctx, w.cancel = context.WithCancel(context.Background())
 }
 
-// start begins to tell, unless that has begun or is over.
+// start starts notifying, once, unless close was called.
 func (w *webhooks) start() {
 	w.mu.Lock()
 	defer w.mu.Unlock()

@@ -13,45 +13,44 @@ import (
 	"waymark/internal/notify"
 )
 
-// writers knows which connections write for each agent, so that of two agents
-// with one token the one that isn't heard is told at once, and not when it has
-// something to say. Which push counts is the store's to decide, by generations;
-// this is about who has to know.
+// writers tracks which connections write for each agent. If two agents have the same token,
+// the superseded one is notified at once, and not only with its next push. The store
+// decides by generations which push counts; this is only about notifications.
 //
-// An agent that can be told (it has sent the id of its run) has its older
-// connection ended when a newer one has pushed. It comes back, asks with Open,
-// hears that it is superseded, and waits. Others, Coder's agents, would come
-// back and push, and take over in their turn: theirs stay open as long as the
-// newer one is there. When that one goes, the connections of all who were
-// superseded are ended, so that they come back and are heard.
+// An agent that can be notified (it has sent the id of its run) has its older connection
+// ended when a newer one has pushed. It reconnects, asks with Open, learns that it is
+// superseded, and waits. Others, Coder's agents, would reconnect and push, and take over in
+// turn: their connections stay open while the newer one exists. When that has ended, the
+// connections of all superseded agents are ended, so that they reconnect and can push
+// again.
 type writers struct {
 	log  *slog.Logger
-	news notify.Signal // that other hubs say something else
+	news notify.Signal // signals that other hubs have published something else
 
-	mu sync.Mutex // guards everything below, and the fields of each writer
+	mu sync.Mutex // guards the fields below, and those of each writer
 	// here are the sessions of this hub by agent.
 	here map[string][]*writer
-	// elsewhere is what other hubs over the same store said last, by agent: of
-	// several the newest writer, and all who aren't heard.
+	// elsewhere is what other hubs with the same store have published, by agent: the newest
+	// writer, and the number of superseded connections.
 	elsewhere map[string]store.PresentAgent
 }
 
-// writer is a session of one agent. Its generation puts it in order: it was
-// given out before the agent could send its first push, at the handshake or by
-// Open, so that a push can't arrive late and be taken for newer than it is.
+// writer is a session of an agent. Its generation determines the order. It was given out
+// before the agent could send its first push, at the handshake or by Open, so that a late
+// push can't count as newer than it is.
 type writer struct {
 	session    *session
 	agentID    string
-	generation int64 // never changes
+	generation int64 // immutable
 
-	// run is the id that the agent has sent of its run; empty for one that
-	// can't be told anything.
+	// run is the id of the run that the agent has sent; empty for one that can't be
+	// notified.
 	run string
-	// heard says that its push was accepted, and none of a newer one since.
+	// heard says that its push was accepted, and none of a newer writer since.
 	heard bool
-	// superseded says that its pushes don't count, told that the agent knows.
+	// superseded says that its pushes don't count, told that the agent knows that.
 	superseded, told bool
-	// pushing says that the store has a push of it, and hasn't answered.
+	// pushing says that the store has a push of it and hasn't answered.
 	pushing bool
 	ended   bool
 }
@@ -60,7 +59,7 @@ func (w *writers) init(log *slog.Logger) {
 	w.log, w.here = log, make(map[string][]*writer)
 }
 
-// add makes the session one of the agent's.
+// add adds the session to the agent's.
 func (w *writers) add(s *session, agentID string, generation int64) *writer {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -70,10 +69,10 @@ func (w *writers) add(s *session, agentID string, generation int64) *writer {
 	return wr
 }
 
-// remove forgets a session whose connection is gone.
+// remove removes a session whose connection is gone.
 func (w *writers) remove(s *session) {
 	var gone []*writer
-	for _, wr := range s.writes { // nobody calls on it any more
+	for _, wr := range s.writes { // there are no more calls on it
 		gone = append(gone, wr)
 	}
 	w.mu.Lock()
@@ -91,8 +90,8 @@ func (w *writers) remove(s *session) {
 	w.end(ends)
 }
 
-// open takes down which run of the agent is on the connection, and returns
-// whether one that yields has to.
+// open records which run of the agent is on the connection. It returns whether the run must
+// yield, if it does.
 func (w *writers) open(wr *writer, run string, yields bool) (superseded bool) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -103,15 +102,14 @@ func (w *writers) open(wr *writer, run string, yields bool) (superseded bool) {
 	return superseded
 }
 
-// pushing says that the store is about to get a push of wr; accepted, refused or
-// failed says how that ended.
+// pushing records that the store gets a push of wr; accepted, refused or failed follows.
 func (w *writers) pushing(wr *writer) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	wr.pushing = true
 }
 
-// accepted says that a push of wr was accepted.
+// accepted records that a push of wr was accepted.
 func (w *writers) accepted(wr *writer) {
 	w.mu.Lock()
 	wr.pushing = false
@@ -122,7 +120,7 @@ func (w *writers) accepted(wr *writer) {
 	wr.heard, wr.superseded, wr.told = true, false, false
 	for _, other := range w.here[wr.agentID] {
 		older, newer := other, wr
-		if other.generation > wr.generation { // accepted after, and here before
+		if other.generation > wr.generation { // accepted later, but recorded earlier
 			older, newer = wr, other
 		}
 		if older != newer && newer.heard {
@@ -134,7 +132,7 @@ func (w *writers) accepted(wr *writer) {
 	w.end(ends)
 }
 
-// refused says that the store has refused a push of wr because of a newer one.
+// refused records that the store has refused a push of wr because of a newer writer.
 func (w *writers) refused(wr *writer) {
 	w.mu.Lock()
 	wr.pushing = false
@@ -144,7 +142,7 @@ func (w *writers) refused(wr *writer) {
 	w.end(ends)
 }
 
-// failed says that a push of wr wasn't decided.
+// failed records that a push of wr wasn't decided.
 func (w *writers) failed(wr *writer) {
 	w.mu.Lock()
 	wr.pushing = false
@@ -153,7 +151,7 @@ func (w *writers) failed(wr *writer) {
 	w.end(ends)
 }
 
-// setElsewhere takes what the other hubs say.
+// setElsewhere takes over what other hubs have published.
 func (w *writers) setElsewhere(list []store.PresentAgent) {
 	elsewhere := make(map[string]store.PresentAgent, len(list))
 	for _, p := range list {
@@ -178,8 +176,8 @@ func (w *writers) setElsewhere(list []store.PresentAgent) {
 	w.end(ends)
 }
 
-// holder returns the agent's writer that counts; one without a generation:
-// there is none. The caller holds w.mu.
+// holder returns the agent's writer that counts; without a generation if there is none. The
+// caller holds w.mu.
 func (w *writers) holder(agentID string) store.PresentAgent {
 	holder := w.elsewhere[agentID]
 	for _, wr := range w.here[agentID] {
@@ -190,7 +188,7 @@ func (w *writers) holder(agentID string) store.PresentAgent {
 	return holder
 }
 
-// ending is a connection that is to be ended, and why.
+// ending is a connection to be ended, and why.
 type ending struct {
 	*writer
 	why error
@@ -198,14 +196,13 @@ type ending struct {
 	news bool
 }
 
-// settle returns which of the agent's connections are to be ended. The caller
-// holds w.mu.
+// settle returns the agent's connections to be ended. The caller holds w.mu.
 func (w *writers) settle(agentID string) (ends []ending) {
 	holder := w.holder(agentID)
 	for _, wr := range w.here[agentID] {
 		var why error
 		switch {
-		case wr.ended, wr.session.writers > 1: // of several agents: the others need it
+		case wr.ended, wr.session.writers > 1: // it has several agents, and the others need it
 		case wr.run != "" && wr.generation < holder.Generation:
 			why = transport.ErrSuperseded
 		case wr.superseded && holder.Generation == 0 && !w.mayHold(wr):
@@ -219,9 +216,8 @@ func (w *writers) settle(agentID string) (ends []ending) {
 	return ends
 }
 
-// mayHold reports whether a newer writer than wr may be the one that counts: the
-// store has its push, and perhaps refuses others for it before that is known here.
-// The caller holds w.mu.
+// mayHold reports whether a newer writer than wr may be the one that counts: the store has
+// its push, and may refuse others for it before this hub knows. The caller holds w.mu.
 func (w *writers) mayHold(wr *writer) bool {
 	return slices.ContainsFunc(w.here[wr.agentID], func(other *writer) bool {
 		return other.pushing && other.generation > wr.generation
@@ -241,8 +237,8 @@ func (w *writers) end(list []ending) {
 	}
 }
 
-// present says of each of the agents, which are connected to this hub, what
-// other hubs have to know. They are in order of their ids.
+// present returns what other hubs must know about agents that are connected here, in order
+// of their ids.
 func (w *writers) present(agents []string) []store.PresentAgent {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -260,8 +256,8 @@ func (w *writers) present(agents []string) []store.PresentAgent {
 	return list
 }
 
-// notHeard counts the agent's connections here that know that they are
-// superseded by another agent. The caller holds w.mu.
+// notHeard returns the number of the agent's connections here that know that another agent
+// has superseded them. The caller holds w.mu.
 func (w *writers) notHeard(agentID string) (n int) {
 	for _, wr := range w.here[agentID] {
 		if wr.told && !wr.ended {
@@ -271,7 +267,7 @@ func (w *writers) notHeard(agentID string) (n int) {
 	return n
 }
 
-// allNotHeard is notHeard of all agents.
+// allNotHeard returns the sum of notHeard for all agents.
 func (w *writers) allNotHeard() (n int) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -281,8 +277,8 @@ func (w *writers) allNotHeard() (n int) {
 	return n
 }
 
-// others returns the agents that are connected elsewhere, and how many of each
-// aren't heard there.
+// others returns the agents that are connected elsewhere, with their numbers of superseded
+// connections there.
 func (w *writers) others() map[string]int {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -293,8 +289,8 @@ func (w *writers) others() map[string]int {
 	return list
 }
 
-// at returns the hub that says that the agent is connected to it: of several the one to
-// which it has connected last.
+// at returns the hub to which the agent is connected, according to that hub; of several,
+// the last one.
 func (w *writers) at(agentID string) (at store.PresentHub, connected bool) {
 	w.mu.Lock()
 	defer w.mu.Unlock()

@@ -15,7 +15,7 @@ func agentPath(id string) string { return "/agents/" + url.PathEscape(id) }
 
 func pinPath(id string) string { return "/pins/" + url.PathEscape(id) }
 
-// with adds a parameter where n isn't 0, which stands for the default.
+// with adds a parameter unless n is 0, which means the default.
 func with(r apiclient.Request, name string, n int64) apiclient.Request {
 	if n != 0 {
 		if r.Query == nil {
@@ -36,19 +36,20 @@ func (h *hub) Agents(ctx context.Context) ([]api.Agent, error) {
 	return apiclient.List[api.Agent](ctx, h.api, apiclient.Get("/agents"))
 }
 
-// AgentQuery says which agents are asked for; the zero value asks for all.
+// AgentQuery selects agents; the zero value selects all.
 type AgentQuery struct {
-	// Limit bounds the page, at most 1000; 0 asks for all at once.
+	// Limit is the maximum length of a page, up to 1000; 0 means all agents at once.
 	Limit int
-	// After is AgentPage.Next of the page before, of the same query.
+	// After is AgentPage.Next of the previous page of the same query.
 	After string
-	// Sort is what they are in order of, "" for their ids; Descending turns that round.
+	// Sort is the order, "" for ids; Descending reverses it.
 	Sort       string
 	Descending bool
-	// Text is words, all of which are in an agent's id, name, host, root, version or labels.
+	// Text has words that must all occur in an agent's id, name, host, root, version or
+	// labels.
 	Text string
-	// State and Labels, as NAME=VALUE, are those that they have, Attention that
-	// somebody should look at them.
+	// State and Labels (NAME=VALUE) select agents that have them, Attention those that need
+	// attention.
 	State     api.AgentState
 	Labels    []string
 	Attention bool
@@ -57,9 +58,9 @@ type AgentQuery struct {
 // AgentPage is a page of agents.
 type AgentPage struct {
 	Agents []api.Agent
-	// Total is how many there are on all pages.
+	// Total is the number of agents on all pages.
 	Total int
-	// Next is where the next page begins; "" after the last one.
+	// Next is where the next page begins; "" on the last page.
 	Next string
 }
 
@@ -95,7 +96,7 @@ func (h *hub) FindAgents(ctx context.Context, q AgentQuery) (*AgentPage, error) 
 		return nil, err
 	}
 	page := &AgentPage{Agents: *list, Total: len(*list)}
-	if n, err := strconv.Atoi(answer.Header.Get("X-Total-Count")); err == nil { // hubs of before have all on one page
+	if n, err := strconv.Atoi(answer.Header.Get("X-Total-Count")); err == nil { // hubs without the header return all agents on one page
 		page.Total = n
 	}
 	if link, _, ok := strings.Cut(answer.Header.Get("Link"), `>; rel="next"`); ok {
@@ -201,12 +202,12 @@ func (h *hub) PinMarkdown(ctx context.Context, pinID string) (string, error) {
 	return string(text), err
 }
 
-// PromptOptions say for whom a text is. The zero value wants all of it.
+// PromptOptions determine a text for a prompt. The zero value means everything.
 type PromptOptions struct {
-	// Client is the id of a client in the table of conventions: what that reads by itself
-	// is left out.
+	// Client is the id of a client in the table of conventions. What that client reads
+	// itself is left out.
 	Client string
-	// Budget is about how many tokens the text may have, from 256 on; 0 is no bound.
+	// Budget is the approximate maximum length in tokens, at least 256; 0 means no limit.
 	Budget int
 }
 

@@ -1,31 +1,28 @@
-// Package client reads what a hub keeps, through the hub's API for consumers:
-// agents and their snapshots, pins, differences, and events as they happen.
+// Package client reads what a hub stores, through the hub's API for consumers: agents and
+// their snapshots, pins, differences, and events as they happen.
 //
-// Consumers (a chat, a dashboard, a command) take the interface [Client] and
-// fake it in their tests; New makes the real one.
+// Consumers (a chat, a dashboard, a command) should accept the interface [Client] and fake
+// it in their tests; New makes the real one.
 //
 // # Guarantees
 //
-//   - Every call but Events ends: with its context, or after Options.Timeout
-//     where the context has no deadline of its own.
-//   - Events resumes by itself, over lost connections, restarts of the hub
-//     and a switch to another replica. It yields revisions rising, none
-//     twice; what was skipped because a newer revision of the same agent has
-//     replaced it is covered by that one, and what the hub doesn't keep any
-//     more is announced by a Reset.
-//   - An answer is never read beyond 64 MiB, an event not beyond 4 MiB.
-//   - The token goes to the hub alone: redirects aren't followed.
+//   - Every call but Events ends: with its context or, if that has no deadline, after
+//     Options.Timeout.
+//   - Events resumes by itself after lost connections, restarts of the hub and a switch to
+//     another replica. It yields rising revisions, none twice. A skipped event is covered by a
+//     newer revision of the same agent. A Reset announces that events are lost.
+//   - At most 64 MiB of an answer and 4 MiB of an event are read.
+//   - The token is sent only to the hub: redirects aren't followed.
 //
 // # Errors
 //
-// ErrUnreachable where nobody answers; *Error, with the HTTP status in Code,
-// where the hub says no, which matches ErrNotFound for a 404; the context's
-// error where it ended first.
+// ErrUnreachable if no hub answers; *Error, with the HTTP status in Code, if the hub
+// refuses a call (it matches ErrNotFound for a 404); the context's error if it ended first.
 //
 // # Concurrency
 //
-// A Client may be used by any number of goroutines. It needs no Close: an idle
-// connection is given up after some seconds.
+// A Client may be used by any number of goroutines. It needs no Close: idle connections are
+// closed after some seconds.
 package client
 
 import (
@@ -37,139 +34,131 @@ import (
 	"waymark/hub/api"
 )
 
-// Client is a hub, seen by a reader or an operator.
+// Client is a hub as seen by a reader or an operator.
 type Client interface {
-	// Agents lists all agents by id.
+	// Agents lists all agents, ordered by id.
 	Agents(ctx context.Context) ([]api.Agent, error)
-	// Enroll makes an agent whose token has that hash, with a code or a key in the
-	// place of the client's token. To ask again with the same hash is safe.
+	// Enroll makes an agent whose token has this hash. The client's token is an enrollment
+	// code or key. Repeating a call with the same hash is safe.
 	Enroll(ctx context.Context, tokenSHA256, name string) (*api.Enrolled, error)
-	// Search tells which agents have something, at most limit of what there is; 0
-	// means 100.
+	// Search returns at most limit things that agents have and that match; 0 means 100.
 	Search(ctx context.Context, text string, limit int) (*api.SearchResult, error)
-	// FindAgents returns a page of those that a query is about.
+	// FindAgents returns a page of the agents that match a query.
 	FindAgents(ctx context.Context, q AgentQuery) (*AgentPage, error)
-	// Agent returns one of them.
+	// Agent returns an agent.
 	Agent(ctx context.Context, agentID string) (*api.Agent, error)
-	// Context returns what an agent has, without payloads. An agent that has
-	// not pushed yet is ErrNotFound.
+	// Context returns an agent's snapshot, without payloads. If the agent has not pushed
+	// yet, the error is ErrNotFound.
 	Context(ctx context.Context, agentID string, opts ContextOptions) (*api.Snapshot, error)
-	// Markdown returns it as text that is ready for a prompt. Revision 0 is
-	// the newest.
+	// Markdown returns a snapshot as text for a prompt. Revision 0 means the newest.
 	Markdown(ctx context.Context, agentID string, revision int64) (string, error)
-	// Resource returns the payload of one resource. Revision 0 is the newest.
+	// Resource returns the payload of a resource. Revision 0 means the newest.
 	Resource(ctx context.Context, agentID, resourceID string, revision int64) ([]byte, error)
-	// History lists the revisions of an agent that are kept, the newest first,
-	// at most limit of them; 0 means all.
+	// History lists at most limit stored revisions of an agent, newest first; 0 means all.
 	History(ctx context.Context, agentID string, limit int) ([]api.Change, error)
-	// Diff returns what became different between two revisions of an agent. To
-	// 0 means the newest.
+	// Diff returns the difference between two revisions of an agent. To 0 means the newest.
 	Diff(ctx context.Context, agentID string, from, to int64) (*api.Diff, error)
 
-	// ClientContext asks an agent, which has to be connected to this hub, what a coding
-	// agent would see that is started where it works: "codex" or another one that
-	// ClientContext.Known names.
+	// ClientContext asks a connected agent what a coding agent would see if it were started
+	// in the working directory. client is "codex" or another one in ClientContext.Known.
 	ClientContext(ctx context.Context, agentID, client string) (*api.ClientContext, error)
 
-	// CreatePin pins what an agent has now. The pin of an agent that hasn't
-	// pushed yet is empty, and takes the first snapshot that comes.
+	// CreatePin pins an agent's current snapshot. If the agent has not pushed yet, the pin
+	// is empty, and takes over the first snapshot.
 	CreatePin(ctx context.Context, agentID, name string) (*api.Pin, error)
-	// Pins lists the pins of an agent, or all of them when agentID is empty.
+	// Pins lists the pins of an agent, or of all agents if agentID is empty.
 	Pins(ctx context.Context, agentID string) ([]api.Pin, error)
-	// Pin returns one of them.
+	// Pin returns a pin.
 	Pin(ctx context.Context, pinID string) (*api.Pin, error)
-	// DeletePin ends a pin.
+	// DeletePin deletes a pin.
 	DeletePin(ctx context.Context, pinID string) error
-	// RefreshPin pins anew what the agent has now, and clears the drift.
+	// RefreshPin pins the agent's current snapshot, and clears the drift.
 	RefreshPin(ctx context.Context, pinID string) (*api.Pin, error)
-	// PinContext returns the snapshot as it is pinned; rows of MCP are live.
+	// PinContext returns the pinned snapshot. Its MCP rows are live.
 	PinContext(ctx context.Context, pinID string) (*api.Snapshot, error)
-	// PinMarkdown returns it as text that is ready for a prompt.
+	// PinMarkdown returns the pinned snapshot as text for a prompt.
 	PinMarkdown(ctx context.Context, pinID string) (string, error)
-	// PinPieces returns the parts of that text, as many as there is room for.
+	// PinPieces returns the parts of that text, as many as fit.
 	PinPieces(ctx context.Context, pinID string, opts PromptOptions) (*api.Pieces, error)
-	// PinResource returns a payload as it is pinned.
+	// PinResource returns a pinned payload.
 	PinResource(ctx context.Context, pinID, resourceID string) ([]byte, error)
-	// PinDiff returns what became different since the pin.
+	// PinDiff returns what has changed since the pin.
 	PinDiff(ctx context.Context, pinID string) (*api.Diff, error)
 
-	// Events yields what happened after EventOptions.After, and what happens.
+	// Events yields events after EventOptions.After, and then new ones as they happen.
 	//
-	// When the hub is lost it yields an error, once, and, if the loop goes on,
-	// waits for its return and resumes. Where waiting is of no use (no hub
-	// has been there at all, or it refuses the request) the error is the last
-	// thing it yields. It ends without an error when ctx ends.
+	// If the connection to the hub is lost, it yields one error and, if the loop continues,
+	// waits for the hub's return and resumes. If waiting is useless (no hub was there in
+	// the first place, or the hub refuses the request), the error is the last value. It
+	// ends without an error when ctx ends.
 	//
-	// After each connection the hub sends the state of its agents (Agent
-	// events), since nobody knows what was missed meanwhile.
+	// After each connection the hub sends the state of its agents (Agent events), because
+	// changes may have been missed.
 	Events(ctx context.Context, opts EventOptions) iter.Seq2[Event, error]
 
-	// AddApproval brings a signed approval to the agents that it is for. This and the
-	// next two need an operator's token.
+	// AddApproval sends a signed approval to the agents that it is for. This and the next
+	// two calls need an operator's token.
 	AddApproval(ctx context.Context, signed []byte) (*api.Approval, error)
-	// Approvals lists all of them by id, revoked and expired ones too.
+	// Approvals lists all approvals by id, including revoked and expired ones.
 	Approvals(ctx context.Context) ([]api.Approval, error)
-	// RevokeApproval takes one back, for ever.
+	// RevokeApproval revokes an approval permanently.
 	RevokeApproval(ctx context.Context, id string) (*api.Approval, error)
 
 	// Login makes a one-time URL that opens the hub's page in a browser.
 	Login(ctx context.Context) (*api.Login, error)
 }
 
-// ContextOptions say which snapshot is wanted. The zero value wants the newest
-// there is.
+// ContextOptions select a snapshot. The zero value selects the newest.
 type ContextOptions struct {
-	// Revision asks for what the agent had at this revision.
+	// Revision selects the agent's snapshot at this revision.
 	Revision int64
-	// Wait is how long to wait for a revision above After; 0 doesn't wait.
-	// Without one in that time the answer is nil. The hub waits for a minute
-	// at the most.
+	// Wait is how long to wait for a revision above After; 0 doesn't wait. If there is none
+	// in that time, the answer is nil. The hub waits a minute at most.
 	Wait  time.Duration
 	After int64
-	// Complete waits on while the discovery of what there is is pending. What there
-	// is when the time is up is returned, if it is above After. Where the agent has been
-	// away for some seconds that is returned, whatever After is: its Away is set.
+	// Complete keeps waiting while discovery is pending. When the time is up, the current
+	// snapshot is returned if its revision is above After. If the agent has been away for
+	// some seconds, the snapshot is returned in any case, with Away set.
 	Complete bool
 }
 
-// EventOptions say which events are wanted. The zero value wants all: the
-// newest of each agent and pin that is there, and then whatever comes.
+// EventOptions select events. The zero value selects all: the newest of each existing agent
+// and pin, and then new ones.
 type EventOptions struct {
-	// After is the revision that the caller has; Now is the newest.
+	// After is the revision that the caller has; Now means the newest.
 	After int64
-	// AgentID and PinID, where set, leave only what is about them.
+	// AgentID and PinID, if set, select only events about them.
 	AgentID, PinID string
 }
 
-// Now is an EventOptions.After for what happens from now on.
+// Now is an EventOptions.After for new events only.
 const Now = -1
 
-// Options configures a Client. Only Token is usually set.
+// Options configure a Client. Usually only Token is set.
 type Options struct {
-	// Token is a reader's token, or an operator's. Every call needs one.
+	// Token is the token of a reader or operator. Every call needs one.
 	Token string
-	// Timeout bounds calls whose context has no deadline, in addition to the time
-	// that they mean to wait. Default 30 s.
+	// Timeout limits calls whose context has no deadline, in addition to the time that they
+	// are meant to wait. Default 30 s.
 	Timeout time.Duration
-	// Retry is the longest pause between the attempts of Events to find a lost
-	// hub again; it begins with a sixteenth of it. Default 4 s.
+	// Retry is the longest pause between Events' attempts to reconnect; the first pause is
+	// a sixteenth of it. Default 4 s.
 	Retry time.Duration
-	// Silence is how long a stream of events may say nothing before it is
-	// taken for dead. Hubs send something every 15 s. Default 45 s.
+	// Silence is how long a stream of events may be silent before it counts as dead. Hubs
+	// send something every 15 s. Default 45 s.
 	Silence time.Duration
-	// Transport makes the connections; nil means one of the client's own,
-	// which uses the proxies of the environment.
+	// Transport makes the connections; nil means the client's own transport, which uses
+	// proxies of the environment.
 	Transport http.RoundTripper
 }
 
-// Event is something that happened. One of the pointers is set, by Type.
+// Event is an event. Type says which of the pointers is set.
 type Event struct {
 	Type string
-	// Revision is the position in the stream, up to which it is complete: the
-	// EventOptions.After that goes on behind this event without missing
-	// anything. That of an Agent event, and of a Pin event before others of
-	// the same revision, is the position before it: after a cut such a pin
-	// comes again.
+	// Revision is the position up to which the stream is complete: with it as
+	// EventOptions.After, a stream continues after this event without gaps. For an Agent
+	// event, and for a Pin event that is followed by others of the same revision, it is the
+	// position before, so that such an event may be repeated.
 	Revision int64
 
 	Context *api.ContextEvent

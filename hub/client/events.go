@@ -22,23 +22,23 @@ func (h *hub) Events(ctx context.Context, opts EventOptions) iter.Seq2[Event, er
 	}
 }
 
-// follower is where one Events stands.
+// follower is the state of an Events.
 type follower struct {
 	hub  *hub
 	opts EventOptions
-	// at is the revision after which to resume, below 0 while it isn't known.
+	// at is the revision after which to resume; negative while it is unknown.
 	at int64
-	// newest is the newest revision of a context event that was yielded.
+	// newest is the revision of the newest context event so far.
 	newest int64
 }
 
-// connect yields what one connection brings, until it is lost.
+// connect yields the events of a connection until that is lost.
 func (f *follower) connect(ctx context.Context, c *apiclient.Connection[Event]) error {
 	if err := f.locate(ctx); err != nil {
 		return err
 	}
-	// The stream is given up when it has been silent for too long: a dead line
-	// doesn't say so.
+	// Give up a stream that is silent for too long, because a dead connection isn't
+	// reported.
 	silent, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
 	watchdog := time.AfterFunc(f.hub.opts.Silence, func() { cancel(errSilent) })
@@ -76,8 +76,8 @@ func (f *follower) connect(ctx context.Context, c *apiclient.Connection[Event]) 
 
 var errSilent = errors.New("it has been silent for too long")
 
-// locate finds out where "now" is, so that nothing is missed should the very
-// first connection break.
+// locate determines the revision of "now", so that nothing is missed if the first
+// connection breaks.
 func (f *follower) locate(ctx context.Context) error {
 	if f.at >= 0 {
 		return nil
@@ -94,7 +94,7 @@ func (f *follower) locate(ctx context.Context) error {
 	return nil
 }
 
-// watched calls read after each read that brought something.
+// watched calls read after each read with data.
 type watched struct {
 	from io.Reader
 	read func()
@@ -108,13 +108,12 @@ func (w *watched) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// maxEvent bounds one event and each of its lines: a hundred ids of 2304 bytes,
-// escaped, come to less.
+// maxEvent limits an event and each of its lines, in bytes. A hundred escaped ids of 2304
+// bytes are shorter.
 const maxEvent = 4 << 20
 
-// take makes an event of a frame, moves on to its position, and reports
-// whether it is one that hasn't been yielded yet. Types that this client
-// doesn't know are skipped: a newer hub may have more.
+// take converts a frame into an event, advances the position, and reports whether the event
+// is new. It skips unknown types, which a newer hub may send.
 func (f *follower) take(raw apiclient.Event) (e Event, fresh bool, err error) {
 	at := f.at
 	if raw.ID != "" {
@@ -140,7 +139,7 @@ func (f *follower) take(raw apiclient.Event) (e Event, fresh bool, err error) {
 	case api.EventReset:
 		e.Reset = new(api.ResetEvent)
 		err = json.Unmarshal([]byte(raw.Data), e.Reset)
-		if err == nil { // the only way back
+		if err == nil { // only a reset may go back
 			f.at, f.newest = at, min(f.newest, at)
 		}
 	default:

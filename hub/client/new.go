@@ -13,14 +13,14 @@ import (
 	"waymark/internal/httpapi/problem"
 )
 
-// Error is the hub's no.
+// Error is a refusal of the hub.
 type Error = problem.Error
 
 var (
 	// ErrUnreachable says that no hub answers at the URL.
 	ErrUnreachable error = problem.Nobody("no hub answers")
-	// ErrNotFound says that the hub has no such agent, revision, resource or
-	// pin. The error itself is an *Error.
+	// ErrNotFound says that the hub has no such agent, revision, resource or pin. The error
+	// itself is an *Error.
 	ErrNotFound = problem.ErrNotFound
 )
 
@@ -32,13 +32,11 @@ type hub struct {
 
 var _ Client = (*hub)(nil)
 
-// idle is how long a connection waits for the next call: long enough for a
-// few in a row.
+// idle is how long a connection is kept for the next call.
 const idle = 10 * time.Second
 
-// New makes a client of the hub at address, a URL such as
-// http://127.0.0.1:7878. It connects with each call; what is wrong with address
-// is the error of every call.
+// New makes a client of the hub at address, a URL such as http://127.0.0.1:7878. New
+// doesn't connect, each call does. If address is invalid, every call returns the error.
 func New(address string, opts Options) Client {
 	opts.Timeout = cmp.Or(opts.Timeout, 30*time.Second)
 	opts.Retry = cmp.Or(opts.Retry, 4*time.Second)

@@ -17,30 +17,29 @@ import (
 
 const (
 	methodListen = "subscriptions/listen"
-	// withoutSessions is the first version of the protocol that has no GET.
+	// withoutSessions is the first protocol version without GET.
 	withoutSessions = "2026-07-28"
-	// beat is how often a stream says that it is there, for proxies that end silent ones,
-	// and to notice who has gone.
+	// beat is the interval of keep-alives on a stream. They prevent proxies from ending it,
+	// and detect clients that have disconnected.
 	beat = 20 * time.Second
 )
 
-// news tells which lists are others than before.
+// news determines which lists have changed.
 type news struct {
 	pinned time.Time
 	acting bool // with a capability there are tools
 }
 
-// of returns what has changed with what happened to the pin: its content when it was
-// pinned anew, else what follows the agent, which is its servers of MCP. That it has
-// drifted changes no list.
+// of returns which lists have changed with an event of the pin: the content if the pin was
+// refreshed, otherwise the agent's MCP servers. A drift changes no list.
 func (n *news) of(pin *store.Pin) (resources, tools bool) {
 	resources = !pin.PinnedAt.Equal(n.pinned)
 	n.pinned = pin.PinnedAt
 	return resources, n.acting
 }
 
-// listen answers GET /api/v0/pins/{id}/mcp with a stream of list_changed, for clients that
-// speak a version with sessions: the stream is for whoever has opened it.
+// listen answers GET /api/v0/pins/{id}/mcp with a stream of list_changed, for clients of a
+// protocol version with sessions.
 func (s *Service) listen(c *httpapi.Call) error {
 	r, err := s.admit(c)
 	if err != nil {
@@ -53,7 +52,7 @@ func (s *Service) listen(c *httpapi.Call) error {
 	changes := make(chan [2]bool, 1)
 	ctx, cancel := context.WithCancel(c.Context())
 	begun, ended := make(chan struct{}), make(chan struct{})
-	var why error // to be read after the end
+	var why error // read after the end
 	n := news{pinned: r.pin.PinnedAt, acting: r.capability != ""}
 	go func() {
 		defer close(ended)
@@ -68,7 +67,7 @@ func (s *Service) listen(c *httpapi.Call) error {
 			}
 		})
 	}()
-	defer func() { // what follows ends with this
+	defer func() { // the goroutines below end with this
 		cancel()
 		<-ended
 	}()
@@ -97,11 +96,11 @@ func (s *Service) listen(c *httpapi.Call) error {
 	return nil
 }
 
-// eventsOf are the notifications as events.
+// eventsOf returns the notifications as events.
 func eventsOf(resources, tools bool) []byte {
 	var b bytes.Buffer
 	say := func(what string) {
-		message, _ := json.Marshal(map[string]string{"jsonrpc": "2.0", "method": "notifications/" + what + "/list_changed"}) // texts
+		message, _ := json.Marshal(map[string]string{"jsonrpc": "2.0", "method": "notifications/" + what + "/list_changed"}) // strings always marshal
 		b.WriteString("event: message\ndata: ")
 		b.Write(message)
 		b.WriteString("\n\n")
@@ -116,8 +115,7 @@ func eventsOf(resources, tools bool) []byte {
 	return b.Bytes()
 }
 
-// subscribe answers subscriptions/listen: the SDK keeps the stream, and is told of what
-// changes.
+// subscribe answers subscriptions/listen. The SDK keeps the stream, and learns of changes.
 func (r *request) subscribe(ctx context.Context, server *mcp.Server, next mcp.MethodHandler, req mcp.Request) (mcp.Result, error) {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
@@ -125,11 +123,11 @@ func (r *request) subscribe(ctx context.Context, server *mcp.Server, next mcp.Me
 	n := news{pinned: r.pin.PinnedAt, acting: r.capability != ""}
 	begun, ended := make(chan struct{}), make(chan error, 1)
 	go func() {
-		defer cancel() // the stream ends with what it is of
+		defer cancel() // the stream ends with its pin
 		ended <- r.opts.Follow(ctx, r.pin.ID, func() error { close(begun); return nil }, func(pin *store.Pin) error {
 			resources, tools := n.of(pin)
-			// The SDK tells when its own list changes. These lists are looked at by
-			// nobody: what is asked for is answered by handle.
+			// The SDK sends a notification when its own list changes. Nobody sees these
+			// lists, because handle answers the requests.
 			if resources {
 				server.AddResource(&mcp.Resource{URI: "waymark:changed", Name: "changed"}, nil)
 				server.AddPrompt(&mcp.Prompt{Name: "changed"}, nil)
@@ -140,7 +138,7 @@ func (r *request) subscribe(ctx context.Context, server *mcp.Server, next mcp.Me
 			return nil
 		})
 	}()
-	select { // what changes after the SDK has said that it listens must not be lost
+	select { // changes after the SDK's confirmation must not be lost
 	case <-begun:
 	case <-ctx.Done():
 	}

@@ -1,31 +1,30 @@
-// Package mcpserver is the hub's MCP server: a chat server anywhere reads the skills and the
-// instructions of a snapshot that it has pinned, and has tools called in the workspace, by
-// the agent that pushed it.
+// Package mcpserver is the hub's MCP server. A chat server anywhere can read the skills and
+// instructions of a snapshot that it has pinned, and call tools in the workspace, through
+// the agent that pushed the snapshot.
 //
-// There is one endpoint for each pin, and no session: every request stands for itself, in
-// both generations of the protocol, so that any hub of a database serves it, before and
-// after a restart. What changes a chat learns from the hub's events, with the results of
-// its calls, and from list_changed on a stream that it opens: GET up to 2025-11-25,
-// subscriptions/listen from 2026-07-28.
+// Each pin has an endpoint. There are no sessions: every request is independent, with both
+// generations of the protocol, so that any hub of a database can serve it, before and after
+// a restart. A chat learns of changes from the hub's events, with the results of its calls,
+// and from list_changed on a stream that it opens: by GET up to 2025-11-25, by
+// subscriptions/listen since 2026-07-28.
 //
-// # Who may do what
+// # Access
 //
-// A reader's token lets read what is pinned, of agents in its scope. Tools need a
-// capability in addition, which the agent has minted and which comes with each request in
-// the header [Header]. The hub looks at none, keeps none, and has none of its own: it
-// passes it on, with the tool's name and its arguments, and nothing else of the request.
+// A reader's token allows reading what is pinned, for agents in its scope. Tools also
+// require a capability that the agent has minted, in the header [Header] of each request.
+// The hub doesn't check, store or own capabilities. It passes them on with the tool's name
+// and arguments, and nothing else of the request.
 //
 // # Guarantees
 //
-//   - What a workspace chose is never told as if Waymark said it: names and descriptions
-//     are one line each, a prompt's text is in a frame that it can't close, a resource
-//     says where it is from and has the digest of its content.
-//   - Names, schemas and results come from an agent that may be anybody's: they are
-//     bounded and decoded before they are passed on.
-//   - A call ends with the request that asked for it, with its deadline, and with the
-//     agent's connection. How many there are at a time is bounded for each agent.
-//   - Every call is told to Options.Observe; neither capability, nor arguments, nor results
-//     are.
+//   - Content of a workspace is never presented as Waymark's own: names and descriptions are single
+//     lines, a prompt's text is in a frame that it can't close, and a resource has its source and
+//     the digest of its content.
+//   - Names, schemas and results come from an untrusted agent. They are limited and decoded before
+//     they are passed on.
+//   - A call ends with its request, with its deadline, and with the agent's connection. The number
+//     of concurrent calls is limited for each agent.
+//   - Every call is reported to Options.Observe, without capability, arguments and results.
 //
 // # Concurrency
 //
@@ -33,10 +32,10 @@
 //
 // # Limits
 //
-// A request has at most 1 MiB. Of a skill's files a pin has SKILL.md, and of the others
-// path, size and digest, where the agent has told the hub when it was pinned: their content
-// is in the workspace, takes a capability, and is passed on only if it has that digest. A reader's token that is revoked ends no call
-// that is under way.
+// A request has at most 1 MiB. Of a skill's files a pin has SKILL.md; of the others it has
+// path, size and digest, if the agent has reported them when it was pinned. Their content
+// is in the workspace, requires a capability, and is passed on only if it has that digest.
+// Revoking a reader's token doesn't end its calls in progress.
 package mcpserver
 
 import (
@@ -64,56 +63,56 @@ import (
 const Header = api.CapabilityHeader
 
 const (
-	// maxBody bounds a request: arguments of half a frame of the reverse channel, as JSON
-	// in JSON.
+	// maxBody limits a request: arguments of half a frame of the reverse channel, as JSON
+	// within JSON.
 	maxBody = 1 << 20
-	// maxCapability is more than one has, in bytes.
+	// maxCapability is above the length of a capability, in bytes.
 	maxCapability = 128
-	// MaxCall is how long a call may take. It is below what the reverse channel allows.
+	// MaxCall limits the duration of a call. It is below the limit of the reverse channel.
 	MaxCall = 5 * time.Minute
-	// page is how many of a list are on a page.
+	// page limits a page of a list.
 	page = 200
 )
 
 // Agents calls tools in workspaces.
 type Agents interface {
-	// ListTools returns the tools that a capability is good for, as JSON of MCP.
+	// ListTools returns the tools that a capability allows, as MCP JSON.
 	ListTools(ctx context.Context, agentID, capability string) ([]byte, error)
-	// CallTool calls one, and returns its result as JSON of MCP.
+	// CallTool calls a tool, and returns its result as MCP JSON.
 	CallTool(ctx context.Context, agentID, capability, name string, arguments []byte) ([]byte, error)
-	// SkillFile reads a file of a skill, by the id of its resource, if it is what the
-	// manifest says.
+	// SkillFile reads a file of the skill with this resource id, if it matches the
+	// manifest.
 	SkillFile(ctx context.Context, agentID, capability, id string, file reverse.SkillFile) ([]byte, error)
 }
 
-// Manifests are the files of skills by the ids of their resources, as a pin keeps them.
+// Manifests are the files of a pin's skills, by resource id.
 type Manifests map[string][]reverse.SkillFile
 
-// Options configure a Service. Pins, Agents and Follow must be set.
+// Options configure a Service. Pins, Agents and Follow are required.
 type Options struct {
 	// Pins returns the pins that the reader of a call may see.
 	Pins   func(ctx context.Context) server.Pins
 	Agents Agents
-	// Follow calls changed when something has happened to a pin, until ctx ends or
-	// nobody may see the pin any more; begin is called first.
+	// Follow first calls begin, and then changed after each event of a pin, until ctx ends
+	// or the reader may not see the pin any more.
 	Follow func(ctx context.Context, pinID string, begin func() error, changed func(*store.Pin) error) error
-	// Observe is called after each call of a tool; nil means that nothing is.
+	// Observe is called after each call of a tool; it may be nil.
 	Observe func(Called)
-	// Logger gets what goes wrong within; nil means none.
+	// Logger receives internal errors; nil means no log.
 	Logger *slog.Logger
 }
 
-// Called is a call of a tool that is over.
+// Called is a finished call of a tool.
 type Called struct {
 	// Token is the id of the reader's token.
 	Token, AgentID, Pin, Tool string
-	Arguments, Result         int // bytes
+	Arguments, Result         int // in bytes
 	Duration                  time.Duration
-	// Error is why there is no result; empty where there is one.
+	// Error says why there is no result; empty if there is one.
 	Error string
 }
 
-// Service serves the endpoints. New makes it.
+// Service serves the endpoints. Make one with New.
 type Service struct {
 	opts Options
 	http http.Handler
@@ -128,12 +127,12 @@ func New(opts Options) *Service {
 	s := &Service{opts: opts}
 	s.http = mcp.NewStreamableHTTPHandler(serverOf, &mcp.StreamableHTTPOptions{
 		Stateless: true, JSONResponse: true, Logger: opts.Logger, MaxRequestBodyBytes: maxBody, PropagateRequestCancellation: true,
-		DisableLocalhostProtection: true, // the hub looks at Host itself, and knows its names
+		DisableLocalhostProtection: true, // the hub checks Host itself, because it knows its names
 	})
 	return s
 }
 
-// The parameters of the routes, for their description.
+// Parameters of the routes, for the OpenAPI document.
 type (
 	pinParams struct {
 		// The id of a pin.
@@ -141,12 +140,14 @@ type (
 	}
 	callParams struct {
 		pinParams
-		// What `agent token create --for-hub` has printed in the workspace: with it there are tools.
+		// The output of `agent token create --for-hub` in the workspace. It is required for
+		// tools.
 		Capability string `header:"Waymark-Capability" maxLength:"128"`
 	}
 	listenParams struct {
 		pinParams
-		// What `agent token create --for-hub` has printed in the workspace: with it changes of tools are told, too.
+		// The output of `agent token create --for-hub` in the workspace. With it, changes
+		// of tools are reported, too.
 		Capability string `header:"Waymark-Capability" maxLength:"128"`
 	}
 )
@@ -158,7 +159,7 @@ func (s *Service) Service() httpapi.Service {
 			Method: method, Pattern: api.Root + "/pins/{id}/mcp", Handle: handle, Failed: "the request was not served", MaxBody: maxBody, Operation: o,
 		}
 	}
-	said := httpapi.Contents{problem.Error{}, httpapi.Content("text/plain")} // the library for MCP has texts
+	said := httpapi.Contents{problem.Error{}, httpapi.Content("text/plain")} // the MCP library sends text
 	return httpapi.Service{About: server.About("pins"), Routes: []httpapi.Route{
 		route(http.MethodPost, s.serve, &httpapi.Operation{
 			ID: "chatOfPin", Summary: "The pin over MCP, for a chat",
@@ -187,7 +188,7 @@ func (s *Service) Service() httpapi.Service {
 	}}
 }
 
-// request is one request, with what it is about.
+// request is a request with the pin that it is about.
 type request struct {
 	*Service
 
@@ -195,19 +196,19 @@ type request struct {
 	pins       server.Pins
 	pin        store.Pin
 	capability string
-	// over ends with the HTTP request, whatever the SDK does with it.
+	// over ends with the HTTP request, whatever the SDK does with the context.
 	over context.Context //nolint:containedctx // that is what it is for
 }
 
 type serverKey struct{}
 
-// serverOf returns the server that was made for a request.
+// serverOf returns the server for a request.
 func serverOf(r *http.Request) *mcp.Server {
 	server, _ := r.Context().Value(serverKey{}).(*mcp.Server)
 	return server
 }
 
-// admit looks at who makes a request, and at the pin that it is about.
+// admit checks who makes a request, and looks up its pin.
 func (s *Service) admit(c *httpapi.Call) (*request, error) {
 	r := &request{Service: s, reader: server.ReaderOf(c.Context()), pins: s.opts.Pins(c.Context()), over: c.Context()}
 	if r.reader.SessionID != "" {
@@ -244,9 +245,9 @@ func (s *Service) serve(c *httpapi.Call) error {
 	})
 }
 
-// pass gives a request to the SDK.
+// pass passes a request to the SDK.
 func (s *Service) pass(c *httpapi.Call, r *request, ctx context.Context) { //nolint:revive // ctx is one of the request's
-	// Nothing that a caller sends along gets any further.
+	// Pass on only these headers.
 	in := c.WithContext(context.WithValue(ctx, serverKey{}, r.server()))
 	in.Header = http.Header{"Accept": {"application/json, text/event-stream"}, "Content-Type": {"application/json"}}
 	for _, name := range []string{"Mcp-Protocol-Version", "Mcp-Method", "Mcp-Name"} {
@@ -257,8 +258,8 @@ func (s *Service) pass(c *httpapi.Call, r *request, ctx context.Context) { //nol
 	s.http.ServeHTTP(c.Writer(), in)
 }
 
-// server makes the server for a request. It has no features: all are looked up when they
-// are asked for.
+// server makes the server for a request. It has no features of its own: all are looked up
+// on demand.
 func (r *request) server() *mcp.Server {
 	caps := &mcp.ServerCapabilities{Resources: &mcp.ResourceCapabilities{ListChanged: true}, Prompts: &mcp.PromptCapabilities{ListChanged: true}}
 	if r.capability != "" {
@@ -275,13 +276,13 @@ func (r *request) server() *mcp.Server {
 		mcp.AddReceivingCustomMethod(server, "skills/get", r.getSkill),
 	} {
 		if err != nil {
-			panic(err) // the names are this package's own
+			panic(err) // this package chooses the names
 		}
 	}
 	return server
 }
 
-// handle answers what there is an answer of ours for.
+// handle answers the requests that this package implements.
 func (r *request) handle(server *mcp.Server, next mcp.MethodHandler) mcp.MethodHandler {
 	return func(ctx context.Context, method string, req mcp.Request) (mcp.Result, error) {
 		if method == methodListen {
@@ -308,8 +309,8 @@ func (r *request) handle(server *mcp.Server, next mcp.MethodHandler) mcp.MethodH
 	}
 }
 
-// answer keeps a nil pointer from becoming a result. It says that nothing may be kept, which
-// the SDK says of its own results only.
+// answer prevents a nil pointer from becoming a result. It also forbids caching, which the
+// SDK does only for its own results.
 func answer[R mcp.Result](result R, err error) (mcp.Result, error) {
 	if err != nil {
 		return nil, err
@@ -327,11 +328,11 @@ func answer[R mcp.Result](result R, err error) (mcp.Result, error) {
 	return result, nil
 }
 
-// completed is a result that says that it is one, which the protocol asks for. The SDK says
-// it of its own results, and reads it, but lets nobody else set it.
+// completed returns a result that is marked as complete, as the protocol requires. The SDK
+// has no exported way to set the mark.
 func completed[R any]() *R {
 	result := new(R)
-	_ = json.Unmarshal([]byte(`{"resultType":"complete","content":[]}`), result) // it is what the type has
+	_ = json.Unmarshal([]byte(`{"resultType":"complete","content":[]}`), result) // it matches the type
 	return result
 }
 
@@ -342,19 +343,18 @@ func cursorOf(p *mcp.ListResourcesParams) string {
 	return p.Cursor
 }
 
-// The codes of errors that aren't the SDK's. Those of MCP that mean nothing in particular
-// are from -32000 to -32099.
+// Error codes that the SDK lacks. MCP leaves -32000 to -32099 to implementations.
 const (
-	codeUnavailable = -32000 // it can't be done now
-	codeCapability  = -32001 // the capability isn't valid
-	codeChanged     = -32003 // it isn't any more what is pinned
+	codeUnavailable = -32000 // not possible now
+	codeCapability  = -32001 // the capability is invalid
+	codeChanged     = -32003 // it differs from what is pinned
 )
 
 func invalid(message string) error {
 	return &jsonrpc.Error{Code: jsonrpc.CodeInvalidParams, Message: message}
 }
 
-// unread is an error of the hub's own, of which its log says more.
+// unread returns an internal error, and logs its cause.
 func (r *request) unread(ctx context.Context, err error) error {
 	const what = "what is pinned can't be read"
 	if ctx.Err() == nil {
@@ -363,10 +363,10 @@ func (r *request) unread(ctx context.Context, err error) error {
 	return &jsonrpc.Error{Code: jsonrpc.CodeInternalError, Message: what + "; the hub's log says more"}
 }
 
-// metaKey is under which results say what of the pin they are about.
+// metaKey is the key of the information about the pin in results.
 const metaKey = "waymark/pin"
 
-// about says for which pin an answer is, and whether that has drifted.
+// about says which pin an answer is about, and whether that has drifted.
 func (r *request) about() mcp.Meta {
 	p := map[string]any{"id": r.pin.ID, "revision": r.pin.Revision, "drifted": !r.pin.DriftedAt.IsZero()}
 	if !r.pin.DriftedAt.IsZero() {
@@ -375,7 +375,7 @@ func (r *request) about() mcp.Meta {
 	return mcp.Meta{metaKey: p}
 }
 
-// decode reads what an agent has sent.
+// decode parses an agent's answer.
 func decode[T any](data []byte) (*T, error) {
 	v := new(T)
 	return v, json.Unmarshal(data, v)

@@ -36,12 +36,12 @@ type item struct {
 
 	uri, name string
 	skill     bool
-	// listed says that the skill's name is one that the extension takes.
+	// listed says that the extension allows the skill's name.
 	listed bool
 }
 
-// items lists what is offered of the pinned snapshot, in its order of precedence: skills
-// and instructions that have a text. The first skill of a name has it to itself.
+// items lists the offered resources of the pinned snapshot in order of precedence: skills
+// and instructions with a text. If several skills have the same name, the first wins.
 func (r *request) items(ctx context.Context) (list []item, err error) {
 	_, stored, err := r.pins.PinSnapshot(ctx, r.pin.ID, true)
 	var missing *store.NotFoundError
@@ -77,7 +77,7 @@ func (r *request) items(ctx context.Context) (list []item, err error) {
 	return list, nil
 }
 
-// source is the file that the text is from.
+// source returns the file that the text is from.
 func (i *item) source() string {
 	if i.skill {
 		return path.Join(i.Source, mcpskills.Manifest)
@@ -85,7 +85,7 @@ func (i *item) source() string {
 	return i.Source
 }
 
-// what says what it is.
+// what says what kind of resource it is.
 func (i *item) what() string {
 	if i.skill {
 		return "a skill"
@@ -93,7 +93,7 @@ func (i *item) what() string {
 	return "a file of instructions"
 }
 
-// meta says where a text is from, and which it is.
+// meta says where a text is from, and its digest.
 func (r *request) meta(i *item) mcp.Meta {
 	m := r.about()
 	m["waymark/source"], m["waymark/digest"] = text.Line(i.source(), maxDescription), digest(i.ContentHash)
@@ -102,7 +102,7 @@ func (r *request) meta(i *item) mcp.Meta {
 
 func digest(h snapshot.Hash) string { return fmt.Sprintf("sha256:%x", []byte(h)) }
 
-// find returns what has a URI.
+// find returns the item with a URI.
 func (r *request) find(ctx context.Context, uri string) (*item, error) {
 	list, err := r.items(ctx)
 	if err != nil {
@@ -116,7 +116,7 @@ func (r *request) find(ctx context.Context, uri string) (*item, error) {
 	return nil, mcp.ResourceNotFoundError(uri)
 }
 
-// body returns the text of what is pinned.
+// body returns the pinned text.
 func (r *request) body(ctx context.Context, i *item) ([]byte, error) {
 	body, err := r.pins.PinBody(ctx, r.pin.ID, i.ID())
 	var missing *store.NotFoundError
@@ -129,7 +129,8 @@ func (r *request) body(ctx context.Context, i *item) ([]byte, error) {
 	return body, nil
 }
 
-// listResources lists skills and instructions. A cursor is the URI after which it goes on.
+// listResources lists skills and instructions. The cursor is the last URI of the previous
+// page.
 func (r *request) listResources(ctx context.Context, cursor string) (*mcp.ListResourcesResult, error) {
 	list, err := r.items(ctx)
 	if err != nil {
@@ -171,7 +172,7 @@ func (r *request) readResource(ctx context.Context, uri string) (*mcp.ReadResour
 	return contentsOf(uri, markdown, body, r.meta(one)), nil
 }
 
-// listPrompts lists the skills, for clients that don't know the extension.
+// listPrompts lists the skills, for clients without the extension.
 func (r *request) listPrompts(ctx context.Context) (*mcp.ListPromptsResult, error) {
 	list, err := r.items(ctx)
 	if err != nil {
@@ -189,7 +190,7 @@ func (r *request) listPrompts(ctx context.Context) (*mcp.ListPromptsResult, erro
 	return result, nil
 }
 
-// maxRequest bounds what a prompt is asked for, in bytes.
+// maxRequest limits the argument of a prompt, in bytes.
 const maxRequest = 16 << 10
 
 func (r *request) getPrompt(ctx context.Context, p *mcp.GetPromptParams) (*mcp.GetPromptResult, error) {
@@ -215,7 +216,7 @@ func (r *request) getPrompt(ctx context.Context, p *mcp.GetPromptParams) (*mcp.G
 	return result, nil
 }
 
-// instructions are what a model is told at the beginning.
+// instructions returns the text for a model at the beginning.
 func (r *request) instructions() string {
 	var b bytes.Buffer
 	fmt.Fprintf(&b, "This is the context of a workspace as it was pinned for this chat, at revision %d: its skills and instructions are resources, written by whoever wrote those files.", r.pin.Revision)
@@ -228,7 +229,7 @@ func (r *request) instructions() string {
 	return b.String()
 }
 
-// entry is a skill with its manifest: of its files those that are pinned or known.
+// entry returns a skill with its manifest: its pinned or known files.
 func (i *item) entry(known Manifests) mcpskills.Entry {
 	e := mcpskills.Entry{
 		URI: i.uri, FrontMatter: map[string]any{"name": i.name, "description": text.Line(i.Description, maxDescription)},
@@ -242,10 +243,10 @@ func (i *item) entry(known Manifests) mcpskills.Entry {
 	return e
 }
 
-// base is what the URIs of the skill's files begin with.
+// base returns the prefix of the URIs of the skill's files.
 func (i *item) base() string { return strings.TrimSuffix(i.uri, mcpskills.Manifest) }
 
-// manifests returns what is known of the files of the pin's skills.
+// manifests returns what is known about the files of the pin's skills.
 func (r *request) manifests(ctx context.Context) (Manifests, error) {
 	body, err := r.pins.PinManifests(ctx, r.pin.ID)
 	if err != nil || body == nil {
@@ -255,7 +256,7 @@ func (r *request) manifests(ctx context.Context) (Manifests, error) {
 	return *known, err
 }
 
-// readFile reads a file of a skill in the workspace, if it is what was pinned.
+// readFile reads a file of a skill in the workspace, if it has the pinned digest.
 func (r *request) readFile(ctx context.Context, uri string) (*mcp.ReadResourceResult, error) {
 	list, err := r.items(ctx)
 	if err != nil {
@@ -301,7 +302,7 @@ func (r *request) readLive(ctx context.Context, skill *item, uri string, f rever
 	return contentsOf(uri, mcpskills.MediaType(f.Path), body, m), nil
 }
 
-// contentsOf is a text where it is one.
+// contentsOf returns a file as text if it is text.
 func contentsOf(uri, kind string, body []byte, m mcp.Meta) *mcp.ReadResourceResult {
 	contents := &mcp.ResourceContents{URI: uri, MIMEType: kind, Meta: m}
 	switch {

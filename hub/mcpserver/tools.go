@@ -21,16 +21,16 @@ import (
 )
 
 const (
-	// maxTools bounds the tools of a list. An agent's own bound is below it.
+	// maxTools limits the tools of a list. An agent's own limit is lower.
 	maxTools = 2000
-	// maxTitle and maxDescription bound what is said of something, in bytes.
+	// maxTitle and maxDescription limit texts about a tool, in bytes.
 	maxTitle       = 128
 	maxDescription = 4 << 10
-	// maxNamed is how many of what has changed are named.
+	// maxNamed limits the names of changed resources.
 	maxNamed = 10
 )
 
-// listTools lists what the capability is good for; without one there are no tools.
+// listTools lists the tools that the capability allows; without one there are none.
 func (r *request) listTools(ctx context.Context) (*mcp.ListToolsResult, error) {
 	result := &mcp.ListToolsResult{Tools: []*mcp.Tool{}, Meta: r.about()}
 	if r.capability == "" {
@@ -46,9 +46,9 @@ func (r *request) listTools(ctx context.Context) (*mcp.ListToolsResult, error) {
 	if err != nil {
 		return nil, unreadable
 	}
-	for _, raw := range found.Tools { // one by one: what can't be read of one costs that
+	for _, raw := range found.Tools { // individually, so that an invalid one doesn't affect the others
 		t, err := decode[mcp.Tool](raw)
-		schema, _ := json.Marshal(t.InputSchema) // it was decoded
+		schema, _ := json.Marshal(t.InputSchema) // it was decoded before
 		schema, _ = toolschema.Mend(schema)
 		if err == nil && t.Name != "" && schema != nil && len(result.Tools) < maxTools {
 			t.InputSchema = json.RawMessage(schema)
@@ -94,7 +94,7 @@ var errCapability = &jsonrpc.Error{Code: codeCapability, Message: "tools need a 
 
 var unreadable = &jsonrpc.Error{Code: codeUnavailable, Message: "the agent's answer can't be read"}
 
-// refusal says why there is no answer of the agent.
+// refusal says why the agent didn't answer.
 func refusal(ctx context.Context, err error) error {
 	var no *reverse.Error
 	switch {
@@ -110,11 +110,10 @@ func refusal(ctx context.Context, err error) error {
 	return &jsonrpc.Error{Code: codeUnavailable, Message: errtext.Of(err)}
 }
 
-// drift says what a chat should know of what it has pinned when it acts in a workspace
-// that is another one by now: that it has drifted, and whether a file that it names is
-// not the one that is pinned.
+// drift warns a chat that acts in a workspace whose pin has drifted, and says whether a
+// file in the arguments differs from the pinned one.
 func (r *request) drift(ctx context.Context, arguments json.RawMessage) string {
-	pin, err := r.pins.Pin(ctx, r.pin.ID) // what the call itself has changed may be there by now
+	pin, err := r.pins.Pin(ctx, r.pin.ID) // the call itself may have caused the drift
 	if err != nil || pin.DriftedAt.IsZero() {
 		return ""
 	}
@@ -141,7 +140,7 @@ func (r *request) drift(ctx context.Context, arguments json.RawMessage) string {
 	return note + ")"
 }
 
-// mentions reports whether arguments name a file, or one below a directory.
+// mentions reports whether arguments name a file, or a file below a directory.
 func mentions(arguments json.RawMessage, source string) bool {
 	var one struct {
 		Path string `json:"path"`

@@ -1,9 +1,8 @@
 // Package metrics counts what a hub does, for Prometheus.
 //
-// Labels are words of this repository, never of an agent or a reader: neither
-// names nor ids, so that whoever may scrape a hub learns nothing about what is
-// in it, and so that nobody can make a hub hold series without end. docs/hub.md
-// says what each metric means.
+// Labels are words of this program, never names or ids of agents or readers: whoever may
+// scrape a hub learns nothing about its content, and nobody can create an unlimited number
+// of series. docs/hub.md explains each metric.
 //
 // All methods are safe for concurrent use.
 package metrics
@@ -26,20 +25,20 @@ import (
 
 const namespace = "waymark_hub"
 
-// The buckets. A delta takes a millisecond, a full push of 4 MiB on a busy
-// database seconds; a message is at most 4 MiB.
+// Buckets. A delta takes a millisecond; a full push of 4 MiB on a busy database takes
+// seconds. A message has at most 4 MiB.
 var (
 	seconds = []float64{.0005, .001, .0025, .005, .01, .025, .05, .1, .25, .5, 1, 2.5, 5, 10, 30}
-	sizes   = prometheus.ExponentialBuckets(256, 4, 8) // to 4 MiB
+	sizes   = prometheus.ExponentialBuckets(256, 4, 8) // up to 4 MiB
 )
 
 // Options configure a Metrics. The zero value works.
 type Options struct {
-	// Version is that of the program, for waymark_hub_build_info.
+	// Version is the program's version, for waymark_hub_build_info.
 	Version string
 }
 
-// Metrics counts what one hub does. Make one with New.
+// Metrics counts what a hub does. Make one with New.
 type Metrics struct {
 	registry *prometheus.Registry
 
@@ -79,7 +78,7 @@ func New(opts Options) *Metrics {
 	return m
 }
 
-// Push counts a call for a push; it is for hub.Options.Observe.
+// Push counts a push; it is for hub.Options.Observe.
 func (m *Metrics) Push(o hub.PushObserved) {
 	form := "full"
 	if o.Delta {
@@ -105,7 +104,7 @@ func (m *Metrics) Handler() http.Handler {
 	return promhttp.HandlerFor(m.registry, promhttp.HandlerOpts{MaxRequestsInFlight: 4})
 }
 
-// Source is what Watch asks: a *hub.Server.
+// Source is what Watch queries; a *hub.Server is one.
 type Source interface {
 	Stats() hub.Stats
 	Ready(ctx context.Context) error
@@ -113,7 +112,7 @@ type Source interface {
 	Fleet(ctx context.Context) (hub.FleetStats, error)
 }
 
-// Watch adds what is asked of the hub at each scrape. Call it once.
+// Watch adds metrics that are queried at each scrape. Call it once.
 func (m *Metrics) Watch(s Source) {
 	for _, g := range []struct {
 		name, help string
@@ -134,8 +133,8 @@ func (m *Metrics) Watch(s Source) {
 	m.watchFleet(s)
 }
 
-// watchFleet adds what the store knows of all agents. As long as it doesn't answer that
-// isn't a number.
+// watchFleet adds metrics about all agents in the store. They are NaN while the store
+// doesn't answer.
 func (m *Metrics) watchFleet(s Source) {
 	for _, g := range []struct {
 		name, help, state string

@@ -22,10 +22,10 @@ var assets embed.FS
 type file struct {
 	name, kind, etag string
 	data             []byte
-	zipped           func() []byte // data in gzip
+	zipped           func() []byte // data compressed by gzip
 }
 
-// kinds are said rather than looked up: what the system's tables say differs.
+// kindOf doesn't use the system's tables, because those differ.
 func kindOf(name string) string {
 	switch path.Ext(name) {
 	case ".html":
@@ -40,8 +40,9 @@ func kindOf(name string) string {
 	return "application/octet-stream"
 }
 
-// readFiles returns the embedded files by their names. Documents name the others under a
-// version of all of them, so that browsers keep these and never mix two hubs' files.
+// readFiles returns the embedded files by name. Documents refer to the other files with a
+// version that depends on all of them, so that browsers can cache them and never mix files
+// of two hubs.
 func readFiles() (files map[string]*file, version string) {
 	files = make(map[string]*file)
 	entries, err := fs.ReadDir(assets, "assets")
@@ -76,13 +77,13 @@ func zip(data []byte) []byte {
 	w := gzip.NewWriter(&b)
 	_, err := w.Write(data)
 	if err = errors.Join(err, w.Close()); err != nil {
-		panic("page: " + err.Error()) // a buffer takes everything
+		panic("page: " + err.Error()) // writing to a buffer can't fail
 	}
 	return b.Bytes()
 }
 
-// asset serves what the page loads. It holds nothing of anybody, so it needs
-// no cookie: the page that says how to sign in uses it, too.
+// asset serves the files of the page. They contain nothing private and need no cookie,
+// because the page with the sign-in instructions uses them, too.
 func (p *Page) asset(w http.ResponseWriter, r *http.Request) {
 	f := p.files[r.PathValue("name")]
 	if f == nil || path.Ext(f.name) == ".html" {
@@ -90,8 +91,8 @@ func (p *Page) asset(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	header := w.Header()
-	// A document of another version of the hub, which a balancer may have sent here, gets
-	// what there is; the browser asks again the next time.
+	// A balancer may send requests of another hub's document here. They get the current
+	// file, and the browser revalidates it.
 	header.Set("Cache-Control", "no-cache")
 	if r.PathValue("version") == p.version {
 		header.Set("Cache-Control", "public, max-age=31536000, immutable")
@@ -107,8 +108,8 @@ func (p *Page) asset(w http.ResponseWriter, r *http.Request) {
 	http.ServeContent(w, r, f.name, time.Time{}, bytes.NewReader(data))
 }
 
-// acceptsGzip reports whether a browser says that it does; whoever says it in other words
-// gets what is as good.
+// acceptsGzip reports whether a browser accepts gzip. Unusual forms of the header just get
+// uncompressed data.
 func acceptsGzip(r *http.Request) bool {
 	for coding := range strings.SplitSeq(r.Header.Get("Accept-Encoding"), ",") {
 		if strings.TrimSpace(coding) == "gzip" {

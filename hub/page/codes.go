@@ -12,23 +12,22 @@ import (
 )
 
 const (
-	// maxCodes and maxOwn bound what those who have a token can make a hub hold,
-	// and keep one of them from replacing the codes of others.
+	// maxCodes and maxOwn limit what owners of tokens can make a hub store, and prevent one
+	// of them from replacing the codes of others.
 	maxCodes = 1024
 	maxOwn   = 32
-	// Wrong codes are counted by client, so that nobody fills the log. Three a
-	// second are no hindrance to people.
+	// Wrong codes are limited by client, so that nobody can fill the log. Three a second
+	// don't hinder people.
 	triesPerSecond = 3
 	triesAtOnce    = 20
-	// maxClients bounds how many are remembered; to be forgotten costs nothing
-	// but more lines.
+	// maxClients limits the remembered clients. Forgetting one only costs more log lines.
 	maxClients = 1024
 )
 
 var (
-	// ErrCode says that a code was never given out, was used, or is too old.
+	// ErrCode says that a code is unknown, used or expired.
 	ErrCode = errors.New("the code is not valid")
-	// ErrTooMany is ErrCode for a client that has tried too many of them.
+	// ErrTooMany is ErrCode for a client with too many wrong codes.
 	ErrTooMany = errors.New("too many tries")
 )
 
@@ -38,12 +37,12 @@ type CodesOptions struct {
 	Now func() time.Time
 }
 
-// Codes are the one-time codes that sign browsers in.
+// Codes are one-time codes that sign browsers in.
 type Codes struct {
 	now func() time.Time
 
-	mu    sync.Mutex // guards the rest
-	given []code     // the oldest first
+	mu    sync.Mutex // guards the fields below
+	given []code     // oldest first
 	tries map[string]*rate.Limiter
 }
 
@@ -53,7 +52,7 @@ type code struct {
 	expires time.Time
 }
 
-// NewCodes makes Codes, of which none is given out yet.
+// NewCodes makes Codes without any code.
 func NewCodes(opts CodesOptions) *Codes {
 	if opts.Now == nil {
 		opts.Now = time.Now
@@ -61,8 +60,8 @@ func NewCodes(opts CodesOptions) *Codes {
 	return &Codes{now: opts.Now, tries: make(map[string]*rate.Limiter)}
 }
 
-// Give gives out a new code on behalf of an owner, whose oldest one it replaces
-// if there are too many. Its text exists nowhere else.
+// Give makes a new code for an owner. If the owner has too many, it replaces the oldest.
+// The code's text isn't stored.
 func (c *Codes) Give(owner string) (text string, expires time.Time) {
 	text, now := credential.LoginCode.New(), c.now()
 	expires = now.Add(credential.LoginCode.Life)
@@ -87,9 +86,9 @@ func (c *Codes) Give(owner string) (text string, expires time.Time) {
 	return text, expires
 }
 
-// Take uses a code up and returns on whose behalf it was given out. Client is
-// where the try comes from. A good code is taken however many others were
-// tried, by anybody: nobody can keep others from signing in.
+// Take uses a code up and returns its owner. client is the origin of the request. A valid
+// code always works, however many wrong ones were tried, so that nobody can prevent others
+// from signing in.
 //
 // # Errors
 //
@@ -109,7 +108,7 @@ func (c *Codes) Take(client, text string) (owner string, err error) {
 	return owner, nil
 }
 
-// wrong counts a wrong code of the client. c.mu is held.
+// wrong counts a wrong code of a client. The caller holds c.mu.
 func (c *Codes) wrong(client string, now time.Time) error {
 	tries := c.tries[client]
 	if tries == nil {
@@ -125,7 +124,7 @@ func (c *Codes) wrong(client string, now time.Time) error {
 	return ErrCode
 }
 
-// drop forgets codes that are too old. c.mu is held.
+// drop removes expired codes. The caller holds c.mu.
 func (c *Codes) drop(now time.Time) {
 	c.given = slices.DeleteFunc(c.given, func(g code) bool { return credential.Expired(now, g.expires) })
 }

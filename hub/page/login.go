@@ -13,11 +13,11 @@ import (
 	"waymark/internal/httpapi"
 )
 
-// login uses up the code of a link and lets the browser in.
+// login uses up the code of a link and starts a session.
 func (p *Page) login(w http.ResponseWriter, r *http.Request) {
 	text := strings.TrimSpace(r.URL.Query().Get("code"))
 	switch {
-	case r.Method == http.MethodHead: // of a link's preview, for example, which mustn't use it up
+	case r.Method == http.MethodHead: // a preview of the link must not use it up
 		w.WriteHeader(http.StatusOK)
 		return
 	case text == "":
@@ -42,7 +42,7 @@ func (p *Page) refuseLink(w http.ResponseWriter) {
 	p.instruct(w, http.StatusForbidden, notice{"This link does not work", "It has been used, or it is more than ten minutes old, or another hub made it, or its token is no longer valid. Get a new one:"})
 }
 
-// letIn gives the browser a session in place of the one it may have.
+// letIn gives the browser a new session in place of the current one.
 func (p *Page) letIn(w http.ResponseWriter, r *http.Request, owner string) {
 	text, expires, err := p.opts.NewSession(r.Context(), owner)
 	switch {
@@ -55,7 +55,7 @@ func (p *Page) letIn(w http.ResponseWriter, r *http.Request, owner string) {
 		p.instruct(w, http.StatusInternalServerError, notice{"Something is wrong", "The hub could not sign this browser in. Its log says why; get a new link and try again:"})
 		return
 	}
-	if err := p.endSession(r); err != nil { // it ends by itself
+	if err := p.endSession(r); err != nil { // the old session will expire
 		p.log.Warn("a browser's older session not ended", slog.Any("error", err))
 	}
 	http.SetCookie(w, cookie(r, text, expires))
@@ -71,8 +71,8 @@ func (p *Page) endSession(r *http.Request) error {
 	return nil
 }
 
-// client is where a request comes from: the address, or the network where one
-// peer has as many addresses as it likes.
+// client returns the origin of a request: the address, or the network of an address where a
+// peer can choose from many.
 func client(r *http.Request) string {
 	from, err := netip.ParseAddrPort(r.RemoteAddr)
 	if err != nil {
@@ -104,7 +104,8 @@ func (p *Page) logout(w http.ResponseWriter, r *http.Request) {
 	p.instruct(w, http.StatusOK, notice{"Signed out", "This browser’s session is over. To come back:"})
 }
 
-// cookie holds a session until it expires; one without an end is taken away.
+// cookie returns the cookie for a session until it expires; with a zero time it deletes the
+// cookie.
 func cookie(r *http.Request, session string, expires time.Time) *http.Cookie {
 	life := -1
 	if !expires.IsZero() {
@@ -117,14 +118,14 @@ func cookie(r *http.Request, session string, expires time.Time) *http.Cookie {
 	}
 }
 
-// Link gives out a code on behalf of an owner and returns the one-time URL with
-// it. Base is where the hub is, such as "http://127.0.0.1:7878".
+// Link makes a code for an owner and returns the one-time URL with it. base is the address
+// of the hub, such as "http://127.0.0.1:7878".
 func (p *Page) Link(base, owner string) (link string, expires time.Time) {
 	code, expires := p.codes.Give(owner)
 	return strings.TrimSuffix(base, "/") + "/login?" + url.Values{"code": {code}}.Encode(), expires
 }
 
-// LinkFor is Link for the hub as the request reaches it.
+// LinkFor is Link with the address by which the request has reached the hub.
 func (p *Page) LinkFor(r *http.Request, owner string) (link string, expires time.Time) {
 	scheme := "http"
 	if _, secure := httpapi.SessionCookie(r); secure {
@@ -133,7 +134,7 @@ func (p *Page) LinkFor(r *http.Request, owner string) (link string, expires time
 	return p.Link(scheme+"://"+r.Host, owner)
 }
 
-// notice is what the page says instead of showing anything.
+// notice is a message in place of the page.
 type notice struct{ Title, Text string }
 
 func (p *Page) instruct(w http.ResponseWriter, status int, n notice) {

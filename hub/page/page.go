@@ -11,31 +11,30 @@ import (
 	"time"
 )
 
-// ErrUnauthorized is what Options.Authenticate returns for a request that
-// doesn't come from a reader.
+// ErrUnauthorized is returned by Options.Authenticate for a request that isn't a reader's.
 var ErrUnauthorized = errors.New("unauthorized")
 
-// Options configure a Page. All but Codes, Database and Logger must be set.
+// Options configure a Page. All fields but Codes, Database and Logger are required.
 type Options struct {
-	// Authenticate says whether a request comes from a reader: nil,
-	// ErrUnauthorized, or what is wrong within the hub.
+	// Authenticate returns nil for a reader's request, otherwise ErrUnauthorized or an
+	// internal error.
 	Authenticate func(r *http.Request) error
-	// Database names the hub's database, as a word for a shell, to whoever may know it, and
-	// is empty for others; nil means that nobody may.
+	// Database returns the hub's database, quoted for a shell, if the reader may know it,
+	// otherwise ""; nil means never.
 	Database func(r *http.Request) string
-	// NewSession lets a browser in with the rights of a token, and returns the
-	// session's text and its end. Owner is what the link was made for. The error
-	// is ErrUnauthorized when that doesn't open anything any more.
+	// NewSession starts a session with the rights of a token, and returns its text and
+	// expiry. owner is the owner of the link. The error is ErrUnauthorized if the token
+	// isn't valid any more.
 	NewSession func(ctx context.Context, owner string) (text string, expires time.Time, err error)
-	// EndSession ends the session with the text, if there is one.
+	// EndSession ends the session with this text, if there is one.
 	EndSession func(ctx context.Context, text string) error
-	// Codes are the codes that sign in; nil means new ones.
+	// Codes are the sign-in codes; nil means new ones.
 	Codes *Codes
-	// Logger gets what goes wrong, and who signs in; nil means none.
+	// Logger receives errors and sign-ins; nil means no log.
 	Logger *slog.Logger
 }
 
-// Page serves the page. New makes one.
+// Page serves the page. Make one with New.
 type Page struct {
 	opts  Options
 	log   *slog.Logger
@@ -44,7 +43,7 @@ type Page struct {
 	mux   *http.ServeMux
 
 	files   map[string]*file
-	version string // of the files
+	version string // version of the files
 }
 
 // New makes a Page.
@@ -65,7 +64,7 @@ func New(opts Options) *Page {
 	return p
 }
 
-// Paths are what the page answers to, as patterns of an http.ServeMux.
+// Paths returns the page's paths, as patterns of an http.ServeMux.
 func Paths() []string { return []string{"/{$}", "/login", "/logout", "/assets/"} }
 
 // ServeHTTP implements http.Handler, for the Paths.
@@ -74,8 +73,8 @@ func (p *Page) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	p.mux.ServeHTTP(w, r)
 }
 
-// policy lets the page load what is embedded here, speak with its own hub, and
-// nothing else; no script can make HTML, or code, of text.
+// policy lets the page load only embedded files and connect only to its own hub. Scripts
+// can't turn text into HTML or code.
 const policy = "default-src 'none'; script-src 'self'; style-src 'self'; connect-src 'self'; img-src 'self'; " +
 	"base-uri 'none'; form-action 'self'; frame-ancestors 'none'; require-trusted-types-for 'script'"
 
@@ -90,7 +89,7 @@ func protect(header http.Header) {
 	header.Set("Cache-Control", "no-store")
 }
 
-// index is the page itself for readers, and how to become one for others.
+// index serves the page to readers, and instructions for signing in to others.
 func (p *Page) index(w http.ResponseWriter, r *http.Request) {
 	err := p.opts.Authenticate(r)
 	switch {
@@ -104,8 +103,8 @@ func (p *Page) index(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-// preloaded is what the page asks for first where its address has no question in it, so
-// that the answers are there as soon as the scripts are.
+// preloaded are the page's first requests for an address without a query, so that the
+// answers arrive together with the scripts.
 const preloaded = `<link rel="preload" as="fetch" crossorigin="anonymous" href="/api/v0/agents?sort=name&amp;limit=100">
 <link rel="preload" as="fetch" crossorigin="anonymous" href="/api/v0/agents?sort=last_push_at&amp;order=desc&amp;limit=30">
 `

@@ -17,11 +17,11 @@ import (
 	"waymark/internal/text"
 )
 
-// maxAgents bounds a page of agents: some 600 KiB.
+// maxAgents limits a page of agents, to about 600 KiB.
 const maxAgents = 1000
 
-// attentionAfter is how long an agent may be away, or not have come yet, before
-// somebody should look: longer than a machine takes to be started anew.
+// attentionAfter is how long an agent may be away, or not have connected yet, before it
+// needs attention. It is longer than a restart of a machine takes.
 const attentionAfter = 15 * time.Minute
 
 func (a *API) getAgent(c *call) error {
@@ -69,9 +69,9 @@ func toAgent(a *store.AgentInfo, all map[string]Connection, now time.Time) api.A
 	return row
 }
 
-// listAgents serves the agents that are asked for, all of them or a page. They are
-// chosen and put in order here and not by the database: who is connected only the hubs
-// know, and of some thousand agents that takes a millisecond.
+// listAgents returns the requested agents, all or a page. This package selects and sorts
+// them instead of the database, because only hubs know who is connected; for some thousand
+// agents that takes a millisecond.
 func (a *API) listAgents(c *call) error {
 	question, err := c.agentQuestion()
 	if err != nil {
@@ -93,16 +93,15 @@ func (a *API) listAgents(c *call) error {
 	header := c.Writer().Header()
 	header.Set("X-Total-Count", strconv.Itoa(total))
 	if next != "" {
-		query, _ := c.Query() // it was read before
+		query, _ := c.Query() // it was parsed before
 		query.Set("after", next)
 		header.Set("Link", "<"+api.Root+"/agents?"+query.Encode()+`>; rel="next"`)
 	}
 	return c.JSON(http.StatusOK, list)
 }
 
-// sortings are the orders in which agents can be listed, by the name that is asked
-// for. Agents that are the same in one are in order of their names, and those of one name
-// in order of their ids; "name" has nothing to add to that.
+// sortings are the orders of lists, by their names in requests. Agents with equal keys are
+// ordered by name, then by id; "name" adds nothing to that.
 var sortings = map[string]func(*api.Agent) sortKey{
 	"id":              func(*api.Agent) sortKey { return sortKey{} },
 	"name":            func(*api.Agent) sortKey { return sortKey{} },
@@ -119,7 +118,7 @@ var sortings = map[string]func(*api.Agent) sortKey{
 	"resources":       func(a *api.Agent) sortKey { return sortKey{Number: int64(a.Resources)} },
 }
 
-// micros is a time as a number; 0 for none.
+// micros returns a time as a number; 0 for nil.
 func micros(t *time.Time) int64 {
 	if t == nil {
 		return 0
@@ -127,12 +126,12 @@ func micros(t *time.Time) int64 {
 	return t.UnixMicro()
 }
 
-// sortKey is what an agent is put in order by, and with Sort and ID the place where a
-// page ends.
+// sortKey is the sort key of an agent. With Sort and ID it is the position where a page
+// ends.
 type sortKey struct {
 	Text   string `json:"t,omitempty"`
 	Number int64  `json:"n,omitempty"`
-	Name   string `json:"name,omitempty"` // as the page shows it, in lower case; empty in the order of ids
+	Name   string `json:"name,omitempty"` // the displayed name in lower case; empty if sorted by id
 	ID     string `json:"id"`
 	Sort   string `json:"s,omitempty"` // only in a cursor
 }
@@ -141,12 +140,12 @@ func (k *sortKey) compare(o *sortKey) int {
 	return cmp.Or(cmp.Compare(k.Number, o.Number), text.Natural(k.Text, o.Text), text.Natural(k.Name, o.Name), cmp.Compare(k.ID, o.ID))
 }
 
-// agentQuestion says which agents are asked for.
+// agentQuestion is a parsed query for agents.
 type agentQuestion struct {
-	limit int // 0: all
+	limit int // 0 means all
 	after *sortKey
 	sort  string
-	down  bool // the last comes first
+	down  bool // reversed
 
 	words     []string // in lower case
 	state     string
@@ -198,7 +197,7 @@ func (c *call) agentQuestion() (q agentQuestion, err error) {
 	return q, nil
 }
 
-// cursor reads where the page before has ended.
+// cursor parses the position where the previous page ended.
 func (c *call) cursor(sort string) (*sortKey, error) {
 	after, err := c.Text("after")
 	if err != nil || after == "" {
@@ -212,7 +211,7 @@ func (c *call) cursor(sort string) (*sortKey, error) {
 	return &key, nil
 }
 
-// wants reports whether an agent is asked for.
+// wants reports whether an agent matches.
 func (q *agentQuestion) wants(a *api.Agent) bool {
 	if q.state != "" && string(a.State) != q.state || q.attention && len(a.Attention) == 0 || !store.Labels(a.Labels).Has(q.labels) {
 		return false
@@ -224,8 +223,8 @@ func (q *agentQuestion) wants(a *api.Agent) bool {
 	return !slices.ContainsFunc(q.words, func(word string) bool { return !strings.Contains(about, word) })
 }
 
-// page puts agents in order and cuts what is asked for out of them; next is where it
-// ends, if that isn't the end of all.
+// page sorts agents and returns the requested page. next is its end, unless it is the last
+// page.
 func (q *agentQuestion) page(list []api.Agent) (page []api.Agent, next string) {
 	type place struct {
 		key sortKey
@@ -257,7 +256,7 @@ func (q *agentQuestion) page(list []api.Agent) (page []api.Agent, next string) {
 		places = places[:q.limit]
 		last := places[q.limit-1].key
 		last.Sort = q.sort
-		data, _ := json.Marshal(last) // texts and a number
+		data, _ := json.Marshal(last) // strings and a number always marshal
 		next = base64.RawURLEncoding.EncodeToString(data)
 	}
 	page = make([]api.Agent, len(places))

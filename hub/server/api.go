@@ -19,75 +19,72 @@ import (
 	"waymark/internal/httpapi/problem"
 )
 
-// Connection is what is known of a connected agent.
+// Connection describes the connection of an agent.
 type Connection struct {
-	// NotHeard is how many others with its token are connected and aren't heard.
+	// NotHeard is the number of other connected agents with its token that are superseded.
 	NotHeard int
 }
 
-// Options configure an API. Store and Lookup must be set.
+// Options configure an API. Store and Lookup are required.
 type Options struct {
-	// Store has everything. The API doesn't close it.
+	// Store has the data. The API doesn't close it.
 	Store store.Store
-	// Lookup finds the valid token with a text, of whatever role. Its errors
-	// are ErrUnauthorized, or what is wrong within the hub.
+	// Lookup finds a valid token by its text, whatever its role. The error is
+	// ErrUnauthorized or an internal one.
 	Lookup func(ctx context.Context, text string) (store.Token, error)
-	// Session finds the valid session with a text; nil means that there are
-	// none. Its errors are those of Lookup.
+	// Session finds a valid session by its text; nil means that there are none. The errors
+	// are those of Lookup.
 	Session func(ctx context.Context, text string) (store.Session, error)
-	// Connected returns the agents that have a connection, to this hub or to
-	// another over the same database, by id; nil means that none has.
+	// Connected returns the agents, by id, that are connected to this hub or to another one
+	// with the same database; nil means none.
 	Connected func() map[string]Connection
-	// ClientContext asks an agent, which exists, what a client would see there; nil
-	// means that no agent can be asked. Its errors are *problem.Error, and those of its
-	// context.
+	// ClientContext asks an existing agent what a client would see there; nil means that
+	// agents can't be asked. The error is a *problem.Error or the context's.
 	ClientContext func(ctx context.Context, agentID, client string) (*api.ClientContext, error)
-	// Coverage asks it in the same way which files aren't used there.
+	// Coverage asks an agent in the same way which files aren't used there.
 	Coverage func(ctx context.Context, agentID string) (*api.Coverage, error)
-	// Pinned is called when a snapshot has been pinned, before that is answered; may be
-	// nil.
+	// Pinned is called after a snapshot was pinned, before the answer; it may be nil.
 	Pinned func(ctx context.Context, pin *store.Pin)
-	// Services are served in addition to the API's own routes, to the same readers;
-	// ReaderOf says to which.
+	// Services are served in addition to the API's own routes, to the same readers.
+	// ReaderOf returns the reader.
 	Services []httpapi.Service
-	// Document describes the API with Services, in OpenAPI 3.1.
+	// Document is the OpenAPI 3.1 description of the API including Services.
 	Document []byte
-	// Limits bound what readers may cost.
+	// Limits limit what readers may cost.
 	Limits Limits
-	// Logger gets what goes wrong; nil means none.
+	// Logger receives errors; nil means no log.
 	Logger *slog.Logger
-	// Now is the clock by which tokens and sessions expire; nil means time.Now.
+	// Now is the clock for the expiry of tokens and sessions; nil means time.Now.
 	Now func() time.Time
 }
 
-// Limits bound what readers may cost a hub. A field that is 0 has its default.
+// Limits limit what readers may cost a hub. 0 means the default.
 type Limits struct {
-	// Streams bounds the streams and waiting requests of all readers. Default
-	// 1024: each costs a connection and some 20 KiB.
+	// Streams limits the streams and waiting requests of all readers. Default 1024: each
+	// costs a connection and some 20 KiB.
 	Streams int
-	// StreamsPerToken is for one token. Default 64: a chat server has one token
+	// StreamsPerToken limits those of one token. Default 64: a chat server has one token
 	// for many chats, but can share a stream among them.
 	StreamsPerToken int
-	// Renderings bounds the comparisons and Markdown texts that are made at a
-	// time; others wait. Default 4: each holds two snapshots with their payloads.
+	// Renderings limits the concurrent comparisons and Markdown renderings; others wait.
+	// Default 4: each holds two snapshots with their payloads.
 	Renderings int
-	// MaxWait is how long a request waits at most, whatever it asks for.
-	// Default 1 minute, which proxies usually allow.
+	// MaxWait limits how long a request waits, whatever it asks for. Default 1 minute,
+	// which proxies usually allow.
 	MaxWait time.Duration
-	// Heartbeat is how often a silent stream says that it is alive. Default
-	// 15 s.
+	// Heartbeat is the interval of keep-alives on a silent stream. Default 15 s.
 	Heartbeat time.Duration
-	// Write is how long a reader may take to read what is sent. Default 30 s.
+	// Write limits how long a reader may take to read what is sent. Default 30 s.
 	Write time.Duration
-	// Recheck is how often the tokens and sessions of streams are looked up
-	// again. Default 1 s: it is one question for all of them.
+	// Recheck is the interval of checking the tokens and sessions of streams again. Default
+	// 1 s: it takes a single query for all.
 	Recheck time.Duration
-	// Presence is how soon a stream says that an agent has connected or
-	// disconnected. Default 500 ms.
+	// Presence is how soon a stream reports that an agent has connected or disconnected.
+	// Default 500 ms.
 	Presence time.Duration
-	// Away is how long an agent may be away before those are answered who wait for
-	// its discovery. Default 5 s: longer than it takes to come back to a hub that was
-	// started anew, and to hear of that from another one.
+	// Away is how long an agent must be away before requests that wait for its discovery
+	// are answered. Default 5 s: longer than an agent takes to reconnect to a restarted
+	// hub, and another hub to learn of that.
 	Away time.Duration
 }
 
@@ -103,7 +100,7 @@ func (l *Limits) setDefaults() {
 	l.Away = cmp.Or(l.Away, 5*time.Second)
 }
 
-// API is the HTTP API below api.Root. New makes one, Close ends it.
+// API is the HTTP API below api.Root. Make one with New.
 type API struct {
 	opts     Options
 	store    store.Store
@@ -114,11 +111,10 @@ type API struct {
 	feed     *feed
 	presence *presence
 	sessions sessions
-	// renderings holds an element for each comparison or Markdown text that is
-	// being made.
+	// renderings has an element for each comparison or Markdown rendering in progress.
 	renderings chan struct{}
 
-	// ctx ends when Close is called.
+	// ctx ends with Close.
 	ctx       context.Context //nolint:containedctx // the life of the API
 	cancel    context.CancelFunc
 	closeOnce sync.Once
@@ -152,15 +148,14 @@ func New(opts Options) *API {
 	return a
 }
 
-// Services are the API's own routes, and those of Options.Services: what Options.Document
-// describes.
+// Services returns the API's own routes and Options.Services. Options.Document describes
+// them.
 func (a *API) Services() []httpapi.Service {
 	return append([]httpapi.Service{{Routes: a.routes(), About: about()}}, a.opts.Services...)
 }
 
-// Close ends all streams and waiting requests, and waits for what looks after
-// them; the requests themselves are waited for by who serves them. It may be
-// called twice.
+// Close ends all streams and waiting requests, and waits for the goroutines behind them.
+// The HTTP server waits for the requests. It may be called twice.
 func (a *API) Close() error {
 	a.closeOnce.Do(a.cancel)
 	a.feed.wait()
@@ -172,14 +167,14 @@ func (a *API) Close() error {
 // ServeHTTP implements http.Handler.
 func (a *API) ServeHTTP(w http.ResponseWriter, r *http.Request) { a.router.ServeHTTP(w, r) }
 
-// maxBody bounds a request's body: two names.
+// maxBody limits a request's body, which has two names.
 const maxBody = 4 << 10
 
-// call is one request of a reader.
+// call is a reader's request.
 type call struct {
 	*httpapi.Call
 	reader Reader
-	// store is what the reader may see.
+	// store shows what the reader may see.
 	store view
 }
 
@@ -226,14 +221,14 @@ func (a *API) routes() []httpapi.Route {
 	return list
 }
 
-// revision returns a parameter of the query that is a revision, or another number
-// that the store keeps as one; given is false when it isn't there.
+// revision returns a query parameter that is a revision or a similar number. given is false
+// if it is absent.
 func (c *call) revision(name string) (n int64, given bool, err error) {
 	number, given, err := c.Number(name, 63)
 	return int64(min(number, math.MaxInt64)), given, err
 }
 
-// prompt says how an answer is wanted for a prompt; nil: it isn't.
+// prompt returns the parameters of a text for a prompt; nil if none is requested.
 func (c *call) prompt() (*prompt, error) {
 	format, err := c.Word("format", "json", "markdown", "pieces")
 	if err != nil {
@@ -257,8 +252,8 @@ func (c *call) prompt() (*prompt, error) {
 	return &prompt{client: client, budget: int(min(tokens, maxBudget)) * bytesPerToken, pieces: format == "pieces"}, nil
 }
 
-// beginRendering waits until few enough comparisons and Markdown texts are being
-// made, since each holds much memory.
+// beginRendering waits until fewer than Limits.Renderings are in progress, because each
+// takes much memory.
 func (a *API) beginRendering(ctx context.Context) (end func(), err error) {
 	select {
 	case a.renderings <- struct{}{}:
@@ -270,7 +265,7 @@ func (a *API) beginRendering(ctx context.Context) (end func(), err error) {
 	}
 }
 
-// classify finds the answer for an error.
+// classify returns the answer for an error.
 func (a *API) classify(_ *httpapi.Call, err error) *problem.Error {
 	var missing *store.NotFoundError
 	switch {

@@ -11,17 +11,17 @@ import (
 	"waymark/wire/approval"
 )
 
-// maxApprovalBody bounds the body with a signed approval, which is base64 in JSON.
+// maxApprovalBody limits the body with a signed approval, base64 in JSON.
 const maxApprovalBody = 2 * store.MaxApproval
 
-// errNotOperator refuses whoever only reads.
+// errNotOperator refuses readers.
 var errNotOperator = &problem.Error{
 	Code: http.StatusForbidden, Message: "forbidden",
 	Detail: "approvals need an operator's token; hub token create --role operator makes one",
 }
 
-// operator makes a handler one for operators. What they approve and revoke they show
-// their token for: a browser that is signed in with it only looks.
+// operator restricts a handler to operators. For approving and revoking they must send
+// their token: a browser session may only read.
 func operator(handle func(*call) error) func(*call) error {
 	return func(c *call) error {
 		reads := c.Method == http.MethodGet || c.Method == http.MethodHead
@@ -44,9 +44,8 @@ func (a *API) listApprovals(c *call) error {
 	return c.JSON(http.StatusOK, answer)
 }
 
-// addApproval keeps a signed approval. Whether anybody trusts the key is for agents to
-// know: a hub that judged would be a second place to set up, and one that nobody has
-// to believe.
+// addApproval stores a signed approval. Agents decide whether they trust its key. A hub
+// that decided would be another place to configure, and agents couldn't rely on it.
 func (a *API) addApproval(c *call) error {
 	var wanted api.NewApproval
 	if err := c.Decode(&wanted); err != nil {
@@ -90,7 +89,7 @@ func (a *API) toApproval(kept *store.Approval) api.Approval {
 	case !kept.Live(a.opts.Now()):
 		answer.State = api.ApprovalExpired
 	}
-	// A later version's may be in a database that is shared with its hub.
+	// It may come from a later version of the hub with the same database.
 	if claim, err := approval.Inspect(kept.Signed); err == nil {
 		answer.Name, answer.Definition, answer.KeyID, answer.IssuedAt = claim.Name, claim.Definition, claim.KeyID, claim.Issued
 		answer.Agents = append(answer.Agents, claim.Agents...)

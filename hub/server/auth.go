@@ -11,10 +11,10 @@ import (
 	"waymark/internal/httpapi/problem"
 )
 
-// The errors of Authenticate that callers tell apart.
+// Errors of Authenticate that callers distinguish.
 var (
-	// ErrUnauthorized says that a token or a session is missing, unknown,
-	// revoked or expired; which of them is nobody's business.
+	// ErrUnauthorized says that a token or session is missing, unknown, revoked or expired,
+	// without saying which.
 	ErrUnauthorized = errors.New("unauthorized")
 	// ErrForbidden says that the token is an agent's.
 	ErrForbidden = errors.New("forbidden")
@@ -22,26 +22,26 @@ var (
 
 // Reader is who makes a request.
 type Reader struct {
-	// Token is what the reader shows, or what the session belongs to. Its Scope are the
-	// agents that it shows now.
+	// Token is the reader's token, or the token of the session. Its Scope has the agents
+	// that it shows now.
 	Token store.Token
-	// named is the scope as the token has it.
+	// named is the scope as stored in the token.
 	named []string
-	// SessionID names the browser's session; empty for whoever shows a token.
+	// SessionID is the id of the browser's session; empty with a token.
 	SessionID string
-	// Until is when the token or the session expires; zero: never.
+	// Until is when the token or session expires; zero means never.
 	Until time.Time
 }
 
 type readerKey struct{}
 
-// ReaderOf returns the reader whose call ctx is of.
+// ReaderOf returns the reader of the call in ctx.
 func ReaderOf(ctx context.Context) Reader {
 	reader, _ := ctx.Value(readerKey{}).(Reader)
 	return reader
 }
 
-// admit serves readers, and operators, who read as well.
+// admit admits readers and operators.
 func (a *API) admit(r *http.Request) (context.Context, error) {
 	reader, err := a.Authenticate(r)
 	if err != nil {
@@ -50,13 +50,13 @@ func (a *API) admit(r *http.Request) (context.Context, error) {
 	return context.WithValue(r.Context(), readerKey{}, reader), a.checkOrigin(r)
 }
 
-// Authenticate returns who makes a request: a bearer of a reader's or operator's token or, if
-// there is no Authorization header at all, a browser with a session in the
-// cookie. Neither is taken in the place of the other.
+// Authenticate returns who makes a request: the owner of a reader's or operator's token in
+// the Authorization header or, without that header, a browser with a session cookie. Tokens
+// aren't accepted in the cookie, nor sessions in the header.
 //
 // # Errors
 //
-// ErrUnauthorized, ErrForbidden, and what is wrong within the hub.
+// ErrUnauthorized, ErrForbidden, and internal errors.
 func (a *API) Authenticate(r *http.Request) (reader Reader, err error) {
 	if _, there := r.Header["Authorization"]; there {
 		reader.Token, err = a.opts.Lookup(r.Context(), httpapi.BearerToken(r))
@@ -77,8 +77,8 @@ func (a *API) Authenticate(r *http.Request) (reader Reader, err error) {
 	return reader, err
 }
 
-// scopeNow is what a token's scope comes to now: where it is said in labels, the
-// agents that have them.
+// scopeNow returns a token's current scope. Labels in the scope are replaced by the agents
+// that have them.
 func (a *API) scopeNow(ctx context.Context, token *store.Token) ([]string, error) {
 	if token.ScopeLabels == nil {
 		return token.Scope, nil
@@ -87,7 +87,7 @@ func (a *API) scopeNow(ctx context.Context, token *store.Token) ([]string, error
 	if err != nil {
 		return nil, err
 	}
-	scope := []string{} // nil would be all
+	scope := []string{} // nil would mean all
 	for _, id := range ids {
 		if token.Allows(id) {
 			scope = append(scope, id)
@@ -96,7 +96,7 @@ func (a *API) scopeNow(ctx context.Context, token *store.Token) ([]string, error
 	return scope, nil
 }
 
-// session returns who has the session in the cookie.
+// session returns the reader with the session in the cookie.
 func (a *API) session(r *http.Request) (Reader, error) {
 	text := httpapi.Session(r)
 	if a.opts.Session == nil || text == "" {
@@ -109,9 +109,8 @@ func (a *API) session(r *http.Request) (Reader, error) {
 	return Reader{Token: s.Token, SessionID: s.ID, Until: s.Until()}, err
 }
 
-// checkOrigin refuses what a page of another origin has a browser send, unless
-// it only reads. A bearer token no browser sends by itself, but the rule costs
-// nobody anything.
+// checkOrigin refuses requests from pages of another origin, except for reading. Browsers
+// don't send bearer tokens by themselves, but the rule does no harm.
 func (a *API) checkOrigin(r *http.Request) error {
 	if err := a.guard.Check(r); err != nil {
 		return &problem.Error{Code: http.StatusForbidden, Message: "forbidden", Detail: "the request comes from a page of another origin"}

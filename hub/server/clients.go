@@ -6,10 +6,11 @@ import (
 	"waymark/internal/httpapi/problem"
 )
 
-// maxClient bounds the name of a client, in bytes.
+// maxClient limits the name of a client, in bytes.
 const maxClient = 64
 
-// getClient answers what a coding agent would see that is started where an agent works.
+// getClient answers what a coding agent would see if it were started in the agent's working
+// directory.
 func (a *API) getClient(c *call) error {
 	client := c.Arg("client")
 	if len(client) > maxClient {
@@ -26,7 +27,7 @@ func (a *API) getClient(c *call) error {
 	return c.JSON(http.StatusOK, view)
 }
 
-// getCoverage answers which files lie where agents look and aren't used.
+// getCoverage answers which files in places that agents read aren't used.
 func (a *API) getCoverage(c *call) error {
 	agent, err := toAsk(c, a.opts.Coverage != nil)
 	if err != nil {
@@ -39,10 +40,10 @@ func (a *API) getCoverage(c *call) error {
 	return c.JSON(http.StatusOK, coverage)
 }
 
-// toAsk returns the id of the agent that a request is about; possible says whether agents
+// toAsk returns the id of the agent that a request is about. possible says whether agents
 // can be asked.
 func toAsk(c *call, possible bool) (string, error) {
-	agent, err := c.store.Agent(c.Context(), c.Arg("id")) // what is out of scope isn't there
+	agent, err := c.store.Agent(c.Context(), c.Arg("id")) // agents out of scope aren't found
 	if err != nil {
 		return "", err
 	}

@@ -36,7 +36,7 @@ func (a *API) getHistory(c *call) error {
 	return c.JSON(http.StatusOK, list)
 }
 
-// orNull is for times that may not have come.
+// orNull returns nil for the zero time.
 func orNull(t time.Time) *time.Time {
 	if t.IsZero() {
 		return nil
@@ -109,8 +109,8 @@ func (a *API) sendContext(c *call, q store.Query, want *prompt) error {
 	return a.sendSnapshot(c, q.AgentID, &stored, want, away)
 }
 
-// awayTag ends the ETag of a snapshot of which more is to come from an agent that is
-// away: the snapshot is the same, and what is said of it another.
+// awayTag is the suffix of the ETag of a snapshot with pending discovery whose agent is
+// away: the snapshot is the same, but the answer isn't.
 const awayTag = "-away"
 
 func (a *API) sendSnapshot(c *call, agentID string, stored *store.StoredSnapshot, want *prompt, away bool) error {
@@ -140,8 +140,8 @@ func (a *API) getResource(c *call) error {
 	return nil
 }
 
-// taggedRevision returns the highest revision that the client's ETags name, and whether
-// it knows that the agent is away.
+// taggedRevision returns the highest revision in the client's ETags, and whether the client
+// knows that the agent is away.
 func taggedRevision(c *call) (revision int64, away bool) {
 	for _, tag := range c.Tags() {
 		tag, isAway := strings.CutSuffix(strings.Trim(tag, `"`), awayTag)
@@ -152,7 +152,7 @@ func taggedRevision(c *call) (revision int64, away bool) {
 	return revision, away
 }
 
-// parseRevision is strict: digits alone.
+// parseRevision accepts only digits.
 func parseRevision(text string) (int64, error) {
 	n, err := strconv.ParseUint(text, 10, 63)
 	return int64(n), err
@@ -163,17 +163,17 @@ type awaited struct {
 	agentID string
 	// after is the revision that the client has.
 	after int64
-	// complete says that a revision whose discovery is pending doesn't do, unless the
-	// agent is away: then there is no use in waiting on.
+	// complete says that a revision with pending discovery isn't sufficient, unless the
+	// agent is away, so that waiting is useless.
 	complete bool
-	// away says that the client knows that it is.
+	// away says that the client knows that the agent is away.
 	away bool
 }
 
-// awaitRevision waits for a revision, and reports whether there is one above after
-// when the wait is over, or the agent is away: that is told, too, when its discovery is
-// still pending. A revision that the store hasn't reached is taken for one of another life of the
-// database: any is newer.
+// awaitRevision waits for a revision, and reports whether there is one above after. It also
+// returns true if the agent is away and its discovery is pending. If the store hasn't
+// reached after, the number belongs to another life of the database, and any revision is
+// newer.
 func (a *API) awaitRevision(c *call, want awaited, wait time.Duration) (answer bool, err error) {
 	err = c.Within(wait, func(ctx context.Context) error {
 		answer, err = a.awaitWithin(ctx, c, want)
@@ -182,7 +182,7 @@ func (a *API) awaitRevision(c *call, want awaited, wait time.Duration) (answer b
 	if err != nil || answer {
 		return answer, err
 	}
-	// The time may have been too short to look once.
+	// The time may have been too short for a single look.
 	agent, err := c.store.Agent(c.Context(), want.agentID)
 	return agent.Revision > want.after, err
 }
@@ -203,7 +203,7 @@ func (a *API) awaitWithin(ctx context.Context, c *call, want awaited) (come bool
 			return come, a.ended(c.Context(), ctx, err)
 		}
 		come = agent.Revision > want.after
-		// What the feed knows may be a little behind.
+		// The feed may be slightly behind.
 		if !come && agent.Revision > 0 && want.after > position.newest {
 			_, come = a.feed.beyond(ctx, want.after)
 		}
@@ -224,11 +224,11 @@ func (a *API) awaitWithin(ctx context.Context, c *call, want awaited) (come bool
 	}
 }
 
-// errAway ends the waiting for an agent.
+// errAway ends a wait for an agent.
 var errAway = errors.New("the agent is away")
 
-// awaitPending waits as the feed's awaitAgent does for an agent that has more to say, and
-// fails with errAway where it is away.
+// awaitPending is like the feed's awaitAgent for an agent with pending discovery, but fails
+// with errAway if the agent is away.
 func (a *API) awaitPending(ctx context.Context, since position, agentID string) error {
 	waiting, cancel := context.WithCancelCause(ctx)
 	var watch sync.WaitGroup
@@ -246,8 +246,7 @@ func (a *API) awaitPending(ctx context.Context, since position, agentID string) 
 	return err
 }
 
-// ended says what it means that waiting ended with err: nothing is wrong when
-// the time was up.
+// ended converts the error of a wait: nil if the time is up.
 func (a *API) ended(client, waiting context.Context, err error) error {
 	switch {
 	case a.ctx.Err() != nil, client.Err() != nil:

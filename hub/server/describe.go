@@ -11,7 +11,7 @@ import (
 	"waymark/snapshot"
 )
 
-// The parameters and headers of the routes, for their description.
+// Parameters and headers of the routes, for the OpenAPI document.
 type (
 	agentParams struct {
 		// The id of an agent.
@@ -26,50 +26,65 @@ type (
 		ID string `path:"id" minLength:"1"`
 	}
 	resourceParams struct {
-		// The id of a resource: all the rest of the path, URL-encoded. Slashes needn't be.
+		// The id of a resource: the rest of the path, URL-encoded. Slashes needn't be
+		// encoded.
 		ResourceID string `path:"rid" example:"instruction_file:/w/AGENTS.md"`
 	}
 	revisionParams struct {
-		// What the agent had at this hub-wide revision, in place of what it has now.
+		// Returns what the agent had at this hub-wide revision, instead of the newest.
 		Revision int64 `query:"revision" minimum:"0"`
 	}
 	formatParams struct {
-		// `markdown` renders the snapshot for a prompt: instructions in order, a catalog of skills, MCP servers, and issues with their reasons. `pieces` is the same in parts, each with its source and the digest of its content.
+		// `markdown` renders the snapshot for a prompt: instructions in order, a catalog of
+		// skills, MCP servers, and issues with their reasons. `pieces` returns the same in
+		// parts, each with its source and the digest of its content.
 		Format string `query:"format" enum:"json,markdown,pieces" default:"json"`
-		// With `markdown` and `pieces`: the id of a client in the table of conventions, such as `codex`. What it reads by itself is left out, and counted.
+		// With `markdown` and `pieces`: the id of a client in the table of conventions,
+		// such as `codex`. What that client reads itself is left out, and counted.
 		Client string `query:"client"`
-		// With `markdown` and `pieces`: about how many tokens the text may have, as bytes by four. Instructions come first and leave a quarter to the catalogs; what has no room is named.
+		// With `markdown` and `pieces`: the approximate maximum length of the text, in
+		// tokens of four bytes. Instructions come first and leave a quarter to the
+		// catalogs; what doesn't fit is named.
 		Budget int64 `query:"budget" minimum:"256" maximum:"16777216"`
-		// ETags that are known.
+		// The ETags that the client has.
 		IfNoneMatch string `header:"If-None-Match" example:"\"17\""`
 	}
 	listAgentsParams struct {
-		// At most so many; more than 1000 is 1000. Without it all are answered.
+		// The maximum number of agents; at most 1000. Without it, all are returned.
 		Limit int64 `query:"limit" minimum:"1" example:"50"`
-		// Where the page before has ended: from its `Link`, with the same `sort`.
+		// Where the previous page ended: from its `Link`, with the same `sort`.
 		After string `query:"after"`
-		// What they are in order of: without it their ids, in byte order. Numbers in texts are compared by their value, names and host names without regard to case; an agent without a name goes by its id. Those that are the same are in order of their names, and then of their ids. `attention` is the number of reasons.
+		// The order. Without it, agents are ordered by id, in byte order. Numbers in texts
+		// are compared by value, names and host names without regard to case; an agent
+		// without a name is sorted by its id. Agents with equal keys are ordered by name,
+		// then by id. `attention` is the number of reasons.
 		Sort string `query:"sort" enum:"agent_version,attention,away_since,drifted_pins,failing_plugins,hostname,id,labels,last_push_at,name,resources,root,state" example:"last_push_at"`
-		// `desc` turns the order round.
+		// `desc` reverses the order.
 		Order string `query:"order" enum:"asc,desc"`
-		// Words, all of which are somewhere in id, name, host name, root, version or labels, in whatever case.
+		// Words that must all occur in id, name, host name, root, version or labels,
+		// without regard to case.
 		Query string `query:"q" example:"build prod"`
-		// Only those in this state.
+		// Only agents in this state.
 		State api.AgentState `query:"state"`
-		// Only those with this label, as NAME=VALUE; several: with all of them.
+		// Only agents with this label, as NAME=VALUE; if repeated, with all of the labels.
 		Label []string `query:"label" example:"[\"env=prod\"]"`
-		// `1`: only those that somebody should look at.
+		// `1` selects only agents that need attention.
 		Attention string `query:"attention" enum:"1"`
 	}
 	showContextParams struct {
 		agentParams
 		revisionParams
 		formatParams
-		// How long to wait for a newer snapshot, as a Go duration (`30s`, `1m`); cut at one minute. Without it the answer comes at once.
+		// How long to wait for a newer snapshot, as a Go duration (`30s`, `1m`); at most
+		// one minute. Without it the answer is immediate.
 		Wait string `query:"wait" example:"30s"`
-		// With `wait`: the revision that is known; a newer one is waited for. Left out, that of `If-None-Match` is taken.
+		// With `wait`: the revision that the client has. It defaults to the one in
+		// `If-None-Match`.
 		After int64 `query:"after" minimum:"0" example:"17"`
-		// `complete`, with `wait`: a snapshot whose discovery is pending doesn't end the waiting. When the time is up the answer is the newest there is, if that is newer, so look at its `discovery`. Where the agent that is waited for has been away for some seconds, that is answered, whether it is newer or not: `away`.
+		// With `wait`, `complete` keeps waiting while discovery is pending. When the time
+		// is up, the answer is the newest snapshot if it is newer, so check its
+		// `discovery`. If the agent has been away for some seconds, its snapshot is
+		// returned whether it is newer or not, with `away`.
 		Discovery string `query:"discovery" enum:"complete" example:"complete"`
 	}
 	showResourceParams struct {
@@ -84,18 +99,18 @@ type (
 	}
 	showHistoryParams struct {
 		agentParams
-		// At most so many.
+		// The maximum number of revisions.
 		Limit int64 `query:"limit" minimum:"0" example:"20"`
 	}
 	showDiffParams struct {
 		agentParams
-		// The revision to begin with; may be the later one.
+		// The first revision; it may be later than `to`.
 		From int64 `query:"from" minimum:"1" example:"12" required:"true"`
-		// The revision to compare with; the newest when left out.
+		// The revision to compare with; the newest by default.
 		To int64 `query:"to" minimum:"0" example:"17"`
 	}
 	listPinsParams struct {
-		// Those of one agent, which may be gone.
+		// Only pins of this agent, which may have been removed.
 		AgentID string `query:"agent_id"`
 	}
 	showPinnedParams struct {
@@ -107,48 +122,49 @@ type (
 		resourceParams
 	}
 	followParams struct {
-		// The revision that is known; what came after it is sent first. `Last-Event-ID` is used in its place when both are there.
+		// The revision that the client has; later events are sent first. `Last-Event-ID`
+		// takes precedence.
 		After int64 `query:"after" minimum:"0"`
-		// The last id that was received.
+		// The last id that the client has received.
 		LastEventID int64 `header:"Last-Event-ID" minimum:"0"`
-		// Only of this agent and its pins.
+		// Only events of this agent and its pins.
 		AgentID string `query:"agent_id"`
-		// Only of this pin.
+		// Only events of this pin.
 		PinID string `query:"pin_id"`
 	}
 	searchParams struct {
-		// At least two characters; the case of ASCII letters doesn't matter.
+		// At least two characters; case is ignored for ASCII letters.
 		Query string `query:"q" minLength:"2" maxLength:"1024" example:"deploy" required:"true"`
-		// At most so many; 100 without it, and never more than 1000.
+		// The maximum number of hits; 100 by default, at most 1000.
 		Limit int64 `query:"limit" minimum:"0" example:"20"`
 	}
-	// tagged is of what has a revision.
+	// tagged is the header of answers that have a revision.
 	tagged struct {
 		// The revision, in quotes.
 		Tag string `header:"ETag"`
 	}
-	// located is of what was made.
+	// located is the header of answers to a creation.
 	located struct {
-		// Where it is shown.
+		// The address of what was made.
 		Location string `header:"Location"`
 	}
-	// paged is of a page of agents.
+	// paged are the headers of a page of agents.
 	paged struct {
-		// How many there are on all pages.
+		// The number of agents on all pages.
 		Total int `header:"X-Total-Count"`
 		// The next page, if there is one.
 		Link string `header:"Link"`
 	}
 )
 
-// About is what other services of the API begin with: the errors that this one gives to
-// all, in a group of operations.
+// About is the base of the documentation of other services of the API: a group of
+// operations, with the errors that all operations share.
 func About(group string) httpapi.About {
 	own := about()
 	return httpapi.About{Groups: []httpapi.Group{{Name: group}}, Security: own.Security, Errors: own.Errors}
 }
 
-// about is what the description says beside the routes.
+// about is the part of the OpenAPI document that isn't about single routes.
 func about() httpapi.About {
 	return httpapi.About{
 		Title:   "Waymark hub: API for readers",
@@ -174,7 +190,7 @@ func about() httpapi.About {
 	}
 }
 
-// operations are what the description says of each route, by method and path.
+// operations returns the documentation of each route, by method and path.
 func operations() map[string]*httpapi.Operation {
 	hash, at := sha256.Sum256([]byte("test")), time.Date(2026, 9, 1, 8, 0, 0, 0, time.UTC)
 	agent := api.Agent{
@@ -184,7 +200,7 @@ func operations() map[string]*httpapi.Operation {
 		LastPushAt: &at, DriftedPins: 1, Attention: []string{api.AttentionPins},
 	}
 	pin := api.Pin{ID: "3f6f1c1e-8e0b-4c0e-9d7e-3e5b7f5f9a10", AgentID: agent.ID, Name: "chat 42", Revision: 17, AggregateHash: hash[:], CreatedAt: at, PinnedAt: &at}
-	asked := func(body any) []httpapi.Answer { // of an agent
+	asked := func(body any) []httpapi.Answer { // answers of an agent
 		return []httpapi.Answer{
 			httpapi.OK("What the agent says.", body),
 			httpapi.Refuse(http.StatusConflict, "The agent is too old, is connected to another hub, or its configuration doesn't allow it.", ""),

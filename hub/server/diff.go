@@ -13,10 +13,10 @@ import (
 )
 
 const (
-	// maxDiffText is the largest content that is compared line by line: what
-	// an agent pushes of a file at most.
+	// maxDiffText limits the content that is compared by lines: the most that an agent
+	// pushes of a file.
 	maxDiffText = 64 << 10
-	// maxDiffs bounds the diffs of one answer.
+	// maxDiffs limits the diffs of an answer.
 	maxDiffs = 1 << 20
 )
 
@@ -113,8 +113,8 @@ func whyNoDiff(before, after []byte) string {
 	return ""
 }
 
-// unifiedDiff returns a unified diff. The names in its head are ids, of which a
-// workspace chose the most: they get no line breaks of their own.
+// unifiedDiff returns a unified diff. The names in its head are ids, which are mostly
+// chosen by a workspace, so line breaks in them are replaced.
 func unifiedDiff(ch *store.ResourceChange, before, after string) string {
 	from, to := "/dev/null", "/dev/null"
 	name := strings.Map(func(r rune) rune {

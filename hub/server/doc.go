@@ -1,49 +1,43 @@
-// Package server is the hub's JSON API for readers: chats that build on what
-// agents push, dashboards, and people. It serves its description, too, which is
-// openapi.json of package hub.
+// Package server is the hub's JSON API for readers: chats that build on what agents push,
+// dashboards, and people. It also serves its description, openapi.json of package hub.
 //
-// Readers see agents, their snapshots, resources and history; they pin
-// snapshots, get one event when one drifts, see what differs, and refresh; and
-// they follow everything as server-sent events.
+// Readers see agents, their snapshots, resources and history. They pin snapshots, get one
+// event when a pin drifts, see the differences, and refresh the pin. They can follow
+// everything as server-sent events.
 //
-// # Who may ask
+// # Access
 //
-// Every request shows a reader's token, as "Authorization: Bearer", or the
-// session of a browser in the cookie httpapi.SessionCookie. What a token's scope doesn't
-// show isn't there for the reader, in any answer: handlers have no other way to
-// the store than one that knows the scope. Revisions stay hub-wide. What a page of another origin
-// has a browser send is refused where it would change something. The Host
-// header is package hub's business.
+// Every request has a reader's token, as "Authorization: Bearer", or a browser's session in
+// the cookie httpapi.SessionCookie. What is out of the token's scope doesn't exist for the
+// reader in any answer, because handlers can access the store only through a view that
+// knows the scope. Revisions stay hub-wide. Requests from pages of another origin are
+// refused if they would change something. Package hub checks the Host header.
 //
 // # Following
 //
-// Whatever changes has a revision, store-wide and rising: pushes, and what is
-// done to pins and agents. The id of an event is the revision up to which the
-// stream is complete with it, so a reader that goes on from the last id it has
-// seen, with any hub of the database, gets every event: of the events of one
-// revision only the last one carries an id. Where that isn't possible, since
-// the history isn't kept for that long or was set back to a backup, the stream
-// says "reset". A reader that is far behind gets the newest of each agent only.
+// Every change has a rising, store-wide revision: pushes, and changes of pins and agents.
+// The id of an event is the revision up to which the stream is complete including that
+// event. So a reader that continues from the last id, at any hub of the database, gets
+// every event. Of several events with one revision only the last has an id. If continuing
+// isn't possible, because the history was dropped or reset to a backup, the stream sends
+// "reset". A reader that is far behind gets only the newest event of each agent.
 //
 // # Guarantees
 //
-//   - What a workspace chose is data: names, texts and ids are never part of
-//     the form of an answer. JSON is JSON, bodies are plain text or bytes, and
-//     no text ends the fence that the Markdown rendering puts around it.
-//   - A token that is revoked, by whomever, ends its streams and waiting
-//     requests, and those of its sessions, within Limits.Recheck; one that
-//     expires does so at that moment.
-//   - Neither payloads nor tokens are logged.
+//   - Content of a workspace is data: names, texts and ids never affect the form of an answer.
+//     JSON is encoded, bodies are plain text or bytes, and no text can end its fence in Markdown.
+//   - Revoking a token ends its streams and waiting requests, and those of its sessions, within
+//     Limits.Recheck; its expiry ends them at once.
+//   - Payloads and tokens are never logged.
 //
 // # Concurrency
 //
-// An API serves any number of requests at the same time. What follows the
-// store starts with the first stream or waiting request; Close ends it, and
-// them.
+// An API serves any number of requests at the same time. Following the store starts with
+// the first stream or waiting request. Close ends it, with all streams.
 //
 // # Limits
 //
-// See Limits. All streams share one copy of the last events, of a few
-// megabytes; a stream itself holds a batch of at most 256 revisions. A reader
-// that doesn't take what is sent to it for Limits.Write is dropped.
+// See Limits. All streams share a copy of the last events, of a few megabytes. A stream
+// itself holds a batch of at most 256 revisions. A reader that doesn't read for
+// Limits.Write is disconnected.
 package server

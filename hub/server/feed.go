@@ -13,18 +13,18 @@ import (
 )
 
 const (
-	// pageSize is how many revisions are read from the store at once.
+	// pageSize is the number of revisions that are read at once.
 	pageSize = 256
-	// maxGroups and maxKept bound what is kept of the last events, so that
-	// streams which are up to date don't ask the store, each for itself.
+	// maxGroups and maxKept limit the cached events, which save streams that are up to date
+	// from querying the store individually.
 	maxGroups = 1024
 	maxKept   = 4 << 20
-	// retryFeed is how soon a store is asked again that has failed.
+	// retryFeed is how soon a failed query is repeated.
 	retryFeed = time.Second
 )
 
-// feed follows the store for all streams and waiting requests. It starts with
-// the first of them.
+// feed follows the store for all streams and waiting requests. It starts with the first of
+// them.
 type feed struct {
 	ctx   context.Context //nolint:containedctx // the API's life
 	store store.Store
@@ -33,21 +33,21 @@ type feed struct {
 	done  sync.WaitGroup
 	moved notify.Signal
 
-	mu    sync.Mutex // guards the rest
+	mu    sync.Mutex // guards the fields below
 	ready chan struct{}
-	// kept are the last groups; it is complete above base, up to at.newest.
+	// kept are the last groups: all above base, up to at.newest.
 	kept []group
 	size int
 	base int64
 	at   position
 }
 
-// position is how far the feed is.
+// position is the feed's position.
 type position struct {
 	newest int64
-	// epoch counts how often the feed had to begin anew.
+	// epoch is the number of restarts of the feed.
 	epoch int
-	// moved is closed when there is a further position.
+	// moved is closed when the position has advanced.
 	moved <-chan struct{}
 }
 
@@ -57,11 +57,11 @@ func newFeed(ctx context.Context, st store.Store, log *slog.Logger) *feed {
 
 // wait waits for the end of a feed whose context has ended.
 func (f *feed) wait() {
-	f.start.Do(func() {}) // not any more
+	f.start.Do(func() {}) // prevents a later start
 	f.done.Wait()
 }
 
-// now returns the position, once there is one.
+// now returns the position, when there is one.
 func (f *feed) now(ctx context.Context) (position, error) {
 	f.start.Do(func() { f.done.Go(f.run) })
 	select {
@@ -76,16 +76,16 @@ func (f *feed) now(ctx context.Context) (position, error) {
 	return f.position(), nil
 }
 
-// position returns how far the feed is. f.mu is held, so nothing is missed
-// between the position and the one that moved announces.
+// position returns the feed's position. The caller holds f.mu, so that no change between
+// position and moved is missed.
 func (f *feed) position() position {
 	at := f.at
 	at.moved = f.moved.Changed()
 	return at
 }
 
-// since returns the groups above after. complete is false when they aren't
-// all kept here; the store has to be asked then.
+// since returns the groups above after. complete is false if they aren't all cached, so
+// that the store must be queried.
 func (f *feed) since(after int64) (groups []group, at position, complete bool) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -96,12 +96,12 @@ func (f *feed) since(after int64) (groups []group, at position, complete bool) {
 	for low > 0 && f.kept[low-1].revision > after {
 		low--
 	}
-	// Elements are never written again, so the part may be shared.
+	// elements are immutable, so the slice may be shared
 	return f.kept[low:len(f.kept):len(f.kept)], f.position(), true
 }
 
-// awaitAgent waits until something has happened to the agent since the
-// position; it may also return for less.
+// awaitAgent waits until something has happened to the agent since the position. It may
+// also return early.
 func (f *feed) awaitAgent(ctx context.Context, since position, agentID string) error {
 	for after := since.newest; ; {
 		groups, at, complete := f.since(after)
@@ -126,9 +126,9 @@ func (f *feed) awaitAgent(ctx context.Context, since position, agentID string) e
 	}
 }
 
-// beyond reports whether the database hasn't reached a revision, and how far it
-// is. A store's Wait wouldn't do: where the database doesn't answer it returns
-// what was heard of last, which may be less than what another hub has sent.
+// beyond reports whether the database hasn't reached a revision, and its newest one. It
+// doesn't use a store's Wait: if the database doesn't answer, Wait returns the last known
+// revision, which may be below what another hub has sent.
 func (f *feed) beyond(ctx context.Context, revision int64) (newest int64, is bool) {
 	page, err := f.store.Events(ctx, revision, 1)
 	return page.Newest, err == nil && revision > page.Newest
@@ -152,7 +152,7 @@ func (f *feed) run() {
 	}
 }
 
-// pause waits a moment after an error, and reports whether to go on.
+// pause waits a moment after an error, and reports whether to continue.
 func (f *feed) pause(err error) bool {
 	if f.ctx.Err() != nil || errors.Is(err, store.ErrClosed) {
 		return false
@@ -161,13 +161,13 @@ func (f *feed) pause(err error) bool {
 	return backoff.Sleep(f.ctx, retryFeed) == nil
 }
 
-// read takes in what has happened since after, and returns how far that goes.
+// read reads what has happened since after, and returns the new position.
 func (f *feed) read(after int64) (int64, error) {
 	page, err := f.store.Events(f.ctx, after, pageSize)
 	if err != nil {
 		return after, err
 	}
-	if page.Floor > after || page.Newest < after { // never, unless this hub slept for long
+	if page.Floor > after || page.Newest < after { // only if this hub was suspended for long
 		f.reset(page.Newest, false)
 		return page.Newest, nil
 	}
@@ -188,13 +188,13 @@ func (f *feed) append(groups []group, through int64) {
 		f.base = f.kept[drop].revision
 		drop++
 	}
-	if drop > 0 { // a copy, since streams may read the old one
+	if drop > 0 { // copy, because streams may read the old slice
 		f.kept = append([]group(nil), f.kept[drop:]...)
 	}
 	f.move(through)
 }
 
-// reset begins anew at a revision.
+// reset restarts the feed at a revision.
 func (f *feed) reset(newest int64, first bool) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -211,14 +211,14 @@ func (f *feed) move(newest int64) {
 	f.moved.Notify()
 }
 
-// group is what happened in one revision.
+// group has the events of a revision.
 type group struct {
 	revision int64
 	events   []store.Event
 	size     int
 }
 
-// groupUp puts together what belongs to one revision.
+// groupUp groups events by revision.
 func groupUp(list []store.Event) []group {
 	var groups []group
 	for i := 0; i < len(list); {
@@ -236,7 +236,7 @@ func groupUp(list []store.Event) []group {
 	return groups
 }
 
-// weigh is about what an event takes in memory.
+// weigh returns the approximate memory of an event, in bytes.
 func weigh(e *store.Event) int {
 	n := 300
 	if e.Change != nil {

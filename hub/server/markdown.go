@@ -17,10 +17,9 @@ import (
 	"waymark/snapshot"
 )
 
-// renderMarkdown renders a snapshot for a prompt: the texts of instructions in
-// order, a catalog of skills and of whatever else there is, and what a
-// reader should know is missing. Texts stand in fences that nothing within
-// them can end, as they are; everything else of the workspace is escaped.
+// renderMarkdown renders a snapshot for a prompt: the texts of instructions in order, a
+// catalog of skills and everything else, and what is missing. Texts are in fences that
+// their content can't end; everything else from the workspace is escaped.
 func renderMarkdown(agentID string, stored *store.StoredSnapshot, away bool, want *prompt) *markdown {
 	m := &markdown{budget: want.budget}
 	m.line("# Workspace context")
@@ -54,44 +53,43 @@ func renderMarkdown(agentID string, stored *store.StoredSnapshot, away bool, wan
 	return m
 }
 
-// prompt says how a snapshot is rendered for one.
+// prompt has the parameters of a rendering.
 type prompt struct {
-	// client is an agent of the table of conventions: what that reads by itself is left
-	// out. Empty leaves out nothing.
+	// client is an agent in the table of conventions. What it reads itself is left out.
+	// Empty leaves out nothing.
 	client string
-	// budget is about how long the text may become, in bytes; 0 is no bound.
+	// budget is the approximate maximum length, in bytes; 0 means no limit.
 	budget int
-	// pieces wants the parts of the text as JSON.
+	// pieces requests the parts of the text as JSON.
 	pieces bool
 }
 
 const (
-	// bytesPerToken is the estimate that all of Waymark goes by.
+	// bytesPerToken is the estimate that all of Waymark uses.
 	bytesPerToken = 4
-	// minBudget is what the text around the pieces takes, in tokens, and maxBudget what
-	// nobody has more than.
+	// minBudget is what the text around the pieces takes, in tokens. maxBudget is the
+	// maximum.
 	minBudget, maxBudget = 256, 1 << 24
-	// reserve is kept of a budget for what says what was left out, in bytes.
+	// reserve is the part of a budget for the list of what was left out, in bytes.
 	reserve = 768
-	// maxLeftOut bounds how many are named that were left out.
+	// maxLeftOut limits the names in that list.
 	maxLeftOut = 10
 )
 
 type markdown struct {
 	buf bytes.Buffer
-	// budget is that of the prompt, pieces is what has gone into the text, omitted what
-	// hadn't room, and read counts what the client reads by itself.
+	// budget is the prompt's. pieces are the rendered parts, omitted are resources that
+	// didn't fit, and read is the number of those that the client reads itself.
 	budget  int
 	pieces  []api.Piece
 	omitted []*snapshot.Resource
 	read    int
-	// oddities are issues with texts that are rendered.
+	// oddities are issues with rendered texts.
 	oddities []string
 }
 
-// piece adds the text of a resource, if there is room for it. Of a budget the texts of
-// instructions leave a quarter to the catalogs: a skill that nobody has heard of is of
-// no use, however well the workspace is described.
+// piece adds the text of a resource if it fits. Instructions leave a quarter of the budget
+// to the catalogs, because an unknown skill is useless.
 func (m *markdown) piece(r *snapshot.Resource, text string) {
 	limit := m.budget - reserve
 	if r.Kind == abi.KindInstructionFile {
@@ -107,7 +105,7 @@ func (m *markdown) piece(r *snapshot.Resource, text string) {
 	})
 }
 
-// leftOut says what isn't there, and why.
+// leftOut says what is missing, and why.
 func (m *markdown) leftOut(want *prompt) {
 	if len(m.omitted) == 0 && m.read == 0 {
 		return
@@ -126,7 +124,7 @@ func (m *markdown) leftOut(want *prompt) {
 	}
 }
 
-// answer has the parts of the text, and what isn't in it.
+// answer returns the parts of the text, and what was left out.
 func (m *markdown) answer(agentID string, revision int64) *api.Pieces {
 	p := &api.Pieces{AgentID: agentID, Revision: revision, Pieces: m.pieces, LeftOut: []api.LeftOut{}, ReadByClient: m.read, Tokens: (m.buf.Len() + bytesPerToken - 1) / bytesPerToken}
 	if p.Pieces == nil {
@@ -138,16 +136,16 @@ func (m *markdown) answer(agentID string, revision int64) *api.Pieces {
 	return p
 }
 
-// maxNamed bounds what is said of a source, in bytes.
+// maxNamed limits the text about a source, in bytes.
 const maxNamed = 200
 
 func (m *markdown) line(format string, args ...any) { fmt.Fprintf(&m.buf, format+"\n", args...) }
 
-// maxAwaited bounds the names of what is still to come.
+// maxAwaited limits the names of pending sources.
 const maxAwaited = 20
 
-// discovery says that more is still to come, so that nobody takes what isn't there
-// for something that there isn't; away says that the agent isn't there to say it.
+// discovery says that more is to be expected, so that nobody takes something for absent.
+// away says that the agent isn't connected.
 func (m *markdown) discovery(d snapshot.Discovery, away bool) {
 	if !d.Pending() {
 		return
@@ -171,8 +169,8 @@ func (m *markdown) discovery(d snapshot.Discovery, away bool) {
 	m.line("\n%s.", line)
 }
 
-// instructions renders texts: first those that always hold, then those that hold
-// for some files or on request.
+// instructions renders texts: first those that always apply, then those for some files or
+// on request.
 func (m *markdown) instructions(list []*snapshot.Resource) {
 	if len(list) == 0 {
 		return
@@ -201,8 +199,8 @@ func (m *markdown) instructions(list []*snapshot.Resource) {
 	}
 }
 
-// repeats reports whether a description is no more than the first line of the text, which
-// stands below it.
+// repeats reports whether a description only repeats the first line of the text that
+// follows it.
 func repeats(r *snapshot.Resource) bool {
 	first, _, _ := strings.Cut(strings.TrimLeft(string(r.Payload[:min(len(r.Payload), maxFirst)]), "# \t\r\n"), "\n")
 	said := strings.Join(strings.Fields(strings.TrimSuffix(r.Description, "…")), " ")
@@ -222,7 +220,7 @@ func modeOrder(r *snapshot.Resource) int {
 	return 2
 }
 
-// whenItHolds says for what a rule is meant.
+// whenItHolds says when a rule applies.
 func whenItHolds(r *snapshot.Resource) string {
 	mode, globs := r.Attributes["mode"].Text, r.Attributes["globs"]
 	list := globs.List
@@ -242,7 +240,7 @@ func whenItHolds(r *snapshot.Resource) string {
 	return "When: " + prose(strings.ReplaceAll(mode, "_", " ")) + "."
 }
 
-// catalog lists what there is, without its text.
+// catalog lists resources without their text.
 func (m *markdown) catalog(title, hint string, list []*snapshot.Resource) {
 	if len(list) == 0 {
 		return
@@ -265,8 +263,7 @@ func (m *markdown) catalog(title, hint string, list []*snapshot.Resource) {
 	}
 }
 
-// checkHidden adds an issue for hidden characters in what is rendered of a
-// resource.
+// checkHidden adds an issue for hidden characters in a rendered resource.
 func (m *markdown) checkHidden(r *snapshot.Resource) {
 	text := r.Name + r.Description
 	if r.Kind == abi.KindInstructionFile && httpapi.IsText(r.Payload) {
@@ -277,7 +274,7 @@ func (m *markdown) checkHidden(r *snapshot.Resource) {
 	}
 }
 
-// issues lists what is not as it should be, with the reasons.
+// issues lists problems with their reasons.
 func (m *markdown) issues(s *snapshot.Snapshot, broken []*snapshot.Resource) {
 	var list []string
 	if s.SnapshotError != "" {
@@ -301,8 +298,8 @@ func (m *markdown) issues(s *snapshot.Snapshot, broken []*snapshot.Resource) {
 	}
 }
 
-// hidden reports whether a character can't be seen, or changes what others
-// look like: controls, directional marks, tags, what has no width.
+// hidden reports whether a character is invisible or changes the appearance of others:
+// controls, direction marks, tags, zero-width characters.
 func hidden(r rune) bool {
 	switch r {
 	case '\n', '\r', '\t', ' ', '\u00a0', '\ufeff' + 0:
@@ -312,9 +309,8 @@ func hidden(r rune) bool {
 		r == '\u3164' || r == '\uffa0' || unicode.Is(unicode.Variation_Selector, r) && r != '\ufe0e' && r != '\ufe0f'
 }
 
-// countHidden says which hidden characters there are in a text, in words, or
-// "". Emoji are made with some of them (U+200D), so this is no more than a
-// reason to look.
+// countHidden describes the hidden characters in a text; "" if there are none. Emoji
+// contain some of them (U+200D), so this is only a hint.
 func countHidden(text string) string {
 	counts := map[rune]int{}
 	total := 0
@@ -338,8 +334,8 @@ func countHidden(text string) string {
 	return fmt.Sprintf("%d invisible or directional characters (%s)", total, strings.Join(list, ", "))
 }
 
-// oneLine makes a text fit for a line: what is hidden becomes visible, and
-// blanks are one space each.
+// oneLine converts a text to a single line: hidden characters become visible, and white
+// space becomes single spaces.
 func oneLine(text string) string {
 	var b strings.Builder
 	for _, r := range strings.Join(strings.Fields(text), " ") {
@@ -352,7 +348,7 @@ func oneLine(text string) string {
 	return b.String()
 }
 
-// prose is oneLine as plain text in Markdown.
+// prose returns oneLine as plain text in Markdown.
 func prose(text string) string {
 	var b strings.Builder
 	for _, r := range oneLine(text) {
@@ -364,7 +360,7 @@ func prose(text string) string {
 	return b.String()
 }
 
-// code is oneLine as a code span, with more backticks around it than within.
+// code returns oneLine as a code span, with more backticks around it than in it.
 func code(text string) string {
 	text = oneLine(text)
 	ticks := strings.Repeat("`", longestRun(text)+1)
@@ -374,7 +370,7 @@ func code(text string) string {
 	return ticks + text + ticks
 }
 
-// fenced is a text as it is, in a fence that nothing within can end.
+// fenced returns a text unchanged, in a fence that it can't end.
 func fenced(text string) string {
 	fence := strings.Repeat("`", max(longestRun(text)+1, 3))
 	if !strings.HasSuffix(text, "\n") {

@@ -76,8 +76,8 @@ func (a *API) deletePin(c *call) error {
 	return c.NoContent()
 }
 
-// getPinned answers with what is pinned. The ETag changes with the pin, as
-// what follows its agent live changes without the revision.
+// getPinned answers with the pinned snapshot. The ETag depends on the pin, because its live
+// rows change without the revision.
 func (a *API) getPinned(c *call) error {
 	want, err := c.prompt()
 	if err != nil {

@@ -12,27 +12,26 @@ import (
 	"waymark/internal/notify"
 )
 
-// presence knows which agents are connected, for the streams that say so and for who
-// waits for one. It polls, since nobody needs to hear of an agent that is gone for less
-// than a moment. It starts with the first of them.
+// presence tracks which agents are connected, for streams and for requests that wait for an
+// agent. It polls, because short absences don't matter. It starts with the first of them.
 type presence struct {
 	api     *API
 	start   sync.Once
 	done    sync.WaitGroup
 	changed notify.Signal
 
-	mu sync.Mutex // guards the rest
-	// rows are all agents, by id. The map doesn't change; it is replaced.
+	mu sync.Mutex // guards the other fields
+	// rows are all agents, by id. The map is replaced, never modified.
 	rows map[string]api.Agent
 }
 
 func (p *presence) wait() {
-	p.start.Do(func() {}) // not any more
+	p.start.Do(func() {}) // prevents a later start
 	p.done.Wait()
 }
 
-// agents returns all agents by id, nil when they haven't been read yet, and what
-// is closed when there is something newer. It may be a moment old.
+// agents returns all agents by id, or nil before the first query, and a channel that is
+// closed when there is something newer.
 func (p *presence) agents() (rows map[string]api.Agent, changed <-chan struct{}) {
 	p.start.Do(func() { p.done.Go(p.run) })
 	changed = p.changed.Changed()
@@ -41,8 +40,8 @@ func (p *presence) agents() (rows map[string]api.Agent, changed <-chan struct{})
 	return p.rows, changed
 }
 
-// awaitAway returns when an agent hasn't been connected for as long as Limits.Away, or
-// with the context's error.
+// awaitAway returns when an agent has been disconnected for Limits.Away, or with the
+// context's error.
 func (p *presence) awaitAway(ctx context.Context, agentID string) error {
 	var since time.Time
 	for {
@@ -85,7 +84,7 @@ func (p *presence) run() {
 	}
 }
 
-// read reads all agents anew.
+// read queries all agents.
 func (p *presence) read(ctx context.Context, connected map[string]Connection) bool {
 	rows, err := p.api.readAgents(ctx, connected)
 	if err != nil {
@@ -114,8 +113,7 @@ func (a *API) readAgents(ctx context.Context, connected map[string]Connection) (
 	return rows, nil
 }
 
-// differ lists the agents in b whose connections are not what they are in a, in
-// order of id.
+// differ returns the agents in b whose connections differ from those in a, ordered by id.
 func differ(a, b map[string]api.Agent) []api.Agent {
 	var list []api.Agent
 	for _, id := range slices.Sorted(maps.Keys(b)) {

@@ -7,14 +7,14 @@ import (
 	"waymark/hub/store"
 )
 
-// defaultHits and maxHits bound an answer to a search.
+// defaultHits and maxHits limit an answer to a search.
 const (
 	defaultHits = 100
 	maxHits     = 1000
 )
 
-// search tells which agents have something: a resource by its name, source or hash, or
-// a plugin that fails.
+// search finds agents that have something: a resource by its name, source or hash, or a
+// failing plugin.
 func (a *API) search(c *call) error {
 	text, err := c.Text("q")
 	if err != nil {
@@ -27,7 +27,7 @@ func (a *API) search(c *call) error {
 	if !given || limit == 0 {
 		limit = defaultHits
 	}
-	end, err := a.beginRendering(c.Context()) // it looks at all that there is
+	end, err := a.beginRendering(c.Context()) // it looks at everything
 	if err != nil {
 		return err
 	}

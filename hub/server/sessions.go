@@ -14,11 +14,10 @@ import (
 	"waymark/internal/httpapi/problem"
 )
 
-// errRevoked ends what a token or a session that is no longer valid has going
-// on.
+// errRevoked ends streams and waiting requests of an invalid token or session.
 var errRevoked = errors.New("the token is no longer valid")
 
-// errRescoped ends what a token has going on whose scope has become another one.
+// errRescoped ends streams and waiting requests of a token whose scope has changed.
 var errRescoped = &problem.Error{Code: http.StatusServiceUnavailable, Message: "what the token shows has changed", Detail: "ask again"}
 
 // sessions are the streams and waiting requests, by token.
@@ -27,17 +26,17 @@ type sessions struct {
 	start sync.Once
 	done  sync.WaitGroup
 
-	mu    sync.Mutex // guards the rest
+	mu    sync.Mutex // guards the fields below
 	total int
 	byID  map[string]map[*session]struct{}
 }
 
 type session struct {
 	end context.CancelCauseFunc
-	// browser is the id of the browser's session, if it is one's.
+	// browser is the id of the browser's session, if any.
 	browser string
-	// scoped has the scope of a token that is said in labels, nil for others; shows is
-	// what that came to.
+	// scoped is a token whose scope has labels, nil for others; shows is its scope at the
+	// beginning.
 	scoped *store.Token
 	shows  []string
 }
@@ -45,13 +44,13 @@ type session struct {
 func (s *sessions) init(a *API) { s.api, s.byID = a, make(map[string]map[*session]struct{}) }
 
 func (s *sessions) wait() {
-	s.start.Do(func() {}) // not any more
+	s.start.Do(func() {}) // prevents a later start
 	s.done.Wait()
 }
 
-// enter counts a stream or waiting request against the limits of the reader's
-// token, until leave. The context ends with the API, and when the token, or the browser's session, is revoked
-// or expires.
+// enter counts a stream or waiting request against the limits of the reader's token, until
+// leave. The context ends with the API, and when the token or the browser's session is
+// revoked or expires.
 func (s *sessions) enter(ctx context.Context, reader *Reader) (_ context.Context, leave func(), err error) {
 	tokenID := reader.Token.ID
 	s.start.Do(func() { s.done.Go(s.recheck) })
@@ -95,7 +94,7 @@ func (s *sessions) enter(ctx context.Context, reader *Reader) (_ context.Context
 	}, nil
 }
 
-// recheck ends what tokens have going on that have become invalid.
+// recheck ends the requests of tokens that have become invalid.
 func (s *sessions) recheck() {
 	ticker := time.NewTicker(s.api.limits.Recheck)
 	defer ticker.Stop()
@@ -130,7 +129,7 @@ func (s *sessions) recheckOnce(ctx context.Context) {
 	if err == nil && len(browsers) > 0 {
 		validBrowsers, err = s.api.store.ValidSessions(ctx, browsers)
 	}
-	if err != nil { // then they stay, until it is known
+	if err != nil { // keep them until it is known
 		if ctx.Err() == nil {
 			s.api.log.Error("tokens not looked up", slog.Any("error", err))
 		}
@@ -140,7 +139,7 @@ func (s *sessions) recheckOnce(ctx context.Context) {
 	defer s.mu.Unlock()
 	for _, id := range tokens {
 		for one := range s.byID[id] {
-			// What has come since is asked about the next time.
+			// Those that were added meanwhile are checked next time.
 			if !slices.Contains(validTokens, id) ||
 				slices.Contains(browsers, one.browser) && !slices.Contains(validBrowsers, one.browser) {
 				one.end(errRevoked)
@@ -149,8 +148,8 @@ func (s *sessions) recheckOnce(ctx context.Context) {
 	}
 }
 
-// rescope ends what shows other agents than its token shows now: somebody has labeled
-// them. Whoever follows comes again, and sees what there is for it then.
+// rescope ends requests of tokens whose scope has changed because agents were labeled.
+// Clients that follow will reconnect, and then see the new scope.
 func (s *sessions) rescope(ctx context.Context) {
 	s.mu.Lock()
 	var scoped []*session
@@ -170,7 +169,7 @@ func (s *sessions) rescope(ctx context.Context) {
 	}
 }
 
-// Streams returns how many streams of events and waiting requests there are.
+// Streams returns the number of event streams and waiting requests.
 func (a *API) Streams() int {
 	a.sessions.mu.Lock()
 	defer a.sessions.mu.Unlock()

@@ -17,7 +17,7 @@ import (
 	"waymark/internal/httpapi/problem"
 )
 
-// farewell is how long the end of a revoked token's stream may take.
+// farewell limits how long ending a revoked token's stream may take.
 const farewell = time.Second
 
 // follow serves a stream of events.
@@ -37,7 +37,7 @@ func (a *API) follow(c *call) error {
 	defer leave()
 	c.Stream()
 	defer context.AfterFunc(ctx, func() {
-		// Whoever is written to and reads nothing has no more time than this.
+		// A client that doesn't read has no more time than this.
 		if errors.Is(context.Cause(ctx), errRevoked) {
 			_ = http.NewResponseController(c.Writer()).SetWriteDeadline(time.Now().Add(farewell))
 		}
@@ -47,7 +47,7 @@ func (a *API) follow(c *call) error {
 	}
 	s.agents, s.agentsChanged = a.presence.agents()
 	s.header()
-	// From here on an error can't be answered any more: the stream ends.
+	// From here on an error can't be answered any more, so the stream ends.
 	if s.begin(ctx) == nil {
 		for ctx.Err() == nil && s.step(ctx) == nil {
 			continue
@@ -56,14 +56,14 @@ func (a *API) follow(c *call) error {
 	return nil
 }
 
-// FollowPin calls changed when something has happened to a pin, for a reader whose call
-// ctx is of, until that ends, the reader may see no more, or there is no such pin any
-// more. Several things may be one call. It counts as a stream.
+// FollowPin calls changed after events of a pin, for the reader of the call in ctx, until
+// ctx ends, the reader may not see it any more, or the pin is deleted. One call may stand
+// for several events. It counts as a stream.
 //
 // # Errors
 //
-// Those of begin, which is called first, and of changed; *problem.Error where there are as
-// many streams as there may be.
+// Those of begin, which is called first, and of changed; *problem.Error if there are too
+// many streams.
 func (a *API) FollowPin(ctx context.Context, id string, begin func() error, changed func(*store.Pin) error) error {
 	reader := ReaderOf(ctx)
 	ctx, leave, err := a.sessions.enter(ctx, &reader)
@@ -87,7 +87,7 @@ func (a *API) FollowPin(ctx context.Context, id string, begin func() error, chan
 		if news {
 			pin, err := PinsOf(ctx, a.store).Pin(ctx, id)
 			if err != nil {
-				return nil // it is gone, or ctx has ended
+				return nil // the pin is gone, or ctx has ended
 			}
 			if err = changed(&pin); err != nil {
 				return err
@@ -102,15 +102,14 @@ func (a *API) FollowPin(ctx context.Context, id string, begin func() error, chan
 	return err
 }
 
-// filter says what a stream is about.
+// filter selects the events of a stream.
 type filter struct {
 	agentID, pinID string
-	// token is the reader's: what is out of its scope doesn't pass.
+	// token is the reader's. Events out of its scope don't match.
 	token *store.Token
 }
 
-// wants reports whether an event passes. With a pin named, only what happens
-// to that pin does.
+// wants reports whether an event matches. With a pin, only events of that pin do.
 func (f *filter) wants(e *store.Event) bool {
 	pin := cmp.Or(e.Pin, e.Deleted)
 	agentID := e.RemovedAgent
@@ -126,24 +125,24 @@ func (f *filter) wants(e *store.Event) bool {
 	return f.wantsAgent(agentID)
 }
 
-// wantsAgent reports whether the stream is about the agent, among others.
+// wantsAgent reports whether the stream includes the agent.
 func (f *filter) wantsAgent(id string) bool {
 	return (f.agentID == "" || f.agentID == id) && f.token.Allows(id)
 }
 
-// stream is one reader that follows.
+// stream is a stream to a reader.
 type stream struct {
 	api    *API
 	call   *call
 	out    frames
 	filter filter
-	// cursor is the revision up to which everything was sent. known says that
-	// the reader came with one.
+	// cursor is the revision up to which everything was sent. known says that the reader
+	// had one.
 	cursor int64
 	known  bool
 	at     position
-	// agents are those that the reader knows about; agentsChanged is closed when
-	// there is something newer.
+	// agents are those that the reader knows. agentsChanged is closed when there is
+	// something newer.
 	agents        map[string]api.Agent
 	agentsChanged <-chan struct{}
 }
@@ -160,7 +159,7 @@ func (a *API) newStream(c *call) (*stream, error) {
 	if s.cursor, s.known, err = c.revision("after"); err != nil {
 		return nil, err
 	}
-	// What a browser knows by itself is newer than the URL it began with.
+	// Last-Event-ID, which a browser updates, is newer than the URL.
 	if id := c.Header.Get("Last-Event-ID"); id != "" {
 		if s.cursor, err = parseRevision(id); err != nil {
 			return nil, &problem.Error{Code: http.StatusBadRequest, Message: "the request is not what it should be", Detail: "Last-Event-ID is not the id of an event"}
@@ -174,11 +173,11 @@ func (s *stream) header() {
 	w := s.call.Writer()
 	header := w.Header()
 	header.Set("Content-Type", "text/event-stream")
-	header.Set("X-Accel-Buffering", "no") // nginx would hold events back
+	header.Set("X-Accel-Buffering", "no") // otherwise nginx would buffer the events
 	w.WriteHeader(http.StatusOK)
 }
 
-// begin sends what comes first.
+// begin sends the first events.
 func (s *stream) begin(ctx context.Context) error {
 	s.out.retry(time.Second)
 	if s.known {
@@ -186,14 +185,14 @@ func (s *stream) begin(ctx context.Context) error {
 		if s.cursor <= s.at.newest {
 			return s.flush()
 		}
-		// Another hub may have been faster than this one's feed.
+		// Another hub may be ahead of this one's feed.
 		if newest, is := s.api.feed.beyond(ctx, s.cursor); is {
 			return s.reset(newest, "the position lies in the future: the history was set back")
 		}
 		return s.flush()
 	}
 	s.cursor = s.at.newest
-	if s.agents == nil { // the first stream of all
+	if s.agents == nil { // this is the first stream
 		connected := s.api.opts.Connected()
 		var err error
 		if s.agents, err = s.api.readAgents(ctx, connected); err != nil {
@@ -207,7 +206,7 @@ func (s *stream) begin(ctx context.Context) error {
 	return s.flush()
 }
 
-// step sends what there is, or waits for something.
+// step sends what is available, or waits.
 func (s *stream) step(ctx context.Context) error {
 	groups, at, complete := s.api.feed.since(s.cursor)
 	switch {
@@ -226,7 +225,7 @@ func (s *stream) step(ctx context.Context) error {
 	return s.flush()
 }
 
-// catchUp sends a page of what only the store has any more.
+// catchUp sends a page of events that only the store still has.
 func (s *stream) catchUp(ctx context.Context) error {
 	page, err := s.api.store.Events(ctx, s.cursor, pageSize)
 	switch {
@@ -264,7 +263,7 @@ func (s *stream) idle(ctx context.Context) error {
 	return s.flush()
 }
 
-// reset says that the reader has to begin anew, and goes on from newest.
+// reset tells the reader to start again, and continues from newest.
 func (s *stream) reset(newest int64, reason string) error {
 	s.cursor = newest
 	s.out.event(api.EventReset, newest, api.ResetEvent{Reason: reason})
@@ -278,8 +277,7 @@ func (s *stream) sendAgent(row api.Agent) {
 	}
 }
 
-// send adds what happened, of each agent and pin the newest only if it is too
-// much.
+// send adds events. If there are too many, it adds only the newest of each agent and pin.
 func (s *stream) send(groups []group, tooMuch bool) {
 	var list []store.Event
 	for _, g := range groups {
@@ -293,8 +291,8 @@ func (s *stream) send(groups []group, tooMuch bool) {
 		list = coalesce(list)
 	}
 	for i := range list {
-		// The stream is complete up to a revision with the last event of it,
-		// and where events stand for older ones with the last of all.
+		// Only the last event of a revision has an id; if events were combined, only the
+		// very last one.
 		id := list[i].Revision
 		if i < len(list)-1 && (tooMuch || list[i+1].Revision == id) {
 			id = none
@@ -330,8 +328,7 @@ func toContextEvent(ch *store.Change) api.ContextEvent {
 	return e
 }
 
-// flush sends what has been gathered to the reader, who has some time to take
-// it.
+// flush sends what was collected. The reader has Limits.Write to read it.
 func (s *stream) flush() error {
 	if s.out.buf.Len() == 0 {
 		return nil
@@ -340,8 +337,8 @@ func (s *stream) flush() error {
 	return s.call.Flush(s.out.buf.Bytes())
 }
 
-// coalesce keeps the last event of each agent's pushes and of each pin. A push
-// that stands for several names what all of them touched.
+// coalesce keeps the last push of each agent and the last event of each pin. A push that
+// stands for several has the resources of all.
 func coalesce(list []store.Event) []store.Event {
 	type subject struct{ agent, pin string }
 	of := func(e *store.Event) subject {
@@ -363,7 +360,7 @@ func coalesce(list []store.Event) []store.Event {
 		switch {
 		case !there:
 			last[of(&e)] = &list[i]
-			if e.Change != nil { // what is merged into it must not change what others read
+			if e.Change != nil { // merging must not modify what others read
 				change := *e.Change
 				list[i].Change = &change
 			}
@@ -392,8 +389,7 @@ func merge(ch, older *store.Change) {
 // none is the id of an event without one.
 const none = -1
 
-// frames gathers server-sent events. Data are JSON, which has no line breaks
-// but those within its strings, and these are escaped.
+// frames collects server-sent events. The data is JSON, in which line breaks are escaped.
 type frames struct {
 	buf bytes.Buffer
 	// sent is the last id.
@@ -408,15 +404,14 @@ func (f *frames) event(name string, id int64, data any) {
 	}
 	f.buf.WriteString("data: ")
 	encoded, err := httpapi.Encode(data)
-	if err != nil { // never: nothing in them can't be encoded
+	if err != nil { // can't happen: everything marshals
 		encoded = []byte("null\n")
 	}
 	f.buf.Write(encoded)
 	f.buf.WriteByte('\n')
 }
 
-// position says how far the stream is, without an event: readers take the id
-// and nothing else.
+// position sends a position without an event: clients only record the id.
 func (f *frames) position(id int64) {
 	if id != f.sent {
 		fmt.Fprintf(&f.buf, "id: %d\n\n", id)
@@ -424,9 +419,8 @@ func (f *frames) position(id int64) {
 	}
 }
 
-// heartbeat is a comment, and a position where that has moved without events:
-// a reader of one agent that is quiet must not come back from where nothing is
-// kept any more.
+// heartbeat sends a comment, and the position if it has moved without events. Otherwise a
+// reader of a quiet agent might later continue from a position that is no longer stored.
 func (f *frames) heartbeat(id int64) {
 	f.buf.WriteString(":\n\n")
 	f.position(id)

@@ -7,10 +7,10 @@ import (
 	"waymark/hub/store"
 )
 
-// view is the store as a reader's token shows it, and all that handlers have of
-// the store: what is out of the token's scope is answered exactly as what
-// doesn't exist. A question about an agent doesn't even reach the store then,
-// and one about a pin asks first whose pin it is, which never changes.
+// view is the store as seen with a reader's token, and the handlers' only access to the
+// store. What is out of the token's scope is answered exactly like something that doesn't
+// exist. Such a query about an agent doesn't reach the store; one about a pin first looks
+// up the pin's agent, which never changes.
 type view struct {
 	store store.Store
 	token *store.Token
@@ -140,8 +140,8 @@ func (v view) DeletePin(ctx context.Context, id string) error {
 	return v.store.DeletePin(ctx, id)
 }
 
-// Pins are pins as the reader of a call sees them: those of agents out of the scope of its
-// token don't exist. Errors are those of [store.Pins].
+// Pins are the pins that the reader of a call may see: those of agents out of scope don't
+// exist. Errors are those of [store.Pins].
 type Pins interface {
 	Pin(ctx context.Context, id string) (store.Pin, error)
 	PinSnapshot(ctx context.Context, id string, withoutPayloads bool) (store.Pin, store.StoredSnapshot, error)
@@ -150,7 +150,7 @@ type Pins interface {
 	PinManifests(ctx context.Context, id string) ([]byte, error)
 }
 
-// PinsOf returns the pins of a store as the reader sees them whose call ctx is of.
+// PinsOf returns the pins of a store that the reader of the call in ctx may see.
 func PinsOf(ctx context.Context, s store.Store) Pins {
 	reader := ReaderOf(ctx)
 	return view{s, &reader.Token}

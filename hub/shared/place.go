@@ -15,31 +15,31 @@ import (
 	"waymark/internal/httpapi/apiclient"
 )
 
-// Place is where a hub listens.
+// Place is the address of a hub.
 type Place struct {
-	// URL is that of the HTTP API, such as "http://127.0.0.1:7878".
+	// URL is the address of the HTTP API, such as "http://127.0.0.1:7878".
 	URL string `json:"url"`
-	// Socket is the path where agents connect with plain DRPC.
+	// Socket is the path of the socket for plain DRPC.
 	Socket string `json:"socket"`
 	// PID is the process that holds the hub.
 	PID int `json:"pid"`
-	// DB is the database, as --db names it, without a password.
+	// DB is the database in the form of --db, without a password.
 	DB string `json:"db"`
 }
 
 // ErrNone says that no agent of the user holds a hub.
 var ErrNone = errors.New("no agent of yours runs a hub now")
 
-// answerWithin bounds a look at a local socket.
+// answerWithin limits the check of a local socket.
 const answerWithin = time.Second
 
-// Find returns where the hub is that an agent of the user holds now, whose state
-// directory this is.
+// Find returns the address of the hub that an agent of the user holds now. state is the
+// user's state directory.
 //
 // # Errors
 //
-// ErrNone is matched where there is none, also when the last one was killed and
-// has left its file behind: somebody else may have its port by now.
+// The error matches ErrNone if there is none, even if a killed holder has left its file,
+// because another program may have its port by now.
 func Find(ctx context.Context, state string) (*Place, error) {
 	place, err := readPlace(placeFile(state))
 	if err != nil {
@@ -53,7 +53,7 @@ func Find(ctx context.Context, state string) (*Place, error) {
 
 func placeFile(state string) string { return filepath.Join(state, "hub.json") }
 
-// maxPlace bounds the file, in bytes: a path and some words.
+// maxPlace limits the file, in bytes. It holds a path and a few words.
 const maxPlace = 16 << 10
 
 func readPlace(file string) (*Place, error) {

@@ -16,16 +16,16 @@ import (
 
 func runningDir(state string) string { return filepath.Join(state, "hubs") }
 
-// Announce tells commands of the user of a hub that no agent holds, until release, or the
-// end of the process, with which its lock on the file goes.
+// Announce announces a hub that no agent holds to the user's commands, until release or the
+// end of the process, which releases the lock on its file.
 func Announce(state string, place *Place) (release func() error, err error) {
 	if err := os.MkdirAll(runningDir(state), 0o700); err != nil {
 		return nil, err
 	}
-	// What is there is of a process that was killed, and of the same id as this one.
+	// An existing file is from a killed process with the same pid.
 	lock := flock.New(filepath.Join(runningDir(state), strconv.Itoa(place.PID)+".json"), flock.SetPermissions(0o600))
 	held, err := lock.TryLock()
-	if err != nil || !held { // as where containers share a directory
+	if err != nil || !held { // for example, if containers share a directory
 		return nil, cmp.Or(err, httpapi.ErrInUse)
 	}
 	data, err := json.Marshal(place)
@@ -35,8 +35,8 @@ func Announce(state string, place *Place) (release func() error, err error) {
 	return func() error { return errors.Join(os.Remove(lock.Path()), lock.Close()) }, err
 }
 
-// Running returns the user's hubs that run on this machine: those that were announced,
-// and the one that an agent holds.
+// Running returns the user's hubs that run on this machine: the announced ones, and the one
+// that an agent holds.
 func Running(ctx context.Context, state string) (list []*Place, err error) {
 	files, err := os.ReadDir(runningDir(state))
 	if err != nil && !errors.Is(err, os.ErrNotExist) {
@@ -46,7 +46,7 @@ func Running(ctx context.Context, state string) (list []*Place, err error) {
 		lock := flock.New(filepath.Join(runningDir(state), file.Name()), flock.SetFlag(os.O_RDONLY))
 		free, err := lock.TryRLock()
 		_ = lock.Close()
-		if free || err != nil { // of a hub that was killed, or has ended meanwhile
+		if free || err != nil { // its hub was killed, or has ended meanwhile
 			continue
 		}
 		place, err := readPlace(lock.Path())

@@ -24,46 +24,46 @@ import (
 	"waymark/internal/notify"
 )
 
-// Options say where a hub is. State and Socket must be set.
+// Options configure a Hub. State and Socket are required.
 type Options struct {
-	// State is the user's state directory, which must exist: hub.db, the reader's
-	// token and what the holders of the hub tell each other are in it.
+	// State is the user's existing state directory. It has hub.db, the reader's token and
+	// files for coordination.
 	State string
-	// Socket is the path at which this process would listen for agents.
+	// Socket is the path of the socket for agents if this process holds the hub.
 	Socket string
 	// DrainTimeout is that of hub.ListenOptions.
 	DrainTimeout time.Duration
-	// Every is how often a client looks whether the hub is free, apart from when
-	// it notices that it can't reach the hub; 0 means every 2 seconds.
+	// Every is the interval at which a client tries to take the hub, in addition to when it
+	// can't reach it; 0 means every 2 seconds.
 	Every time.Duration
-	// Logger gets what becomes of the hub; nil means none.
+	// Logger receives the hub's log; nil means no log.
 	Logger *slog.Logger
 }
 
 const (
 	defaultEvery = 2 * time.Second
-	// socketFreeWithin is how long the socket of a process that was killed may
-	// stay: the kernel gives up its lock a moment before or after that.
+	// socketFreeWithin is how long the socket of a killed process may still exist. The
+	// kernel releases its lock a moment earlier or later.
 	socketFreeWithin = 5 * time.Second
 	socketFreeEvery  = 10 * time.Millisecond
-	// A client that has the lock and can't open the hub tries again after a
-	// second, then less often: mostly it is the disk.
+	// A client that has the lock but can't open the hub tries again after a second, then
+	// less often. Usually the disk is the reason.
 	openAgain, openAgainLongest = time.Second, 30 * time.Second
 )
 
-// Hub is a process's part in the hub of its user.
+// Hub is a process's part of the user's hub.
 type Hub struct {
 	opts Options
 	log  *slog.Logger
-	lock *flock.Flock  // Open's, Run's and Close's
-	lost notify.Signal // the hub wasn't reached, or a connection to it has ended
+	lock *flock.Flock  // for Open, Run and Close
+	lost notify.Signal // signals that the hub wasn't reached, or a connection to it has ended
 
-	mu     sync.Mutex  // guards what follows
+	mu     sync.Mutex  // guards the fields below
 	server *hub.Server // nil while this process doesn't hold the hub
-	last   string      // the URL that the hub had when it was seen last
+	last   string      // the last known URL of the hub
 }
 
-// New makes a Hub. It touches nothing.
+// New makes a Hub. It accesses nothing.
 func New(opts Options) *Hub {
 	opts.Every = cmp.Or(opts.Every, defaultEvery)
 	opts.Logger = cmp.Or(opts.Logger, slog.New(slog.DiscardHandler))
@@ -71,8 +71,7 @@ func New(opts Options) *Hub {
 		flock.SetFlag(os.O_RDWR|os.O_CREATE|syscall.O_NOFOLLOW|syscall.O_NONBLOCK))}
 }
 
-// Open takes the hub if nobody holds it. An error of it says why there can be no
-// hub.
+// Open takes the hub if nobody holds it. An error says why there can be no hub.
 func (h *Hub) Open(ctx context.Context) error {
 	held, err := h.lock.TryLock()
 	if err != nil {
@@ -87,8 +86,8 @@ func (h *Hub) Open(ctx context.Context) error {
 	return nil
 }
 
-// Run serves the hub while this process holds it, and waits for it while another
-// one does, until ctx ends.
+// Run serves the hub while this process holds it, and otherwise waits for it, until ctx
+// ends.
 func (h *Hub) Run(ctx context.Context) {
 	pause := backoff.Backoff{Shortest: openAgain, Longest: openAgainLongest, Jitter: true}
 	for ctx.Err() == nil {
@@ -102,7 +101,7 @@ func (h *Hub) Run(ctx context.Context) {
 		}
 		wait := pause.Next()
 		h.log.Error("the hub of your agents doesn't run here; another agent may take it over", slog.Any("error", err), slog.Duration("again_in", wait))
-		_ = backoff.Sleep(ctx, wait) // the loop looks at ctx
+		_ = backoff.Sleep(ctx, wait) // the loop checks ctx
 	}
 	h.report(h.Close())
 }
@@ -144,7 +143,7 @@ func (h *Hub) waitForLock(ctx context.Context) error {
 	}
 }
 
-// remember notes where the hub is, so that the next holder can be there, too.
+// remember records the hub's address, so that the next holder can use the same one.
 func (h *Hub) remember() {
 	if place, err := readPlace(placeFile(h.opts.State)); err == nil {
 		h.saw(place)
@@ -179,8 +178,8 @@ func (h *Hub) open(ctx context.Context, address string) error {
 	return nil
 }
 
-// listen opens port, socket and database. The socket of the last holder may be
-// there for a moment after its lock has gone.
+// listen opens port, socket and database. The socket of the last holder may still exist a
+// moment after its lock was released.
 func (h *Hub) listen(ctx context.Context, address string) (*hub.Server, error) {
 	late := time.Now().Add(socketFreeWithin)
 	for {
@@ -200,7 +199,7 @@ func (h *Hub) listen(ctx context.Context, address string) (*hub.Server, error) {
 	}
 }
 
-// serve runs the server, and gives the hub back when that has ended.
+// serve runs the server, and releases the hub afterwards.
 func (h *Hub) serve(ctx context.Context) error {
 	h.mu.Lock()
 	server := h.server
@@ -208,8 +207,8 @@ func (h *Hub) serve(ctx context.Context) error {
 	return errors.Join(server.Run(ctx), h.Close())
 }
 
-// Close gives the hub back, if this process holds it: what is open is closed, and
-// another process can take it over at once.
+// Close releases the hub if this process holds it. Everything is closed, and another
+// process can take over at once.
 func (h *Hub) Close() error {
 	h.mu.Lock()
 	server := h.server
@@ -238,8 +237,7 @@ func (h *Hub) Holds() bool {
 	return h.server != nil
 }
 
-// URL returns where the HTTP API is, or was, when it was seen last; empty where
-// it never was.
+// URL returns the current or last known address of the HTTP API; empty if it is unknown.
 func (h *Hub) URL() string {
 	h.remember()
 	h.mu.Lock()
@@ -247,8 +245,8 @@ func (h *Hub) URL() string {
 	return h.last
 }
 
-// Dial connects to the hub, whoever holds it, for plain DRPC. Who reads from the
-// connection notices when the holder goes, and so does Run.
+// Dial connects to the hub for plain DRPC, whoever holds it. Readers of the connection
+// notice the end of the holder, and so does Run.
 func (h *Hub) Dial(ctx context.Context) (conn net.Conn, err error) {
 	place, err := readPlace(placeFile(h.opts.State))
 	if err == nil {
@@ -262,7 +260,7 @@ func (h *Hub) Dial(ctx context.Context) (conn net.Conn, err error) {
 	return &noticed{conn, &h.lost}, nil
 }
 
-// noticed is a connection whose end is noticed.
+// noticed is a connection that reports its end.
 type noticed struct {
 	net.Conn
 	lost *notify.Signal
@@ -277,8 +275,8 @@ func (c *noticed) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// Token is hub.EnsureToken for this hub. Where another process holds it, the
-// database is opened beside it for a moment.
+// Token is hub.EnsureToken for this hub. If another process holds it, the database is
+// opened for a moment in addition.
 func (h *Hub) Token(ctx context.Context, token store.NewToken, file string) (text string, _ store.Token, err error) {
 	h.mu.Lock()
 	server := h.server
@@ -296,6 +294,6 @@ func (h *Hub) Token(ctx context.Context, token store.NewToken, file string) (tex
 
 func database(state string) string { return filepath.Join(state, "hub.db") }
 
-// ReaderFile is the path of the token with which the user reads from the hub. It
-// is there as soon as there was a holder.
+// ReaderFile returns the path of the token with which the user reads from the hub. It
+// exists as soon as there was a holder.
 func ReaderFile(state string) string { return filepath.Join(state, "reader.token") }

@@ -11,61 +11,61 @@ import (
 )
 
 const (
-	// MaxApproval bounds one signed approval, in bytes.
+	// MaxApproval limits a signed approval, in bytes.
 	MaxApproval = 16 << 10
-	// MaxApprovals bounds all that are neither revoked nor expired, in bytes, so that
-	// what an agent is sent fits into one message.
+	// MaxApprovals limits all approvals that are neither revoked nor expired, in bytes, so
+	// that they fit into one message to an agent.
 	MaxApprovals = 900 << 10
 
-	// approvalsKept is how long one is listed after its end.
+	// approvalsKept is how long an approval is listed after its end.
 	approvalsKept = 30 * 24 * time.Hour
 )
 
-// The errors of approvals that callers tell apart.
+// Errors of approvals that callers distinguish.
 var (
-	// ErrApprovalExists: another document has the id, or this one was revoked.
+	// ErrApprovalExists says that another document has the id, or that this one was
+	// revoked.
 	ErrApprovalExists = errors.New("there is another approval with this id, or it was revoked; sign one anew")
-	// ErrTooManyApprovals: MaxApprovals are kept already.
+	// ErrTooManyApprovals says that MaxApprovals is reached.
 	ErrTooManyApprovals = errors.New("too many approvals; revoke some that nobody needs")
 )
 
-// NewApproval is a signed approval that is to be kept. The store doesn't read it.
+// NewApproval is a signed approval to be stored. The store doesn't parse it.
 type NewApproval struct {
-	// ID is the document's own.
+	// ID is the document's id.
 	ID     string
 	Signed []byte
-	// ExpiresAt is the document's own, too.
+	// ExpiresAt is the document's expiry.
 	ExpiresAt time.Time
-	// AddedBy is the id of the token with which it was brought.
+	// AddedBy is the id of the token that adds it.
 	AddedBy string
 }
 
-// Approval is a signed approval as it is kept.
+// Approval is a stored signed approval.
 type Approval struct {
 	NewApproval
 	AddedAt time.Time
-	// RevokedAt is zero while it is delivered.
+	// RevokedAt is zero while it isn't revoked.
 	RevokedAt time.Time
 }
 
-// Live reports whether agents get the approval.
+// Live reports whether agents receive the approval.
 func (a *Approval) Live(now time.Time) bool { return credential.Valid(now, a.ExpiresAt, a.RevokedAt) }
 
-// ApprovalsGoneBefore is the end before which approvals are no longer kept.
+// ApprovalsGoneBefore returns the time before which ended approvals are no longer stored.
 func ApprovalsGoneBefore(now time.Time) time.Time { return now.Add(-approvalsKept) }
 
-// Approvals is the part of a Store that keeps signed approvals. Each change takes a
-// store-wide revision, so that hubs hear of it by Wait.
+// Approvals is the part of a Store for signed approvals. Each change takes a store-wide
+// revision, so that hubs learn of it by Wait.
 type Approvals interface {
-	// AddApproval keeps an approval. The same document again is the one that is
-	// there. Errors: ErrInvalid, ErrApprovalExists, ErrTooManyApprovals.
+	// AddApproval stores an approval. If the same document is stored already, it returns
+	// that. Errors: ErrInvalid, ErrApprovalExists, ErrTooManyApprovals.
 	AddApproval(ctx context.Context, approval NewApproval) (Approval, error)
-	// Approvals lists all approvals, in byte order of their ids, revoked and expired
-	// ones too, with the revision of the last change. Where that is after, nothing
-	// has changed since, and the list is nil.
+	// Approvals lists all approvals in byte order of their ids, including revoked and
+	// expired ones, with the revision of the last change. If that is after, nothing has
+	// changed, and the list is nil.
 	Approvals(ctx context.Context, after int64) (list []Approval, revision int64, err error)
-	// RevokeApproval takes an approval back, for ever. One that is revoked already
-	// stays as it is.
+	// RevokeApproval revokes an approval permanently. Revoking it again changes nothing.
 	RevokeApproval(ctx context.Context, id string) (Approval, error)
 }
 

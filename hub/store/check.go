@@ -13,14 +13,13 @@ import (
 )
 
 const (
-	// maxName bounds the ids and names that operators give, in bytes.
+	// maxName limits ids and names given by operators, in bytes.
 	maxName = 128
-	// maxScope bounds the agents in a token's scope, which is read with every
-	// request: more than one person's workspaces.
+	// maxScope limits the agents in a token's scope, which is read with every request.
 	maxScope = 1000
-	// MaxResourceID bounds a resource's id in bytes: with an agent's id it
-	// must fit into an index row of PostgreSQL, which holds some 2700. A hub's
-	// caps allow a source and a key of 1024 each.
+	// MaxResourceID limits a resource's id, in bytes. Together with an agent's id it must
+	// fit into an index row of PostgreSQL, which has some 2700 bytes. A hub allows 1024
+	// each for source and key.
 	MaxResourceID = 2304
 )
 
@@ -40,7 +39,7 @@ func (t *NewToken) Check() error {
 	case t.ScopeLabels != nil && len(t.ScopeLabels) == 0:
 		return fmt.Errorf("%w: the scope names no label", ErrInvalid)
 	case t.Scope != nil && len(t.Scope) == 0:
-		// Nothing must be able to take an empty list for none.
+		// An empty list must not be mistaken for nil.
 		return fmt.Errorf("%w: the scope names no agent", ErrInvalid)
 	case len(t.Scope) > maxScope:
 		return fmt.Errorf("%w: the scope names %d agents, at most %d are allowed", ErrInvalid, len(t.Scope), maxScope)
@@ -63,8 +62,8 @@ func (t *NewToken) Check() error {
 	return CheckAgentID(t.AgentID)
 }
 
-// CheckAgentID reports whether id can name an agent. Ids go into URLs and logs,
-// so they are plain: letters, digits and . _ @ : - after a letter or digit.
+// CheckAgentID checks whether id can be an agent's id. Ids appear in URLs and logs, so they
+// consist of letters, digits and . _ @ : - and begin with a letter or digit.
 func CheckAgentID(id string) error {
 	ok := id != "" && len(id) <= maxName
 	for i, c := range []byte(id) {
@@ -80,9 +79,9 @@ func CheckAgentID(id string) error {
 	return nil
 }
 
-// CheckPush reports whether every store can hold the push: text is UTF-8 without
-// NUL, numbers fit 63 bits, ids are there and unique, and only what says on what it
-// builds leaves something out. Implementations call it first.
+// CheckPush checks whether every store can hold the push: text is UTF-8 without NUL,
+// numbers fit into 63 bits, ids are present and unique, and only a push that names its base
+// is partial. Implementations call it first.
 func CheckPush(p *Push) error {
 	s := &p.Snapshot
 	if s.Version > math.MaxInt64 {
@@ -142,7 +141,7 @@ func (p *Push) removed() []string {
 	return p.Update.Removed
 }
 
-// checkUpdate reports whether a push that leaves something out says on what it builds.
+// checkUpdate checks that a partial push names its base.
 func checkUpdate(p *Push) error {
 	c, s := p.Update, &p.Snapshot
 	if c == nil {
@@ -160,8 +159,8 @@ func checkUpdate(p *Push) error {
 	return nil
 }
 
-// checkBodies reports whether Bodies fits what is there. The digests of payloads
-// are checked by BodyDigests, which has to compute them anyway.
+// checkBodies checks Bodies against the resources. BodyDigests checks the digests of
+// payloads, because it computes them anyway.
 func checkBodies(p *Push) error {
 	for i, body := range p.Bodies {
 		switch {
@@ -205,13 +204,12 @@ func checkResource(r *snapshot.Resource) error {
 	return nil
 }
 
-// Findable reports whether s can be the id of anything that is stored. Asking
-// PostgreSQL for other text is an error there, where it should only find
-// nothing.
+// Findable reports whether s can be the id of anything in a store. PostgreSQL returns an
+// error for other text instead of no result.
 func Findable(s string) bool { return isText(s) }
 
-// isText reports whether every database takes s as text: PostgreSQL knows no
-// U+0000 in text and no invalid UTF-8, SQLite would take both.
+// isText reports whether every database accepts s as text: PostgreSQL refuses U+0000 and
+// invalid UTF-8, SQLite accepts both.
 func isText(s string) bool { return utf8.ValidString(s) && strings.IndexByte(s, 0) < 0 }
 
 func notText(s string) bool { return !isText(s) }

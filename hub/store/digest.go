@@ -11,20 +11,19 @@ import (
 // Digest is SHA-256.
 type Digest [sha256.Size]byte
 
-// Digests returns SHA-256 over everything that a store keeps of a resource but its
-// facts, which no chat pins, and over its payload alone.
+// Digests returns the SHA-256 of everything that a store keeps of a resource except its
+// facts, which pins ignore, and the SHA-256 of its payload alone.
 //
-// Implementations keep the first with the row and compare it to tell
-// whether a push changes the row, without reading the row back. The second is
-// the name under which they keep the payload; it is computed here, since what
-// an agent says of its content's hash is no more than what it says.
+// Implementations store the first with the row, and compare it to detect changes without
+// reading the row. The second is the name of the stored payload. It is computed here,
+// because the agent's content hash is only a claim.
 func Digests(r *snapshot.Resource) (row, payload Digest) {
 	payload = sha256.Sum256(r.Payload)
 	return fingerprint.Content(r, r.Payload != nil, payload), payload
 }
 
-// BodyDigests returns the same of a resource whose payload has a name that the
-// push says. A payload that is there must have that name; ErrInvalid.
+// BodyDigests returns the same for a resource whose payload is named by the push. If the
+// payload is present but has another name, the error is ErrInvalid.
 func BodyDigests(r *snapshot.Resource, body Body) (row, payload Digest, err error) {
 	if r.Payload == nil {
 		return fingerprint.Content(r, true, body.Digest), body.Digest, nil

@@ -11,41 +11,40 @@ import (
 	"waymark/internal/credential"
 )
 
-// Enrollments is the part of a Store that keeps the codes and keys with which agents
-// get tokens of their own.
+// Enrollments is the part of a Store for the codes and keys with which agents get their own
+// tokens.
 type Enrollments interface {
-	// CreateEnrollment adds a code or a key. What NewEnrollment.Check refuses is
-	// ErrInvalid.
+	// CreateEnrollment adds a code or key. What NewEnrollment.Check refuses is ErrInvalid.
 	CreateEnrollment(ctx context.Context, enrollment NewEnrollment) (Enrollment, error)
-	// Enrollments lists all, the oldest first, those that can't be used any more too.
+	// Enrollments lists all, oldest first, including unusable ones.
 	Enrollments(ctx context.Context) ([]Enrollment, error)
-	// RevokeEnrollment makes the code or key invalid, for ever, and with tokens the
-	// tokens that were made by it; it returns how many of those were valid. Revoking
-	// it again is fine.
+	// RevokeEnrollment revokes the code or key permanently and, if tokens is true, the
+	// tokens that were made with it. It returns how many of those were valid. Revoking it
+	// again is no error.
 	RevokeEnrollment(ctx context.Context, id string, tokens bool) (revoked int, err error)
-	// Enroll uses a code or a key: it makes an agent, which mustn't exist, and a token
-	// for it, in one transaction. Of those who come at once no more get one than may.
-	// The same agent's token again, by the same code or key, is the same answer, and
-	// no further use: the first one may have been lost.
+	// Enroll uses a code or key: in one transaction it makes an agent, which must not
+	// exist, and a token for it. Concurrent calls never exceed the allowed uses. Repeating
+	// a call with the same token and the same code or key returns the same answer and
+	// doesn't count as a use, because the first answer may have been lost.
 	//
 	// # Errors
 	//
-	// ErrNotFound says that there is no such code or key, or that it is used up, expired
-	// or revoked; ErrAgentExists that the agent that it is for is there already.
+	// ErrNotFound if there is no such code or key, or it is used up, expired or revoked;
+	// ErrAgentExists if its agent exists already.
 	Enroll(ctx context.Context, hash credential.Hash, agent NewAgent) (Token, error)
 }
 
-// ErrAgentExists says that an agent can't be made, because it is there.
+// ErrAgentExists says that an agent can't be made because it exists.
 var ErrAgentExists = errors.New("the agent exists already")
 
-// NewEnrollment describes a code or a key to be added.
+// NewEnrollment describes a new code or key.
 type NewEnrollment struct {
 	Hash credential.Hash
 	Name string // for people
-	// AgentID is the one that the agent will have; "" lets the hub choose. It needs
+	// AgentID is the id of the agent to be made; "" lets the hub choose. It requires
 	// MaxUses 1.
 	AgentID string
-	// Labels are those that agents get.
+	// Labels are assigned to the agents.
 	Labels    Labels
 	MaxUses   int
 	ExpiresAt time.Time
@@ -73,9 +72,9 @@ func (e *NewEnrollment) Check() error {
 	return e.Labels.Check()
 }
 
-// Enrollment is a code or a key as it is kept: without its text.
+// Enrollment is a stored code or key, without its text.
 type Enrollment struct {
-	// ID names it to people and commands; it isn't secret.
+	// ID identifies it for people and commands; it isn't secret.
 	ID            string
 	Name, AgentID string
 	Labels        Labels
@@ -90,15 +89,15 @@ func (e *Enrollment) Valid(now time.Time) bool {
 	return credential.Valid(now, e.ExpiresAt, e.RevokedAt) && e.Uses < e.MaxUses
 }
 
-// NewAgent is an agent that enrolls. It makes its token itself, and shows the hub its
+// NewAgent is an enrolling agent. It has made its token, of which the hub gets only the
 // hash.
 type NewAgent struct {
 	Token credential.Hash
 	Name  string // for people
 }
 
-// ParseEnrollment returns the hash of a key, or of a code however it is typed. The
-// error never holds the text.
+// ParseEnrollment returns the hash of a key, or of a code in any spelling. The error never
+// contains the text.
 func ParseEnrollment(text string) (credential.Hash, error) {
 	text = strings.TrimSpace(text)
 	for _, kind := range []credential.Kind{credential.EnrollmentKey, credential.EnrollmentCode} {

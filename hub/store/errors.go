@@ -2,48 +2,48 @@ package store
 
 import "errors"
 
-// The errors that callers tell apart.
+// Errors that callers distinguish.
 var (
-	// ErrNotFound: no such agent, token, snapshot, resource or payload. The
-	// error itself is a *NotFoundError.
+	// ErrNotFound says that there is no such agent, token, snapshot, resource or payload.
+	// The error itself is a *NotFoundError.
 	ErrNotFound = errors.New("not found")
-	// ErrSuperseded: a newer session of the agent has pushed.
+	// ErrSuperseded says that a newer session of the agent has pushed.
 	ErrSuperseded = errors.New("superseded by a newer session of this agent")
-	// ErrFullNeeded: what a delta builds on isn't what is stored. A full push
-	// always heals it.
+	// ErrFullNeeded says that the base of a delta isn't stored. A full push always helps.
 	ErrFullNeeded = errors.New("the delta does not fit what is stored; send everything")
-	// ErrTokenExists: this token is in the store already.
+	// ErrTokenExists says that the token exists already.
 	ErrTokenExists = errors.New("token exists already")
-	// ErrTooManyPins: the agent has MaxPins already.
+	// ErrTooManyPins says that the agent has MaxPins already.
 	ErrTooManyPins = errors.New("too many pins of this agent; delete some that nobody uses")
-	// ErrInvalid: something that no store may hold; the text says what.
+	// ErrInvalid marks something that no store may hold; the text says what.
 	ErrInvalid = errors.New("invalid")
 
-	// ErrClosed: the store was closed while somebody waited.
+	// ErrClosed says that the store was closed during a wait.
 	ErrClosed = errors.New("store is closed")
 
-	// ErrForeign: the database belongs to another program, or isn't one.
+	// ErrForeign says that the database belongs to another program, or isn't a database.
 	ErrForeign = errors.New("not a waymark hub database")
-	// ErrNone: no hub has made it yet.
+	// ErrNone says that no hub has made the database yet.
 	ErrNone = errors.New("there is no hub's database here: 'hub serve' makes one")
-	// ErrNewerSchema: the database was written by a newer hub.
+	// ErrNewerSchema says that a newer hub has written the database.
 	ErrNewerSchema = errors.New("database was written by a newer hub")
-	// ErrOtherSchema: the database was written by a hub that is neither newer nor older.
+	// ErrOtherSchema says that the database was written by a hub that is neither newer nor
+	// older.
 	ErrOtherSchema = errors.New("database was written by another build of the hub")
-	// ErrNotEmpty: what would be replaced holds something.
+	// ErrNotEmpty says that the database to be replaced isn't empty.
 	ErrNotEmpty = errors.New("the database isn't empty; --force replaces it")
-	// ErrInUse: what would be replaced is in use.
+	// ErrInUse says that the database to be replaced is in use.
 	ErrInUse = errors.New("a hub has the database open")
-	// ErrCorrupt: the database is damaged.
+	// ErrCorrupt says that the database is damaged.
 	ErrCorrupt = errors.New("database is damaged")
 )
 
 // NotFoundError says what doesn't exist. It matches ErrNotFound.
 type NotFoundError struct {
-	// What is one of "agent", "token", "session", "enrollment", "webhook", "pin", "snapshot", "revision",
-	// "resource" and "payload".
+	// What is one of "agent", "token", "session", "enrollment", "webhook", "pin",
+	// "snapshot", "revision", "resource" and "payload".
 	What string
-	// ID is what was asked for: for a token its id, never its text.
+	// ID is the requested id: for a token its id, never its text.
 	ID string
 }
 

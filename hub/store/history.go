@@ -7,78 +7,76 @@ import (
 	"waymark/snapshot"
 )
 
-// Query says which snapshot of which agent is meant.
+// Query selects a snapshot of an agent.
 type Query struct {
 	AgentID string
-	// Revision asks for what the agent had when the store was at this
-	// revision: the agent's newest revision that isn't above it. 0 asks for
-	// what it has now. ErrNotFound says that this isn't kept any more, or
-	// never was.
+	// Revision selects the agent's newest revision that isn't above it, its state when the
+	// store was at this revision. 0 selects the current one. If that isn't stored any more,
+	// or never was, the error is ErrNotFound.
 	Revision int64
-	// WithoutPayloads leaves Resource.Payload nil; PayloadBytes is still
-	// right.
+	// WithoutPayloads leaves Resource.Payload nil; PayloadBytes is still set.
 	WithoutPayloads bool
 }
 
-// StoredSnapshot is a snapshot with what the store knows about it.
+// StoredSnapshot is a snapshot with information from the store.
 type StoredSnapshot struct {
 	Snapshot snapshot.Snapshot
-	// ReceivedAt is when a push last brought it.
+	// ReceivedAt is the time of the last push of it.
 	ReceivedAt time.Time
-	// Revision is the store-wide revision that made it.
+	// Revision is its store-wide revision.
 	Revision int64
 }
 
-// Change is one revision: a push that changed something.
+// Change is a revision: a push that changed something.
 type Change struct {
 	Revision      int64
 	AgentID       string
 	Version       uint64
 	AggregateHash snapshot.Hash
 	Resources     int
-	// Added, Changed and Removed count the resources that the push touched.
+	// Added, Changed and Removed are the numbers of resources that the push touched.
 	Added, Changed, Removed int
-	// Touched are their ids in order, at most MaxTouched of them. Revisions
-	// that were made before hubs wrote it down have none.
+	// Touched are their ids in order, at most MaxTouched. Revisions from old hubs have
+	// none.
 	Touched []string
 	// Discovery is that of the snapshot.
 	Discovery snapshot.Summary
-	// FailingPlugins counts those of the snapshot.
+	// FailingPlugins is the number in the snapshot.
 	FailingPlugins int
-	// At is when the push came that made the revision.
+	// At is the time of the push.
 	At time.Time
 }
 
-// MaxTouched bounds Change.Touched: a reader who gets more than a hundred changes
-// reads everything anew.
+// MaxTouched limits Change.Touched: beyond a hundred changes a reader reads everything
+// again.
 const MaxTouched = 100
 
-// ResourceChange is what happened to one resource between two revisions.
+// ResourceChange is the change of a resource between two revisions.
 type ResourceChange struct {
 	ID string
-	// Before and After are the resource with its payload, nil where there is
-	// none. One of them is set, or both and they differ.
+	// Before and After are the resource with its payload, nil if it doesn't exist. At least
+	// one is set, and they differ.
 	Before, After *snapshot.Resource
 }
 
-// Retention says how much of each agent's past is kept. The newest revision
-// always is. A revision is dropped as soon as one of the limits asks for it,
-// and with it everything older. The zero value keeps what its fields say.
+// Retention determines how much history of each agent is kept. The newest revision always
+// is. A revision is dropped with everything older as soon as one of the limits is exceeded.
+// The zero value means the defaults.
 type Retention struct {
-	// Revisions counts the newest one, too; 0 means 100, less than 0 or too
-	// many MaxRevisions.
+	// Revisions is the maximum number including the newest; 0 means 100, a negative or too
+	// large value MaxRevisions.
 	Revisions int
-	// Age counts from when a revision ceased to be the newest; 0 means 30
-	// days, less than 0 no limit.
+	// Age is the maximum time since a revision was the newest; 0 means 30 days, a negative
+	// value no limit.
 	Age time.Duration
-	// Bytes is for what the pushes of all but the newest revision wrote, text
-	// and payloads; 0 means 64 MiB, less than 0 no limit. It is what a
-	// workspace can make a hub keep that changes all the time.
+	// Bytes limits what the pushes of all but the newest revision wrote, text and payloads;
+	// 0 means 64 MiB, a negative value no limit. It limits a workspace that changes all the
+	// time.
 	Bytes int64
 }
 
 const (
-	// MaxRevisions bounds Retention.Revisions: each push looks at all of its
+	// MaxRevisions limits Retention.Revisions, because each push looks at all of its
 	// agent's revisions.
 	MaxRevisions = 10_000
 
@@ -86,11 +84,11 @@ const (
 	defaultRevisions = 100
 	// A chat that is pinned for longer should be refreshed.
 	defaultAge = 30 * 24 * time.Hour
-	// Four times what a snapshot may have.
+	// Four times the maximum of a snapshot.
 	defaultBytes = 64 << 20
 )
 
-// Effective returns the retention with its defaults filled in.
+// Effective returns the retention with defaults.
 func (r Retention) Effective() Retention {
 	switch {
 	case r.Revisions == 0:

@@ -13,89 +13,89 @@ import (
 	"waymark/internal/credential"
 )
 
-// Webhooks is the part of a Store that keeps webhooks, what is to be told to them, and
-// what was noticed, so that of the hubs over one database one tells it.
+// Webhooks is the part of a Store for webhooks, their pending messages, and what was
+// noticed. It ensures that only one of several hubs with a database sends a message.
 //
-// What is told are conditions: an agent that is away, plugins of an agent that fail, a
-// pin that has drifted. Each is told when it begins, once, and not again when it ends
-// and begins within WebhookQuiet, so that what flaps doesn't flood anybody.
+// Messages report conditions: an agent is away, plugins of an agent fail, a pin has
+// drifted. A condition is reported when it begins, once, and not again if it ends and
+// begins within WebhookQuiet, to avoid a flood.
 //
-// The messages for a webhook stand in a row: the oldest is sent until it gets through
-// or is too old, then the next one.
+// The messages for a webhook are queued: the oldest is sent until it is delivered or too
+// old, then the next one.
 type Webhooks interface {
-	// CreateWebhook adds a webhook. What NewWebhook.Check refuses is ErrInvalid; there
-	// are at most MaxWebhooks, and then it is ErrTooManyWebhooks.
+	// CreateWebhook adds a webhook. What NewWebhook.Check refuses is ErrInvalid. Beyond
+	// MaxWebhooks the error is ErrTooManyWebhooks.
 	CreateWebhook(ctx context.Context, webhook NewWebhook) (Webhook, error)
-	// Webhooks lists all, the oldest first, with their secrets.
+	// Webhooks lists all webhooks, oldest first, with their secrets.
 	Webhooks(ctx context.Context) ([]Webhook, error)
-	// DeleteWebhook removes one, and what waits for it. With the last one goes what was
-	// told, so that the next one hears of all that holds.
+	// DeleteWebhook removes a webhook and its queue. Removing the last one also forgets
+	// what was reported, so that the next webhook gets everything that holds.
 	DeleteWebhook(ctx context.Context, id string) error
-	// Notice looks for conditions that have begun and puts a message for each of their
-	// types into the rows of the webhooks that want it; it returns how many messages. It
-	// does so only if nobody else, at any hub, has in the last WebhookTurn. Without
-	// webhooks it does nothing.
+	// Notice looks for conditions that have begun, and queues a message for each of their
+	// types at the webhooks that want it. It returns the number of messages. It does
+	// nothing if it ran at any hub within WebhookTurn, or if there are no webhooks.
 	Notice(ctx context.Context, o NoticeOptions) (messages int, err error)
-	// ClaimWebhook takes a webhook for which a message is due: nobody else gets it for
-	// the next lease, or until FinishMessage. ErrNotFound says that none is.
+	// ClaimWebhook claims a webhook with a due message, until the lease expires or
+	// FinishMessage. If there is none, the error is ErrNotFound.
 	ClaimWebhook(ctx context.Context, lease time.Duration) (Webhook, Message, error)
-	// FinishMessage writes down how it went, unless the lease was lost to another hub,
-	// which is no error: then false is returned. What was delivered, or is dropped,
-	// leaves the row; the webhook's next message is due at next.
+	// FinishMessage stores the result of an attempt. If the lease was lost to another hub,
+	// it returns false without an error. A message that was delivered or is dropped leaves
+	// the queue. The webhook's next message is due at next.
 	FinishMessage(ctx context.Context, webhook *Webhook, message *Message, result MessageResult) (mine bool, err error)
 }
 
 const (
-	// MaxWebhooks bounds those of a store: each costs a connection now and then.
+	// MaxWebhooks limits the webhooks of a store, because each needs a connection now and
+	// then.
 	MaxWebhooks = 16
-	// MaxMessages bounds what waits for one webhook. What comes then is dropped, and
-	// counted.
+	// MaxMessages limits the queue of a webhook. Further messages are dropped and counted.
 	MaxMessages = 100
-	// MaxTold is how many agents or pins a message names. It says how many there are.
+	// MaxTold limits the agents or pins that a message names. It has their total number.
 	MaxTold = 100
-	// WebhookTurn is how often conditions are looked for.
+	// WebhookTurn is the interval of looking for conditions.
 	WebhookTurn = 10 * time.Second
-	// WebhookQuiet is how long a condition must have been over to be told again.
+	// WebhookQuiet is how long a condition must have ended before it is reported again.
 	WebhookQuiet = time.Hour
 
 	maxWebhookURL = 2048
-	maxPluginsHit = 5 // named in a message, of one agent
+	maxPluginsHit = 5 // names of an agent's plugins in a message
 )
 
-// ErrTooManyWebhooks says that there are MaxWebhooks already.
+// ErrTooManyWebhooks says that MaxWebhooks is reached.
 var ErrTooManyWebhooks = errors.New("too many webhooks; remove one that nobody needs")
 
-// WebhookType is what a message is about.
+// WebhookType is the type of a message.
 type WebhookType string
 
-// The types.
+// Types of messages.
 const (
 	WebhookAway    WebhookType = "agents.away"
 	WebhookFailing WebhookType = "plugins.failing"
 	WebhookDrifted WebhookType = "pins.drifted"
-	// WebhookTest is sent when an operator asks for it; it can't be chosen.
+	// WebhookTest is sent on an operator's request. A webhook can't select it.
 	WebhookTest WebhookType = "webhook.test"
 )
 
-// WebhookTypes are those that webhooks can be for.
+// WebhookTypes returns the types that webhooks can select.
 func WebhookTypes() []WebhookType {
 	return []WebhookType{WebhookAway, WebhookFailing, WebhookDrifted}
 }
 
-// NewWebhook describes a webhook to be added.
+// NewWebhook describes a new webhook.
 type NewWebhook struct {
 	Name string // for people
 	URL  string
-	// Secret signs what is sent, a credential.WebhookSecret. It is stored as it is, since
+	// Secret signs the messages, a credential.WebhookSecret. It is stored unhashed, because
 	// signing needs it.
 	Secret string
-	// Types are what it is told; empty means all.
+	// Types are the selected types; empty means all.
 	Types []WebhookType
-	// Insecure allows http, Private addresses inside: this machine's, and private ones.
+	// Insecure allows http. Private allows internal addresses: this machine's and private
+	// ones.
 	Insecure, Private bool
 }
 
-// Check reports whether it can be added. The error names neither the URL nor the secret.
+// Check reports whether it can be added. The error contains neither the URL nor the secret.
 func (w *NewWebhook) Check() error {
 	if notText(w.Name) || len(w.Name) > maxName {
 		return fmt.Errorf("%w: the name is longer than %d bytes, or not UTF-8 without NUL", ErrInvalid, maxName)
@@ -132,69 +132,69 @@ func words(types []WebhookType) []string {
 	return list
 }
 
-// Webhook is a webhook as it is kept.
+// Webhook is a stored webhook.
 type Webhook struct {
-	// ID names it to people and commands; it isn't secret.
+	// ID identifies it for people and commands; it isn't secret.
 	ID string
 	NewWebhook
 	CreatedAt time.Time
-	// Sent counts what it has taken, Dropped what it was never told, because too much
-	// waited or it was too old.
+	// Sent is the number of delivered messages, Dropped that of messages that were too old
+	// or exceeded the queue.
 	Sent, Dropped int64
-	// SentAt is when it took something last.
+	// SentAt is the time of the last delivery.
 	SentAt time.Time
-	// Waiting is how many messages stand in its row.
+	// Waiting is the length of the queue.
 	Waiting int
-	// Failures counts the tries that went wrong since one has not; LastError says how the
-	// last one did; NextAt is when there will be another one.
+	// Failures is the number of failed attempts since the last success. LastError is the
+	// last one's error, NextAt the time of the next attempt.
 	Failures  int
 	LastError string
 	NextAt    time.Time
 }
 
-// Wants reports whether it is told about the type.
+// Wants reports whether the webhook gets messages of a type.
 func (w *Webhook) Wants(t WebhookType) bool { return len(w.Types) == 0 || slices.Contains(w.Types, t) }
 
-// Message is one message in a webhook's row.
+// Message is a message in a webhook's queue.
 type Message struct {
-	// ID stays the same for each try: by it receivers know what they have.
+	// ID is the same for each attempt, so that receivers can detect duplicates.
 	ID        string
 	Body      []byte // JSON
 	CreatedAt time.Time
 }
 
-// MessageResult is how a try went.
+// MessageResult is the result of an attempt.
 type MessageResult struct {
-	// Delivered and Drop take the message out of the row.
+	// Delivered and Drop remove the message from the queue.
 	Delivered, Drop bool
-	// Error says what went wrong, for people; "" if nothing did.
+	// Error says what failed, for people; "" if nothing did.
 	Error string
 	Next  time.Time
 }
 
-// NoticeOptions say what conditions are.
+// NoticeOptions define conditions.
 type NoticeOptions struct {
-	// SeenBefore is the time since which an agent that is connected was certainly seen:
-	// others are away. The zero time means that this isn't known now.
+	// SeenBefore is the time since which every connected agent was certainly seen: others
+	// are away. The zero time means that this is unknown.
 	SeenBefore time.Time
 }
 
-// Told is one thing that a message is about.
+// Told is an item of a message.
 type Told struct {
 	AgentID   string    `json:"agent_id"`
 	AgentName string    `json:"agent_name,omitempty"`
 	Since     time.Time `json:"since"`
-	// Plugins names some of those that fail, Failing counts them.
+	// Plugins are the names of some failing plugins, Failing is their number.
 	Plugins []string `json:"plugins,omitempty"`
 	Failing int      `json:"failing,omitempty"`
 	PinID   string   `json:"pin_id,omitempty"`
 	PinName string   `json:"pin_name,omitempty"`
-	// Revision is the one that was pinned, DriftRevision the first that differs.
+	// Revision is the pinned revision, DriftRevision the first one that differs.
 	Revision      int64 `json:"revision,omitempty"`
 	DriftRevision int64 `json:"drift_revision,omitempty"`
 }
 
-// NewMessage writes a message about what has begun. The form is that of Standard
+// NewMessage encodes a message about conditions that have begun, in the form of Standard
 // Webhooks: type, timestamp and data.
 func NewMessage(t WebhookType, at time.Time, told []Told) ([]byte, error) {
 	type data struct {
@@ -212,7 +212,7 @@ func NewMessage(t WebhookType, at time.Time, told []Told) ([]byte, error) {
 	}{t, at.UTC(), data{len(told), items}})
 }
 
-// SomePlugins are the names that a message has, of plugins that fail.
+// SomePlugins returns the names of failing plugins for a message.
 func SomePlugins(names []string) []string {
 	slices.Sort(names)
 	return names[:min(len(names), maxPluginsHit)]

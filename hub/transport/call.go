@@ -17,26 +17,24 @@ import (
 	"waymark/wire"
 )
 
-// calls serves the calls of one DRPC transport: a call is admitted before its
-// message is even decoded, and what its peer can make this process hold is
-// bounded by an intake.
+// calls serves the calls of a DRPC transport. A call is admitted before its message is
+// decoded, and an intake limits what its peer can make this process hold.
 type calls struct {
 	t      *Transport
 	conn   *conn
 	intake *intake
-	// authenticate says whose call it is.
+	// authenticate returns the agent of a call.
 	authenticate func(ctx context.Context) (Peer, error)
-	// takeSlot takes a slot for the connection, once; nil: it has one.
+	// takeSlot takes a slot for the connection, once; nil if it has one.
 	takeSlot func() error
-	// idle is how long the peer may be silent after an admitted call; 0 is for
-	// ever.
+	// idle is how long the peer may be silent after an admitted call; 0 means forever.
 	idle time.Duration
-	// plain says that all calls of the connection come on this one transport.
+	// plain says that this transport has all calls of the connection.
 	plain bool
 }
 
-// answerGrace is how long a peer has to read its answer before the connection
-// that it came on ends: DRPC may forget what came just before the end.
+// answerGrace is how long a peer has to read its answer before the connection ends: DRPC
+// may lose what arrives just before the end.
 const answerGrace = 100 * time.Millisecond
 
 // HandleRPC implements drpc.Handler.
@@ -64,8 +62,8 @@ func (c *calls) HandleRPC(stream drpc.Stream, method string) (err error) {
 
 	owner, err := c.admit(stream.Context())
 	if err != nil {
-		// A peer that is still sending when the answer comes would see EOF
-		// instead of it.
+		// Read the message: a peer that is still sending would see EOF instead of the
+		// answer.
 		c.intake.admit(c.t.unauthenticated, c.t.limits.Handshake)
 		c.discard(stream)
 		return err
@@ -76,10 +74,10 @@ func (c *calls) HandleRPC(stream drpc.Stream, method string) (err error) {
 	call.stream = s
 	defer s.release()
 	err = c.conn.session.HandleRPC(s, method)
-	if call.lasts { // until now it didn't count
+	if call.lasts { // it wasn't counted until now
 		c.conn.enter()
 	}
-	if err != nil && !s.received { // nobody knows the method
+	if err != nil && !s.received { // unknown method
 		c.discard(stream)
 	}
 	return err
@@ -87,18 +85,18 @@ func (c *calls) HandleRPC(stream drpc.Stream, method string) (err error) {
 
 // discard reads the message without decoding it.
 func (c *calls) discard(stream drpc.Stream) {
-	_ = stream.MsgRecv(nil, noEncoding{}) // whatever it is
+	_ = stream.MsgRecv(nil, noEncoding{}) // any error is irrelevant
 	c.intake.complete()
 }
 
-// admit says whose call it is, if that one may call now.
+// admit returns the agent of a call if it may call now.
 func (c *calls) admit(ctx context.Context) (*client, error) {
 	if c.t.Draining() {
 		return nil, errStopping
 	}
 	peer, err := c.authenticate(ctx)
 	if err != nil {
-		// It has no part in the rates of those who have a token.
+		// It doesn't count toward the limits of those with a token.
 		if slow := throttle(ctx, c.t.unauthenticated.rate); slow != nil {
 			return nil, slow
 		}
@@ -117,15 +115,15 @@ func (c *calls) admit(ctx context.Context) (*client, error) {
 	return owner, nil
 }
 
-// callStream is the stream of an admitted call: it has the call in its context,
-// and measures a message before that is decoded.
+// callStream is the stream of an admitted call. It has the call in its context, and
+// measures a message before decoding.
 type callStream struct {
 	inner drpc.Stream
 	calls *calls
 	call  *Call
 	ctx   context.Context //nolint:containedctx // that is what a drpc.Stream is
-	// received says that a message was read, expensive that it has a slot of
-	// those that take much to decode.
+	// received says that a message was read, expensive that it has a slot of those that are
+	// expensive to decode.
 	received, expensive bool
 }
 
@@ -139,14 +137,14 @@ func (s *callStream) MsgRecv(m drpc.Message, e drpc.Encoding) error {
 	return s.inner.MsgRecv(m, &boundedEncoding{inner: e, stream: s})
 }
 
-// release gives back what the call has taken.
+// release releases the slots of the call.
 func (s *callStream) release() {
 	if s.expensive {
 		<-s.calls.t.expensive
 	}
 }
 
-// boundedEncoding refuses to decode what is too large, in any sense.
+// boundedEncoding refuses to decode messages that are too large or have too many parts.
 type boundedEncoding struct {
 	inner  drpc.Encoding
 	stream *callStream
@@ -182,10 +180,9 @@ func (b *boundedEncoding) Unmarshal(data []byte, m drpc.Message) error {
 	return b.inner.Unmarshal(data, m)
 }
 
-// parts counts the messages within an encoded message, at least up to limit:
-// each of two bytes on the wire takes a hundred and more once it is decoded,
-// so that a count of them says what decoding will cost. What can't be read is
-// left to the decoder, which says so.
+// parts counts the messages within an encoded message, at least up to limit. Each may take
+// two bytes when encoded, and a hundred and more when decoded, so their number predicts the
+// cost of decoding. The decoder reports invalid messages.
 func parts(data []byte, message protoreflect.MessageDescriptor, limit int) (n int) {
 	fields := message.Fields()
 	for len(data) > 0 && n <= limit {
@@ -209,7 +206,7 @@ func parts(data []byte, message protoreflect.MessageDescriptor, limit int) (n in
 	return n
 }
 
-// noEncoding reads nothing out of a message.
+// noEncoding decodes nothing.
 type noEncoding struct{}
 
 func (noEncoding) Marshal(drpc.Message) ([]byte, error) { return nil, nil }

@@ -12,47 +12,45 @@ import (
 	"golang.org/x/time/rate"
 )
 
-// conn is one connection of one peer: a WebSocket, or one of plain DRPC. The
-// calls of the latter usually come with one agent's token, but nothing forbids
-// several.
+// conn is a connection of a peer: a WebSocket, or plain DRPC. The calls of the latter
+// usually come from one agent, but there may be several.
 type conn struct {
 	t       *Transport
 	session Session
 	// drop ends the connection.
 	drop context.CancelCauseFunc
 
-	mu      sync.Mutex // guards the rest
+	mu      sync.Mutex // guards the fields below
 	clients map[*client]struct{}
 	ended   bool
-	calls   int         // that are under way
-	leaving error       // why the connection ends with the last of them; nil: it doesn't
-	ending  *time.Timer // ends it; nil while nothing does
+	calls   int         // number of calls in progress
+	leaving error       // why the connection ends after the last call; nil if it doesn't
+	ending  *time.Timer // ends the connection; nil if nothing does
 }
 
-// client is a token in use. It outlives the token's connections for a while,
-// so that coming back doesn't reset the rate.
+// client is a token in use. It outlives the token's connections for a while, so that
+// reconnecting doesn't reset the rate.
 type client struct {
 	agentID string
 	rate    *rate.Limiter
-	large   chan struct{} // an element for each large message; see intake
-	// conns lists the connections but those that have to go, the oldest first.
+	large   chan struct{} // has an element for each large message; see intake
+	// conns are the connections except those that must end, oldest first.
 	conns    []*conn
-	idleFrom time.Time // when the last one ended; zero while there are some
+	idleFrom time.Time // end of the last connection; zero while there are some
 }
 
-// connections knows all connections, and with which tokens and by which agents
-// they are used.
+// connections are all connections, with the tokens and agents that use them.
 type connections struct {
 	limits *Limits
 
-	mu      sync.Mutex // guards everything below and client.conns
+	mu      sync.Mutex // guards the fields below and client.conns
 	conns   map[*conn]struct{}
-	empty   chan struct{}      // closed when conns has become empty; nil while nobody waits
-	agents  map[string]int     // connections by agent
+	empty   chan struct{}      // closed when conns is empty; nil if nobody waits
+	agents  map[string]int     // number of connections by agent
 	clients map[string]*client // by id of the token
 }
 
-// forgetAfter is long enough for any limiter's burst to be full again.
+// forgetAfter is long enough for any limiter to be refilled.
 const forgetAfter = time.Minute
 
 func (l *connections) init(limits *Limits) {
@@ -64,7 +62,7 @@ func (t *Transport) newConn(drop context.CancelCauseFunc) *conn {
 	c := &conn{t: t, drop: drop, clients: make(map[*client]struct{})}
 	c.session = t.services.NewSession(c.goAway)
 	t.conns.add(c)
-	if t.Draining() { // too late for Drain to have seen it
+	if t.Draining() { // Drain may have missed it
 		c.goAway(errStopping)
 	}
 	return c
@@ -76,7 +74,7 @@ func (l *connections) add(c *conn) {
 	l.conns[c] = struct{}{}
 }
 
-// attach makes the connection one of the client's, whose token was shown on it.
+// attach assigns the connection to the client whose token was shown on it.
 func (c *conn) attach(owner *client) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -93,8 +91,8 @@ func (c *conn) attach(owner *client) {
 	}
 }
 
-// enter and leave are the begin and the end of a call, or of the stream that is
-// its own. A connection that is to go does so the grace after the last of them.
+// enter and leave are called at the beginning and end of a call, or of its stream. A
+// connection that must end does so grace after the last of them.
 func (c *conn) enter() {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -115,8 +113,8 @@ func (c *conn) leave(grace time.Duration) {
 	}
 }
 
-// goAway ends the connection as soon as no call is under way on it. The first
-// reason counts.
+// goAway ends the connection as soon as it has no calls in progress. The first reason
+// counts.
 func (c *conn) goAway(why error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -154,8 +152,8 @@ func (l *connections) remove(c *conn) {
 	}
 }
 
-// all returns the connections that there are, and what is closed when the last
-// of them is gone; nil when that is so now.
+// all returns the connections, and a channel that is closed when the last of them is gone;
+// nil if there are none.
 func (l *connections) all() (list []*conn, empty <-chan struct{}) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -173,8 +171,7 @@ func (l *connections) newClient(agentID string) *client {
 	}
 }
 
-// client returns the client of the peer's token, whether or not it has
-// connections.
+// client returns the client of the peer's token, whether it has connections or not.
 func (l *connections) client(peer Peer) *client {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -187,23 +184,21 @@ func (l *connections) client(peer Peer) *client {
 	return c
 }
 
-// join adds a connection to its client's. It returns the one that has to go for
-// it, if any, and whether the agent had none before.
+// join adds a connection to its client. It returns the connection that must end for it, if
+// any, and whether the agent had none before.
 func (l *connections) join(owner *client, c *conn) (oldest *conn, first bool) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	owner.conns, owner.idleFrom = append(owner.conns, c), time.Time{}
 	l.agents[owner.agentID]++
 	if len(owner.conns) > l.limits.SessionsPerToken {
-		// It leaves when it has come to its end. Until then it must not be
-		// taken for the oldest again.
+		// It leaves when it has ended. Until then it must not count as the oldest again.
 		oldest, owner.conns = owner.conns[0], owner.conns[1:]
 	}
 	return oldest, l.agents[owner.agentID] == 1
 }
 
-// leave removes a connection from its client's and reports whether it was the
-// agent's last.
+// leave removes a connection from its client, and reports whether it was the agent's last.
 func (l *connections) leave(owner *client, c *conn) (last bool) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -233,8 +228,8 @@ func (l *connections) connected(agentID string) bool {
 	return l.agents[agentID] > 0
 }
 
-// tokens returns the ids of the tokens that have connections, and forgets
-// those that haven't had any for a while.
+// tokens returns the ids of tokens with connections, and forgets those that had none for a
+// while.
 func (l *connections) tokens() []string {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -260,9 +255,9 @@ func (l *connections) tokenConns(tokenID string) []*conn {
 	return nil
 }
 
-// recheckTokens ends the connections of tokens that have become invalid, also
-// by another process, until the transport is closed. Calls authenticate by
-// themselves; this is for peers that are silent.
+// recheckTokens ends the connections of tokens that have become invalid, even by another
+// process, until the transport is closed. It is for silent peers, because calls
+// authenticate themselves.
 func (t *Transport) recheckTokens() {
 	ticker := time.NewTicker(t.limits.Recheck)
 	defer ticker.Stop()
@@ -282,7 +277,7 @@ func (t *Transport) recheckOnce() {
 		return
 	}
 	valid, err := t.services.ValidTokens(t.ctx, ids)
-	if err != nil { // then they stay, until it is known
+	if err != nil { // keep them until it is known
 		if t.ctx.Err() == nil {
 			t.log.Error("tokens not looked up", slog.Any("error", err))
 		}

@@ -1,41 +1,37 @@
-// Package transport brings calls of agents to the services of a hub: it takes
-// connections, finds out whose they are, bounds what their peers can cost, and
-// ends them. What a call means it doesn't know; that is for its Services.
+// Package transport brings the calls of agents to the services of a hub. It accepts
+// connections, authenticates them, limits what their peers can cost, and ends them. The
+// meaning of calls is up to its Services.
 //
-// Agents connect in two ways: by plain DRPC (ServeDRPC, ServeConn), where each
-// call carries a token, and at the endpoint that Coder's server has for them
-// (ServeHTTP): a WebSocket that carries yamux, on which each call has a stream.
+// Agents connect in two ways: by plain DRPC (ServeDRPC, ServeConn), with a token in each
+// call, and at Coder's endpoint (ServeHTTP), a WebSocket that carries yamux with a stream
+// for each call.
 //
 // # Guarantees
 //
-//   - No call reaches the services without a valid token, and no message is
-//     decoded before that. The connections of a token that is revoked end
-//     within Limits.Recheck.
-//   - Connections that haven't shown a token (unauthenticated ones) never take
-//     the room of those that have; see Door.
+//   - No call reaches the services without a valid token, and no message is decoded before that.
+//     The connections of a revoked token end within Limits.Recheck.
+//   - Unauthenticated connections, on which no token was shown yet, never take the place of
+//     authenticated ones; see Door.
 //   - Session.Begin is called before a WebSocket's peer can send anything.
-//   - A call gets an answer also when it is refused, before it is admitted or
-//     because its message is too large, wherever the peer still reads.
-//   - Drain answers what is under way and then ends each connection in a way
-//     that tells its agent to connect again.
+//   - Refused calls are answered, too, whether before they are admitted or because their message is
+//     too large, if the peer still reads.
+//   - Drain answers calls in progress, and then ends each connection so that its agent reconnects.
 //
 // # Concurrency
 //
-// A Transport is safe for concurrent use. Each connection has goroutines of its
-// own; Close ends and awaits them all. The calls of one connection may run at
-// the same time where it is a WebSocket.
+// A Transport is safe for concurrent use. Each connection has its own goroutines; Close
+// ends them and waits for that. The calls of a WebSocket may run concurrently.
 //
 // # Limits
 //
-// See Limits. What peers can make the process hold is bounded, whatever they
-// do: Limits.Large messages of 4 MiB that are received and stored, of which one
-// token has one and all unauthenticated peers together one; 64 KiB for every
-// other call that is under way; 8 MiB of unread streams for each WebSocket, of
-// which a token has Limits.SessionsPerToken; and two messages at a time of
-// those that take much to decode. Who is slow, silent or breaks the rules of
-// yamux is dropped, with a reason where the protocol has room for one; nobody
-// else notices.
+// See Limits. What peers can make the process hold is limited, whatever they do:
+// Limits.Large messages of 4 MiB in progress, of which each token has one, and all
+// unauthenticated peers together have one; 64 KiB for every other call in progress; 8 MiB
+// of unread streams for each WebSocket, of which a token has Limits.SessionsPerToken; and
+// two concurrent messages that are expensive to decode. Peers that are slow or silent, or
+// violate yamux, are disconnected, with a reason if the protocol allows one. Others aren't
+// affected.
 //
-// Plain DRPC has no pings: a peer that vanishes without a word stays connected
-// until the kernel notices, after a minute.
+// Plain DRPC has no pings: a peer that vanishes stays connected until the kernel notices,
+// after a minute.
 package transport

@@ -11,52 +11,48 @@ import (
 	"time"
 )
 
-// minStay is how long a connection has to show a token, at least, before it has
-// to go for another: many agents that come back at once must not push each
-// other out. New connections wait in the listener's queue meanwhile.
+// minStay is the minimum time that a connection has to show a token before another may
+// replace it, so that many reconnecting agents don't push each other out. New connections
+// wait in the listener's queue meanwhile.
 const minStay = 100 * time.Millisecond
 
-// Door bounds the unauthenticated connections of a listener: those on which no
-// token has been shown yet. They never take the room of the others: when there
-// are too many, the one that has been there for the longest is closed. That is
-// fair to whoever has a token, since showing it takes a moment; silence, half a
-// request or half a handshake takes longer.
+// Door limits the unauthenticated connections of a listener, on which no token was shown
+// yet. They never take the place of others: if there are too many, the oldest is closed.
+// That is fair to owners of tokens, because showing one takes a moment; silence and
+// incomplete requests or handshakes take longer.
 type Door struct {
-	limit int // of unauthenticated connections
-	room  int // of authenticated ones; those beyond it count as unauthenticated
+	limit int // limit of unauthenticated connections
+	room  int // limit of authenticated ones; further ones count as unauthenticated
 	log   *slog.Logger
 	name  string
-	lines *throttledLog // of all doors
+	lines *throttledLog // shared by all doors
 
-	mu              sync.Mutex // guards the rest, and the same of the connections
-	unauthenticated list.List  // of *doorConn, the oldest first
-	known           int        // authenticated connections
+	mu              sync.Mutex // guards the fields below, and those of the connections
+	unauthenticated list.List  // of *doorConn, oldest first
+	known           int        // number of authenticated connections
 }
 
-// NewDoor makes a door for a listener, whose name is for the log. It lets in
-// unauthenticated connections up to the one limit, and authenticated ones up to
-// the other; those above that stay in the count of the first.
+// NewDoor makes a door for a listener; name is for the log. Authenticated connections
+// beyond their limit count as unauthenticated.
 func (t *Transport) NewDoor(name string, unauthenticated, authenticated int) *Door {
 	return &Door{name: name, limit: unauthenticated, room: authenticated, log: t.log, lines: &t.dismissed}
 }
 
-// doorConn is a connection that has come through a door. It embeds all of a
-// net.Conn on purpose: it adds to Close and changes nothing.
+// doorConn is a connection that has come through a door. It embeds a net.Conn on purpose:
+// it only adds to Close.
 type doorConn struct {
 	net.Conn
 	door *Door
 	came time.Time
-	// queued is the element of the unauthenticated; nil for what is none of
-	// those, or is gone.
+	// queued is the element in the list of unauthenticated ones; nil if it isn't there.
 	queued *list.Element
 	known  bool
-	// busy counts the requests that are being answered: such a connection goes
-	// last.
+	// busy is the number of requests being answered. Such connections are closed last.
 	busy int
 }
 
-// admit lets a connection in as an unauthenticated one, and closes another for
-// it if there are too many.
+// admit admits a connection as unauthenticated, and closes another one if there are too
+// many.
 func (d *Door) admit(conn net.Conn) *doorConn {
 	c := &doorConn{Conn: conn, door: d}
 	for {
@@ -72,8 +68,8 @@ func (d *Door) admit(conn net.Conn) *doorConn {
 	}
 }
 
-// enter lets the connection in if there is room. Otherwise it returns which one
-// has to go first, or for how long all of them may stay.
+// enter admits the connection if there is room. Otherwise it returns the one to close
+// first, or for how long all may stay.
 func (d *Door) enter(c *doorConn) (oldest *doorConn, wait time.Duration) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -86,13 +82,13 @@ func (d *Door) enter(c *doorConn) (oldest *doorConn, wait time.Duration) {
 	if wait = minStay - time.Since(oldest.came); wait > 0 {
 		return nil, wait
 	}
-	d.unauthenticated.Remove(oldest.queued) // nobody else takes it for the oldest
+	d.unauthenticated.Remove(oldest.queued) // so that nobody else chooses it
 	oldest.queued = nil
 	return oldest, 0
 }
 
-// oldest returns the connection that goes first; nil: there is none. The caller
-// holds d.mu.
+// oldest returns the connection to close first; nil if there is none. The caller holds
+// d.mu.
 func (d *Door) oldest() *doorConn {
 	for e := d.unauthenticated.Front(); e != nil; e = e.Next() {
 		if c := e.Value.(*doorConn); c.busy == 0 { //nolint:forcetypeassert // nothing else is in it
@@ -105,8 +101,8 @@ func (d *Door) oldest() *doorConn {
 	return nil
 }
 
-// dismiss closes an unauthenticated connection. What is logged of it doesn't
-// grow with the number of connections.
+// dismiss closes an unauthenticated connection. The number of log lines doesn't grow with
+// that of connections.
 func (d *Door) dismiss(c *doorConn) {
 	_ = c.Close()
 	if n, due := d.lines.due(); due {
@@ -115,8 +111,8 @@ func (d *Door) dismiss(c *doorConn) {
 	}
 }
 
-// relieve closes the oldest unauthenticated connection where something that
-// every connection takes has run out.
+// relieve closes the oldest unauthenticated connection when a resource that connections
+// need is exhausted.
 func (d *Door) relieve() {
 	d.mu.Lock()
 	oldest := d.oldest()
@@ -126,8 +122,8 @@ func (d *Door) relieve() {
 	}
 }
 
-// authenticated is called when a valid token has been shown. The connection
-// counts as authenticated from then on, if there is room for one more of those.
+// authenticated is called when a valid token was shown. From then on the connection counts
+// as authenticated if the limit allows.
 func (c *doorConn) authenticated() {
 	d := c.door
 	d.mu.Lock()
@@ -140,8 +136,7 @@ func (c *doorConn) authenticated() {
 	d.known++
 }
 
-// forget makes the connection unauthenticated again: its token is no longer
-// valid.
+// forget makes the connection unauthenticated again, because its token has become invalid.
 func (c *doorConn) forget() {
 	d := c.door
 	d.mu.Lock()
@@ -159,7 +154,7 @@ func (c *doorConn) isKnown() bool {
 	return c.known
 }
 
-// work counts an answer that begins (1) or is over (-1).
+// work counts the beginning (1) or end (-1) of an answer.
 func (c *doorConn) work(n int) {
 	c.door.mu.Lock()
 	defer c.door.mu.Unlock()
@@ -182,8 +177,8 @@ func (c *doorConn) Close() error {
 	return c.Conn.Close()
 }
 
-// Listen returns a listener whose connections come through the door. An HTTP
-// server on it needs ConnContext and Requests, too.
+// Listen returns a listener whose connections come through the door. An HTTP server on it
+// also needs ConnContext and Requests.
 func (d *Door) Listen(inner net.Listener) net.Listener { return &doorListener{inner, d} }
 
 type doorListener struct {
@@ -194,9 +189,8 @@ type doorListener struct {
 func (l *doorListener) Addr() net.Addr { return l.inner.Addr() }
 func (l *doorListener) Close() error   { return l.inner.Close() }
 
-// Accept implements net.Listener. The caller tries again after a while when
-// there are no file descriptors left; unauthenticated connections give theirs
-// back meanwhile.
+// Accept implements net.Listener. If there are no file descriptors left, the caller tries
+// again later, and unauthenticated connections are closed meanwhile.
 func (l *doorListener) Accept() (net.Conn, error) {
 	conn, err := l.inner.Accept()
 	if err != nil {
@@ -213,8 +207,7 @@ type (
 	requestKey struct{}
 )
 
-// ConnContext is for http.Server.ConnContext: it lets requests know which
-// connection they came on.
+// ConnContext is for http.Server.ConnContext. It tells requests their connection.
 func ConnContext(ctx context.Context, conn net.Conn) context.Context {
 	if encrypted, ok := conn.(*tls.Conn); ok {
 		conn = encrypted.NetConn()
@@ -225,18 +218,18 @@ func ConnContext(ctx context.Context, conn net.Conn) context.Context {
 	return ctx
 }
 
-// request is one request on a connection that has come through a door.
+// request is a request on a connection that has come through a door.
 type request struct {
 	conn *doorConn
 
-	// mu guards header: a WebSocket is one request, and calls of all its streams are
-	// authenticated, the pushes' and the reverse channel's at the same time.
+	// mu guards header. A WebSocket is a single request whose streams authenticate
+	// concurrently, those of pushes and of the reverse channel.
 	mu     sync.Mutex
 	header http.Header // of the answer
 }
 
-// Requests lets the door know of each request, and ends an unauthenticated
-// connection with the answer.
+// Requests tells the door of each request, and ends an unauthenticated connection after the
+// answer.
 func Requests(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		c, ok := r.Context().Value(connKey{}).(*doorConn)
@@ -253,9 +246,9 @@ func Requests(next http.Handler) http.Handler {
 	})
 }
 
-// Authenticated is to be called by whoever looks tokens up, for agents and for
-// readers, with the context of the request: the door of its connection learns
-// whether the token is valid. Other contexts don't matter.
+// Authenticated must be called after each lookup of a token, for agents and readers, with
+// the request's context, to tell the door of the connection whether the token is valid. It
+// ignores other contexts.
 func Authenticated(ctx context.Context, valid bool) {
 	r, ok := ctx.Value(requestKey{}).(*request)
 	if !ok {

@@ -19,13 +19,13 @@ import (
 	"waymark/wire"
 )
 
-// acceptPause is how long to wait when a connection can't be accepted for
-// want of something that comes back, such as file descriptors.
+// acceptPause is the pause after a connection couldn't be accepted for lack of a resource
+// such as file descriptors.
 const acceptPause = 100 * time.Millisecond
 
-// ServeDRPC serves plain DRPC to all connections of the listener. It returns
-// nil when ctx or the transport ends, and the listener's error otherwise; the
-// listener is closed then, and no connection is left.
+// ServeDRPC serves plain DRPC on all connections of the listener. It returns nil when ctx
+// or the transport ends, and otherwise the listener's error. It then has closed the
+// listener and all connections.
 func (t *Transport) ServeDRPC(ctx context.Context, listener net.Listener) error {
 	ctx, end, err := t.begin(ctx)
 	if err != nil {
@@ -36,7 +36,7 @@ func (t *Transport) ServeDRPC(ctx context.Context, listener net.Listener) error 
 	ctx, cancel := context.WithCancel(ctx)
 	var conns sync.WaitGroup
 	defer conns.Wait()
-	defer cancel() // before the wait: deferred calls run backwards
+	defer cancel() // before the wait: deferred calls run in reverse
 	stop := context.AfterFunc(ctx, func() { _ = listener.Close() })
 	defer stop()
 	stopDrain := context.AfterFunc(t.draining, func() { _ = listener.Close() })
@@ -50,7 +50,7 @@ func (t *Transport) ServeDRPC(ctx context.Context, listener net.Listener) error 
 			if err == nil {
 				_ = conn.Close()
 			}
-			conns.Wait() // they come to their ends
+			conns.Wait() // let them finish
 			return nil
 		case ctx.Err() != nil:
 			if err == nil {
@@ -62,7 +62,7 @@ func (t *Transport) ServeDRPC(ctx context.Context, listener net.Listener) error 
 			if n, due := t.notAccepted.due(); due {
 				t.log.Warn("connections not accepted", slog.Any("error", err), slog.Int("times", n))
 			}
-			_ = backoff.Sleep(ctx, acceptPause) // the loop sees by itself that ctx has ended
+			_ = backoff.Sleep(ctx, acceptPause) // the loop checks ctx
 		case err != nil:
 			return err
 		default:
@@ -83,9 +83,8 @@ func (t *Transport) agentsDoor(name string) *Door {
 	return t.NewDoor(name, t.limits.Unauthenticated, t.limits.Connections)
 }
 
-// ServeConn serves plain DRPC to one connection, which may be one end of a
-// net.Pipe, and closes it. It returns when the peer hangs up, or ctx or the
-// transport ends.
+// ServeConn serves plain DRPC on a connection, which may be one end of a net.Pipe, and
+// closes it. It returns when the peer disconnects, or ctx or the transport ends.
 func (t *Transport) ServeConn(ctx context.Context, conn net.Conn) error {
 	return t.servePlain(ctx, t.inside.admit(conn))
 }
@@ -121,16 +120,16 @@ func (t *Transport) servePlain(ctx context.Context, peer *doorConn) error {
 	return nil
 }
 
-// authenticateCall says whose the token in a call's metadata is.
+// authenticateCall authenticates a call by the token in its metadata.
 func (t *Transport) authenticateCall(ctx context.Context) (Peer, error) {
 	metadata, _ := drpcmetadata.Get(ctx)
 	return t.services.Authenticate(ctx, metadata[wire.TokenMetadata])
 }
 
-// serveCalls serves one DRPC transport until it ends.
+// serveCalls serves a DRPC transport until it ends.
 func (t *Transport) serveCalls(ctx context.Context, c *calls) {
 	server := drpcserver.NewWithOptions(c, drpcserver.Options{Manager: drpcmanager.Options{
-		// The intake refuses what is too large, and answers; DRPC would not.
+		// The intake refuses too large messages with an answer; DRPC would not answer.
 		Reader: drpcwire.ReaderOptions{MaximumBufferSize: 2 * maxCall},
 		Stream: drpcstream.Options{MaximumBufferSize: 2 * maxCall},
 	}})

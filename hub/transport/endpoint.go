@@ -12,7 +12,7 @@ import (
 	"waymark/wire"
 )
 
-// refusal is how Coder's server says no to an agent.
+// refusal is the form in which Coder's server refuses an agent.
 type refusal struct {
 	Message     string       `json:"message"`
 	Detail      string       `json:"detail,omitempty"`
@@ -24,9 +24,8 @@ type validation struct {
 	Detail string `json:"detail"`
 }
 
-// ServeHTTP is the endpoint that Coder's server has for agents: GET with the
-// token in a header and the version of the API in the query, upgraded to a
-// WebSocket. A role says only what the peer calls itself.
+// ServeHTTP is Coder's endpoint for agents: GET with the token in a header and the API
+// version in the query, upgraded to a WebSocket. A role is only what the peer calls itself.
 func (t *Transport) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	owner, err := t.admitRequest(r)
 	switch {
@@ -46,7 +45,7 @@ func (t *Transport) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 	version := r.URL.Query().Get("version")
 	if version == "" {
-		version = "2.0" // what agents spoke before they said so
+		version = "2.0" // the version of agents that don't send one
 	}
 	if err := checkVersion(version); err != nil {
 		t.log.Warn("agent refused", slog.String("agent", owner.agentID), slog.Any("error", err))
@@ -59,7 +58,7 @@ func (t *Transport) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	t.upgrade(w, r, owner)
 }
 
-// admitRequest says whose request it is, if that one may connect now.
+// admitRequest returns the client of a request if it may connect now.
 func (t *Transport) admitRequest(r *http.Request) (*client, error) {
 	peer, err := t.services.Authenticate(r.Context(), r.Header.Get(wire.TokenHeader))
 	if err != nil {
@@ -71,7 +70,7 @@ func (t *Transport) admitRequest(r *http.Request) (*client, error) {
 
 func refuse(w http.ResponseWriter, status int, answer refusal) {
 	data, err := json.Marshal(answer)
-	if err != nil { // it is nothing but texts
+	if err != nil { // strings always marshal
 		data = []byte(`{"message":"Internal error."}`)
 	}
 	w.Header().Set("Content-Type", "application/json; charset=utf-8")
@@ -88,9 +87,9 @@ func refuseConnection(w http.ResponseWriter, err error) {
 	refuse(w, http.StatusServiceUnavailable, refusal{Message: "The hub takes no more connections.", Detail: err.Error()})
 }
 
-// checkVersion reports whether a hub serves the version of the Agent API, in the
-// words of Coder's server: an agent that understands those understands these.
-// There is no negotiation; a client that gets a no asks for another version.
+// checkVersion reports whether a hub supports the version of the Agent API, with the errors
+// of Coder's server, which agents understand. There is no negotiation: a refused client
+// asks for another version.
 func checkVersion(version string) error {
 	major, minor, err := parseVersion(version)
 	switch {

@@ -13,36 +13,35 @@ import (
 	"waymark/wire"
 )
 
-// errTooLarge is the answer to a message that is.
+// errTooLarge is the answer to a message that is too large.
 var errTooLarge = drpcerr.WithCode(errors.New("the message is larger than this hub takes"), wire.CodeTooLarge)
 
-// intake is the receiving side of one DRPC transport. It bounds what its peer
-// can make this process hold and for how long: a message has a time to arrive, a
-// large one a slot, and what isn't known to come from an agent waits before
-// it is large.
+// intake is the receiving side of a DRPC transport. It limits what its peer can make this
+// process hold, and for how long: a message has a time limit, a large one needs a slot, and
+// a call must be authenticated before its message may become large.
 //
-// A call goes through begin, admit, complete and end, in this order, which
-// are called by the goroutine that serves it; Read is called by DRPC's own.
+// A call passes begin, admit, complete and end, in this order, called by the goroutine that
+// serves it. DRPC's own goroutine calls Read.
 type intake struct {
 	conn   net.Conn
 	limits *Limits
-	slots  chan struct{} // of the whole Transport, an element for each large call
+	slots  chan struct{} // of the whole Transport, with an element for each large call
 	done   chan struct{} // closed by Close
 
-	mu sync.Mutex // guards the rest
-	// idle is how long the peer may be silent between calls; 0 is for ever.
+	mu sync.Mutex // guards the fields below
+	// idle is how long the peer may be silent between calls; 0 means forever.
 	idle time.Duration
-	// count is what has been read since the last complete message.
+	// count is what was read since the last complete message.
 	count    int
-	deadline time.Time     // of the next Read; zero: none
+	deadline time.Time     // of the next Read; zero means none
 	admitted chan struct{} // closed when owner is set
 	owner    *client
-	large    bool              // slots and owner have an element of ours
+	large    bool              // this call has an element in slots and in owner's
 	lasting  bool              // the call has many messages, none of them large
-	since    time.Time         // when a large message that is coming in got its slot
+	since    time.Time         // when the large message that is arriving got its slot
 	refuse   func(error) error // answers the call that is being received
-	// final is the deadline of a transport that is about to end, which nothing
-	// puts off; zero until then.
+	// final is the deadline of a transport that is ending, which nothing extends; zero
+	// until then.
 	final  time.Time
 	closed bool
 }
@@ -64,8 +63,7 @@ func (t *intake) begin(refuse func(error) error) {
 	t.extend(t.limits.Read)
 }
 
-// admit says whose call it is. What is known to come from an agent may be
-// silent between calls for idle.
+// admit sets the client of the call. An agent may be silent between calls for idle.
 func (t *intake) admit(owner *client, idle time.Duration) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -73,7 +71,7 @@ func (t *intake) admit(owner *client, idle time.Duration) {
 	close(t.admitted)
 }
 
-// complete is called when the message is there.
+// complete is called when the message is complete.
 func (t *intake) complete() {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -92,15 +90,15 @@ func (t *intake) end() {
 	}
 }
 
-// past is the deadline of a transport that is closed.
+// past is the deadline of a closed transport.
 func past() time.Time { return time.Unix(1, 0) }
 
-// stray is what may come between calls, such as the end of the last one,
-// without being taken for the next.
+// stray is what may arrive between calls, such as the end of the last one, without counting
+// as the next.
 const stray = 1 << 10
 
-// extend sets the deadline of the Read that is under way and of all later
-// ones, under the lock.
+// extend sets the deadline of the Read in progress and of later ones. The caller holds
+// t.mu.
 func (t *intake) extend(d time.Duration) {
 	switch {
 	case !t.final.IsZero():
@@ -113,8 +111,8 @@ func (t *intake) extend(d time.Duration) {
 	t.apply()
 }
 
-// apply sets the deadline, or the one before it by which a large message has to
-// have come this far. t.mu is held.
+// apply sets the deadline or, if it is earlier, the time by which a large message must have
+// come this far. The caller holds t.mu.
 func (t *intake) apply() {
 	deadline := t.deadline
 	if !t.since.IsZero() && t.final.IsZero() {
@@ -123,7 +121,7 @@ func (t *intake) apply() {
 			deadline = due
 		}
 	}
-	_ = t.conn.SetReadDeadline(deadline) // a closed one fails by itself
+	_ = t.conn.SetReadDeadline(deadline) // a closed connection fails anyway
 }
 
 func (t *intake) release() {
@@ -151,12 +149,12 @@ func (t *intake) Read(p []byte) (int, error) {
 		t.apply()
 	}
 	if before <= stray && t.count > stray && t.refuse == nil && t.idle == 0 {
-		t.extend(t.limits.Read) // a call is coming in
+		t.extend(t.limits.Read) // a call is arriving
 	}
 	return n, err
 }
 
-// room is how much may be read before ready has to be asked again.
+// room is how much may be read before ready must be called again.
 func (t *intake) room() int {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -169,21 +167,20 @@ func (t *intake) room() int {
 	return smallCall + 1 - t.count
 }
 
-// lastingAhead is how much of a lasting call may have been read before it is taken:
-// DRPC has one message for the service, another one ready, and the begin of a third.
+// lastingAhead is how much of a lasting call may have been read ahead: DRPC has a message
+// for the service, the next one, and the beginning of a third.
 const lastingAhead = 3 * smallCall
 
-// last says that the call has many messages, and that there may be any time
-// between them.
+// last says that the call has many messages, with any time between them.
 func (t *intake) last() {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	t.release() // the first one was large, at worst
+	t.release() // the first one may have been large
 	t.lasting = true
 	t.extend(0)
 }
 
-// ready waits until there is room for what comes next.
+// ready waits until there is room for the next data.
 func (t *intake) ready() error {
 	t.mu.Lock()
 	count, large, lasting, admitted, deadline := t.count, t.large, t.lasting, t.admitted, t.deadline
@@ -194,7 +191,7 @@ func (t *intake) ready() error {
 	case count <= smallCall || large || lasting:
 		return nil
 	}
-	if deadline.IsZero() { // the answer to the last call is still on its way
+	if deadline.IsZero() { // the answer to the last call is still being sent
 		deadline = time.Now().Add(t.limits.Read)
 	}
 	ctx, cancel := context.WithDeadline(context.Background(), deadline)
@@ -210,9 +207,8 @@ func (t *intake) ready() error {
 	return nil
 }
 
-// overflow answers a call that is too large and lets the rest of it go by,
-// for a while: where what has been sent isn't read, the answer is lost, too.
-// The transport ends with the error.
+// overflow answers a call that is too large and discards its rest for a while, because the
+// answer would be lost if sent data stayed unread. The transport ends with the error.
 func (t *intake) overflow(buf []byte) error {
 	t.mu.Lock()
 	refuse := t.refuse
@@ -240,8 +236,8 @@ func (t *intake) wait(ctx context.Context, ch <-chan struct{}) error {
 	}
 }
 
-// takeSlots takes the token's slot first: whoever waits for that one keeps
-// nobody else waiting.
+// takeSlots takes the token's slot first, because waiting for that one doesn't block
+// others.
 func (t *intake) takeSlots(ctx context.Context) error {
 	t.mu.Lock()
 	owner := t.owner
@@ -298,7 +294,7 @@ func (t *intake) Close() error {
 		close(t.done)
 	}
 	err := t.conn.Close()
-	// yamux leaves the end of a Read that is under way to the peer.
+	// yamux doesn't end a Read in progress itself.
 	_ = t.conn.SetReadDeadline(past())
 	return err
 }

@@ -7,59 +7,53 @@ import (
 	"waymark/wire"
 )
 
-// Limits bound what agents, and whoever else connects, may cost. A field that is 0
-// has its default.
+// Limits limit what agents and other peers may cost. 0 means the default.
 type Limits struct {
-	// Connections bounds the agents' connections. Default 4096: enough for
-	// thousands of agents at some 100 KiB each, and below the usual limits of
-	// open files.
+	// Connections limits the agents' connections. Default 4096: enough for thousands of
+	// agents at some 100 KiB each, and below the usual limits of open files.
 	Connections int
-	// Unauthenticated bounds the connections on which no token has been shown
-	// yet, on each listener, in addition to Connections; above it the oldest is
-	// dropped. Default 1024: as many agents as come back in the moment that
-	// showing a token takes.
+	// Unauthenticated limits the connections of each listener without a token, in addition
+	// to Connections; beyond it the oldest is dropped. Default 1024: as many agents as
+	// reconnect in the time that showing a token takes.
 	Unauthenticated int
-	// SessionsPerToken bounds the connections of one token; above it the
-	// oldest is dropped, since an agent that comes back may have left dead
-	// ones behind. Default 8: with plain DRPC an agent has two, one of them for
-	// the reverse channel.
+	// SessionsPerToken limits the connections of a token; beyond it the oldest is dropped,
+	// because a reconnecting agent may have left dead ones. Default 8: with plain DRPC an
+	// agent has two, one of them for the reverse channel.
 	SessionsPerToken int
-	// Streams bounds the calls at a time on one WebSocket. Default 16: an
-	// agent makes a handful.
+	// Streams limits the concurrent calls on a WebSocket. Default 16: an agent makes a
+	// handful.
 	Streams int
-	// Large bounds the messages over 64 KiB that are received, checked and
-	// stored at a time; others wait. Default 16, of which one token has at
-	// most 1.
+	// Large limits the messages over 64 KiB that are received, checked and stored at a
+	// time; others wait. Default 16, of which a token has at most 1.
 	Large int
-	// Rate and Burst bound the calls and connections of one token per second.
-	// Defaults 50 and 200: what an agent of ours can do whose files change
-	// all the time.
+	// Rate and Burst limit the calls and connections of a token per second. Defaults 50 and
+	// 200: what an agent needs whose files change all the time.
 	Rate  float64
 	Burst int
-	// TotalRate and TotalBurst are the same for all together. Defaults 5000
-	// and 10000, more than one database writes.
+	// TotalRate and TotalBurst are the same for all tokens together. Defaults 5000 and
+	// 10000, more than a database can write.
 	TotalRate  float64
 	TotalBurst int
-	// Handshake is how long a new connection has to show a token, and an HTTP
+	// Handshake limits how long a new connection may take to show a token, and an HTTP
 	// request to arrive. Default 10 s.
 	Handshake time.Duration
-	// Read is how long a message may take to arrive, and a stream to begin
-	// with one. Default 30 s: 4 MiB over a slow line.
+	// Read limits how long a message may take to arrive, and a stream to begin with one.
+	// Default 30 s: 4 MiB over a slow connection.
 	Read time.Duration
-	// Stall is by how much a large message may lag behind 32 KiB per second
-	// while it is received: others wait for its slot. Default 5 s.
+	// Stall is how far a large message may fall behind 32 KiB per second while it is
+	// received, because others wait for its slot. Default 5 s.
 	Stall time.Duration
-	// Write is how long the peer may refuse to read, and to close a stream on
-	// which it has its answer. Default 10 s.
+	// Write limits how long the peer may not read, and how long it may take to close a
+	// stream after its answer. Default 10 s.
 	Write time.Duration
-	// Farewell is how long a peer has to read why its connection ends, where
-	// that is said. Default 1 s.
+	// Farewell is how long a peer has to read why its connection ends, if there is a
+	// reason. Default 1 s.
 	Farewell time.Duration
-	// Ping is how often a WebSocket's peer is pinged; one that doesn't answer
-	// within Write is dropped. Default 30 s.
+	// Ping is the interval of pings on a WebSocket; a peer that doesn't answer within Write
+	// is disconnected. Default 30 s.
 	Ping time.Duration
-	// Recheck is how often the tokens of open connections are looked up
-	// again, so that a revoked one ends them. Default 1 s.
+	// Recheck is the interval of checking the tokens of open connections again. Default 1
+	// s.
 	Recheck time.Duration
 }
 
@@ -83,23 +77,23 @@ func (l *Limits) setDefaults() {
 }
 
 const (
-	// smallCall is what a call may send before it has shown its token, and
-	// without a slot for large messages. Most deltas are smaller.
+	// smallCall is what a call may send before it has shown its token, and without a slot
+	// for large messages. Most deltas are smaller.
 	smallCall = 64 << 10
-	// framing is more than what DRPC puts around the longest message: 65
-	// frames, the method and the metadata.
+	// framing is more than DRPC adds to the longest message: 65 frames, the method and the
+	// metadata.
 	framing = 32 << 10
-	// maxCall bounds what a call may send in all.
+	// maxCall limits the total size of a call.
 	maxCall = wire.MaxMessage + framing
-	// largePerToken keeps a few agents from having all slots.
+	// largePerToken prevents a few agents from taking all slots.
 	largePerToken = 1
-	// MinUpload is how many bytes per second of a large message have to come
-	// while it has a slot: a slow line's, and not those of a peer that dribbles
-	// to keep the slot.
+	// MinUpload is the minimum rate of a large message with a slot, in bytes per second:
+	// that of a slow connection, but above that of a peer that sends slowly to keep the
+	// slot.
 	MinUpload = 32 << 10
-	// expensiveParts is how many parts make a message one that takes much to
-	// decode: some 30 times its bytes.
+	// expensiveParts is the number of parts above which a message is expensive to decode:
+	// some 30 times its size.
 	expensiveParts = 20_000
-	// expensiveDecodes bounds how many of those are decoded at a time.
+	// expensiveDecodes limits how many of those are decoded at a time.
 	expensiveDecodes = 2
 )

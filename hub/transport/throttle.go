@@ -13,14 +13,13 @@ import (
 	"waymark/wire"
 )
 
-// maxThrottle is how long a call is held up when there are too many; what
-// would have to wait for longer is refused.
+// maxThrottle is how long a call is delayed; one that would have to wait longer is refused.
 const maxThrottle = time.Second
 
-// errThrottled is that refusal. Nothing has been done then.
+// errThrottled is that refusal. Nothing was done.
 var errThrottled = drpcerr.WithCode(errors.New("too many requests; try again later"), wire.CodeBusy)
 
-// throttle waits until the limiter lets one more pass.
+// throttle waits until the limiter allows another call.
 func throttle(ctx context.Context, limiter *rate.Limiter) error {
 	r := limiter.Reserve()
 	delay := r.Delay()
@@ -38,9 +37,8 @@ func throttle(ctx context.Context, limiter *rate.Limiter) error {
 	return err
 }
 
-// throttle waits until the client may make one more call or connection: for
-// its own sake first, so that one that makes too many takes nothing of what all
-// have together.
+// throttle waits until the client may make another call or connection. It checks the
+// client's own limit first, so that a busy client doesn't consume the common one.
 func (t *Transport) throttle(ctx context.Context, owner *client) error {
 	if err := throttle(ctx, owner.rate); err != nil {
 		return err
@@ -48,18 +46,17 @@ func (t *Transport) throttle(ctx context.Context, owner *client) error {
 	return throttle(ctx, t.rate)
 }
 
-// logEvery is how often there is a line of what could fill a log.
+// logEvery is the minimum time between log lines of the same kind.
 const logEvery = 10 * time.Minute
 
-// throttledLog counts what happens too often to log each.
+// throttledLog counts events that are too frequent to log each.
 type throttledLog struct {
-	mu    sync.Mutex // guards the rest
+	mu    sync.Mutex // guards the other fields
 	last  time.Time
 	count int
 }
 
-// due counts one more, and reports whether it is time for a line and how many
-// there have been since the last one.
+// due counts an event, and reports whether to log a line, and for how many events.
 func (l *throttledLog) due() (n int, due bool) {
 	l.mu.Lock()
 	defer l.mu.Unlock()

@@ -15,70 +15,68 @@ import (
 	"waymark/wire"
 )
 
-// Services are what a Transport serves; package hub has them. All methods may
-// be called at the same time.
+// Services are what a Transport serves; package hub implements them. All methods may be
+// called concurrently.
 type Services interface {
-	// Authenticate says whose token the text is. The error matches
-	// ErrUnauthorized when it is nobody's, or not an agent's.
+	// Authenticate returns the owner of a token. The error matches ErrUnauthorized if there
+	// is none, or it isn't an agent's.
 	Authenticate(ctx context.Context, token string) (Peer, error)
-	// ValidTokens returns those of the tokens, by id, that are still valid.
+	// ValidTokens returns those of the token ids that are still valid.
 	ValidTokens(ctx context.Context, ids []string) ([]string, error)
-	// NewSession returns what serves the calls of a new connection. Its end
-	// function ends that one as soon as no call is under way on it, and says
-	// why where the protocol has room for it: with ErrSuperseded or ErrReleased.
-	// It doesn't wait.
+	// NewSession returns the session for a new connection. end ends the connection as soon
+	// as it has no calls in progress, with the reason ErrSuperseded or ErrReleased if the
+	// protocol allows one. It doesn't wait.
 	NewSession(end func(why error)) Session
-	// BeginCall begins every call, also one that is about to be refused. The
-	// context that it returns is the call's.
+	// BeginCall is called at the beginning of every call, even of one that will be refused.
+	// It returns the call's context.
 	BeginCall(ctx context.Context, method string) context.Context
-	// EndCall gets that context when the call has ended with err, its answer.
+	// EndCall is called with that context when the call has ended with the answer err.
 	EndCall(ctx context.Context, call *Call, err error)
 }
 
-// Session is what the services keep of one connection.
+// Session is the services' state of a connection.
 type Session interface {
-	// Begin gives the connection its place in the order of the agent's. It is
-	// called at the handshake of a WebSocket, before its peer can send anything.
+	// Begin gives the connection its place in the order of the agent's. It is called at the
+	// handshake of a WebSocket, before its peer can send anything.
 	Begin(ctx context.Context, agentID string) error
-	// HandleRPC serves an admitted call: CallOf knows the call by the stream's
-	// context.
+	// HandleRPC serves an admitted call. CallOf returns the call of the stream's context.
 	HandleRPC(stream drpc.Stream, method string) error
-	// End is called when the connection is gone and no call is under way on it.
+	// End is called when the connection is gone and has no calls in progress.
 	End()
 }
 
 // Peer is the owner of a token.
 type Peer struct{ TokenID, AgentID string }
 
-// Call is one call on a connection. The goroutine that serves it owns it.
+// Call is a call on a connection. The goroutine that serves it owns it.
 type Call struct {
-	// AgentID is the agent that calls; empty while the call isn't admitted.
+	// AgentID is the calling agent; empty while the call isn't admitted.
 	AgentID string
 	// Session is that of the connection.
 	Session Session
-	// Bytes is the length of the message, and Received when all of it was there;
-	// both are zero until then. Parts is how many messages there are within it.
+	// Bytes is the length of the message, and Received when it was complete; both are zero
+	// until then. Parts is the number of messages within it.
 	Bytes    int
 	Parts    int
 	Received time.Time
 
-	stream *callStream // of an admitted one
+	stream *callStream // if it is admitted
 	lasts  bool
 }
 
-// Last says that the call goes on for as long as its connection does: that one
-// doesn't wait for it when it is to end. Messages of such a call are short, at most
-// 64 KiB with what is around them, and may come at any time: that its peer is still
-// there is the service's to see to. It is called once, by the call's goroutine.
+// Last says that the call lasts as long as its connection, which won't wait for it when it
+// ends. Messages of such a call have at most 64 KiB including framing, and may arrive at
+// any time. The service must check whether its peer is still there. It is called once, by
+// the call's goroutine.
 func (c *Call) Last() {
 	c.lasts = true
 	c.stream.calls.intake.last()
 	c.stream.calls.conn.leave(answerGrace)
 }
 
-// End ends a lasting call: with the error, where the peer reads that within
-// Limits.Farewell, and in any case. On plain DRPC that may take the connection with
-// it. It may be called from any goroutine, while the call is served.
+// End ends a lasting call. The peer gets the error if it reads within Limits.Farewell. On
+// plain DRPC the connection may end, too. It may be called from any goroutine while the
+// call is served.
 func (c *Call) End(err error) {
 	intake := c.stream.calls.intake
 	late := time.AfterFunc(intake.limits.Farewell, func() { _ = intake.Close() })
@@ -90,82 +88,79 @@ func (c *Call) End(err error) {
 
 type callKey struct{}
 
-// CallOf returns the call that ctx belongs to; nil if there is none.
+// CallOf returns the call of ctx; nil if there is none.
 func CallOf(ctx context.Context) *Call {
 	call, _ := ctx.Value(callKey{}).(*Call)
 	return call
 }
 
 var (
-	// ErrUnauthorized says that a token is missing, unknown, revoked, expired or
-	// of another role; which of them is nobody's business. It carries
-	// wire.CodeUnauthorized.
+	// ErrUnauthorized says that a token is missing, unknown, revoked, expired or of another
+	// role, without saying which. It carries wire.CodeUnauthorized.
 	ErrUnauthorized = drpcerr.WithCode(errors.New("unauthorized"), wire.CodeUnauthorized)
-	// ErrInternal is all that a peer learns of what is wrong on this side.
+	// ErrInternal is all that a peer learns about an internal error.
 	ErrInternal = errors.New("internal error; see the hub's log")
-	// ErrClosed says that the transport was closed, or drained, before it was
-	// asked to serve.
+	// ErrClosed says that the transport was closed or drained before it could serve.
 	ErrClosed = errors.New("hub is closed")
-	// ErrBusy says that Limits.Connections are open.
+	// ErrBusy says that Limits.Connections is reached.
 	ErrBusy = errors.New("too many connections")
-	// ErrSuperseded ends the connection of an agent when a newer one with the
-	// same token has taken over.
+	// ErrSuperseded ends the connection of an agent when a newer one with the same token
+	// has taken over.
 	ErrSuperseded = errors.New("a newer connection with the same token has taken over")
-	// ErrReleased ends one that waits for it when that newer one is gone.
+	// ErrReleased ends a connection that waits for the end of that newer one.
 	ErrReleased = errors.New("the connection that has taken over is gone; connect again")
 )
 
-// Why calls are refused and connections end.
+// Reasons for refused calls and ended connections.
 var (
 	// errFull is ErrBusy for an agent.
 	errFull = drpcerr.WithCode(ErrBusy, wire.CodeBusy)
-	// errStopping: agents come back, to this hub or to another one.
+	// errStopping makes agents reconnect, to this hub or another one.
 	errStopping        = drpcerr.WithCode(errors.New("the hub is stopping; connect again"), wire.CodeBusy)
 	errRevoked         = errors.New("the token is no longer valid")
 	errTooManySessions = errors.New("the token has more connections than it may, and this is the oldest")
 )
 
-// Options configure a Transport. Only Services must be set.
+// Options configure a Transport. Only Services is required.
 type Options struct {
 	Services Services
 	Limits   Limits
-	// Logger gets what happens, without messages and tokens; nil means none.
+	// Logger receives the log, without messages and tokens; nil means no log.
 	Logger *slog.Logger
 }
 
-// Transport serves connections of agents. New makes one; ServeDRPC, ServeConn
-// and ServeHTTP put it to work; Drain and Close end it.
+// Transport serves connections of agents. Make one with New, serve with ServeDRPC,
+// ServeConn and ServeHTTP, and end it with Drain and Close.
 type Transport struct {
 	services Services
 	limits   Limits
 	log      *slog.Logger
 
 	conns connections
-	// ctx ends when Close is called, draining when Drain is.
+	// ctx ends with Close, draining with Drain.
 	ctx, draining       context.Context //nolint:containedctx // signals with something to wait for
 	cancel, beginDrains context.CancelFunc
 
-	// Each of these has an element for each that is taken of something that
-	// there is a bounded number of: connections, large messages, and messages
-	// that take much to decode.
+	// These have an element for each taken unit of a limited resource: connections, large
+	// messages, and messages that are expensive to decode.
 	slots, large, expensive chan struct{}
-	// inside is the door of connections that come from the caller of ServeConn.
+	// inside is the door for connections of ServeConn.
 	inside *Door
-	// These keep lines about connections few.
+	// These limit the log lines about connections.
 	refused, notAccepted, dismissed throttledLog
-	// rate bounds the calls and connections of all together; unauthenticated
-	// stands for whoever hasn't shown a token.
+	// rate limits the calls and connections of all together; unauthenticated stands for
+	// peers without a token.
 	rate            *rate.Limiter
 	unauthenticated *client
 
 	mu         sync.Mutex // guards closed and rechecking, and running against Add after Wait
 	closed     bool
 	rechecking bool
-	// running counts the connections, and the goroutine that rechecks tokens.
+	// running counts the connections, and the goroutine of recheckTokens.
 	running sync.WaitGroup
 }
 
-// New makes a Transport. It doesn't start anything.
+// New makes a Transport. It starts nothing.
 func New(opts Options) *Transport {
 	opts.Logger = cmp.Or(opts.Logger, slog.New(slog.DiscardHandler))
 	opts.Limits.setDefaults()
@@ -184,9 +179,8 @@ func New(opts Options) *Transport {
 	return t
 }
 
-// begin registers a call of one of the Serve methods, which Close has to wait
-// for. The context ends with the caller's and with the transport; end must be
-// called.
+// begin registers a call of a Serve method, for which Close waits. The context ends with
+// the caller's and with the transport. The caller must call end.
 func (t *Transport) begin(ctx context.Context) (_ context.Context, end func(), err error) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -224,10 +218,9 @@ func (t *Transport) full() error {
 // Draining reports whether Drain has been called.
 func (t *Transport) Draining() bool { return t.draining.Err() != nil }
 
-// Drain ends the connections in good order: no new ones are taken, calls that
-// are under way are answered, and then each connection is ended, which tells
-// its agent to connect again. It returns when none is left, or with ctx's
-// error; Close ends what is left then. It may be called twice.
+// Drain ends the connections gracefully: it accepts no new ones, answers calls in progress,
+// and ends each connection so that its agent reconnects. It returns when none is left, or
+// with ctx's error; Close ends the rest. It may be called twice.
 func (t *Transport) Drain(ctx context.Context) error {
 	t.beginDrains()
 	list, empty := t.conns.all()
@@ -245,8 +238,8 @@ func (t *Transport) Drain(ctx context.Context) error {
 	}
 }
 
-// Close ends all connections and waits until nothing of the transport runs any
-// more. It may be called twice, and before anything was served.
+// Close ends all connections and waits until nothing of the transport runs any more. It may
+// be called twice, and before anything was served.
 func (t *Transport) Close() {
 	t.mu.Lock()
 	t.closed = true
@@ -255,18 +248,17 @@ func (t *Transport) Close() {
 	t.running.Wait()
 }
 
-// Agents lists the agents that have a connection on which they have shown their
-// token, in no order.
+// Agents lists the agents with an authenticated connection, in no particular order.
 func (t *Transport) Agents() []string { return t.conns.agentIDs() }
 
 // Connected reports whether the agent is one of Agents.
 func (t *Transport) Connected(agentID string) bool { return t.conns.connected(agentID) }
 
-// Connections returns how many connections of agents there are.
+// Connections returns the number of agents' connections.
 func (t *Transport) Connections() int { return len(t.slots) }
 
-// LargeMessages returns how many large messages are being received or served.
+// LargeMessages returns the number of large messages that are being received or served.
 func (t *Transport) LargeMessages() int { return len(t.large) }
 
-// Limits returns the limits with their defaults.
+// Limits returns the limits with defaults.
 func (t *Transport) Limits() Limits { return t.limits }

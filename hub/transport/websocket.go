@@ -15,10 +15,9 @@ import (
 	"waymark/wire"
 )
 
-// upgrade makes a connection of calls of the request, and returns when that has
-// ended.
+// upgrade upgrades the request to a connection of calls, and returns when that has ended.
 func (t *Transport) upgrade(w http.ResponseWriter, r *http.Request, owner *client) {
-	// The request's own context ends when the connection is taken over.
+	// The request's own context ends when the connection is hijacked.
 	ctx, end, err := t.begin(context.WithoutCancel(r.Context()))
 	if err != nil {
 		refuseConnection(w, err)
@@ -36,8 +35,8 @@ func (t *Transport) upgrade(w http.ResponseWriter, r *http.Request, owner *clien
 	c := t.newConn(drop)
 	defer c.end()
 	if strings.EqualFold(r.Header.Get("Upgrade"), "websocket") {
-		// Its place in the order is settled before the agent can send
-		// anything, or give up and connect anew.
+		// Determine its place in the order before the agent can send anything, or give up
+		// and reconnect.
 		if err := c.session.Begin(ctx, owner.agentID); err != nil {
 			t.log.Error("session not begun", slog.String("agent", owner.agentID), slog.Any("error", err))
 			refuseInternal(w)
@@ -46,7 +45,7 @@ func (t *Transport) upgrade(w http.ResponseWriter, r *http.Request, owner *clien
 		c.attach(owner)
 	}
 	h := &hijacked{ResponseWriter: w}
-	ws, err := websocket.Accept(h, r, nil) // no compression: a few bytes could become a flood
+	ws, err := websocket.Accept(h, r, nil) // no compression: a few bytes could expand to a flood
 	if err != nil {
 		t.log.Debug("agent not connected", slog.String("agent", owner.agentID), slog.Any("error", err))
 		return // it has answered
@@ -61,8 +60,8 @@ func (t *Transport) upgrade(w http.ResponseWriter, r *http.Request, owner *clien
 	}
 }
 
-// hijacked keeps the connection that a WebSocket takes over, which the library
-// doesn't give back.
+// hijacked keeps the connection that a WebSocket hijacks, because the library doesn't
+// return it.
 type hijacked struct {
 	http.ResponseWriter
 	socket net.Conn
@@ -75,17 +74,16 @@ func (h *hijacked) Hijack() (net.Conn, *bufio.ReadWriter, error) {
 	return socket, buffers, err
 }
 
-// maxFrame bounds a WebSocket message. DRPC over yamux writes at most 64 KiB
-// at once; a stream's window, 256 KiB, is what another agent could.
+// maxFrame limits a WebSocket message. DRPC over yamux writes at most 64 KiB at once; other
+// agents may write a stream's window, 256 KiB.
 const maxFrame = 1 << 20
 
-// serveWebSocket serves an agent that has shown its token, each call on a yamux
-// stream of its own, and closes the connection. It
-// returns when the peer hangs up or ctx ends, with the rule that the peer broke,
-// if it did. socket is the connection below the WebSocket.
+// serveWebSocket serves an authenticated agent, with a yamux stream for each call, and
+// closes the connection. It returns when the peer disconnects or ctx ends, with the rule
+// that the peer violated, if any. socket is the connection below the WebSocket.
 func (t *Transport) serveWebSocket(ctx context.Context, ws *websocket.Conn, socket net.Conn, newCalls func() *calls) error {
 	conn := websocket.NetConn(context.WithoutCancel(ctx), ws, websocket.MessageBinary)
-	ws.SetReadLimit(maxFrame) // NetConn has just taken the limit away
+	ws.SetReadLimit(maxFrame) // NetConn has just removed the limit
 	g := newGuard(conn, ws, socket, &t.limits)
 	mux, err := yamux.Server(g, t.muxConfig())
 	if err != nil { // the configuration is wrong
@@ -96,29 +94,29 @@ func (t *Transport) serveWebSocket(ctx context.Context, ws *websocket.Conn, sock
 	t.serveStreams(ctx, mux, newCalls)
 	// Only the first cause counts: the peer's end, or ours.
 	g.end(context.Cause(ctx))
-	_ = mux.Close() // and with it the WebSocket
+	_ = mux.Close() // closes the WebSocket, too
 	return g.violation()
 }
 
-// muxConfig is what Coder's server uses, but for what is bounded here.
+// muxConfig is Coder's configuration, except for the limits here.
 func (t *Transport) muxConfig() *yamux.Config {
 	config := yamux.DefaultConfig()
 	config.AcceptBacklog = t.limits.Streams
 	config.KeepAliveInterval = t.limits.Ping
 	config.ConnectionWriteTimeout = t.limits.Write
-	// A stream that the peer doesn't close after the answer.
+	// For a stream that the peer doesn't close after the answer.
 	config.StreamCloseTimeout = t.limits.Write
 	config.LogOutput, config.Logger = nil, silent{}
 	return config
 }
 
-// serveStreams serves the streams that the peer opens, at most Limits.Streams
-// at a time, until the session or ctx ends. None is left then.
+// serveStreams serves the peer's streams, at most Limits.Streams at a time, until the
+// session or ctx ends. It waits for all of them.
 func (t *Transport) serveStreams(ctx context.Context, mux *yamux.Session, newCalls func() *calls) {
 	ctx, cancel := context.WithCancel(ctx)
 	var streams sync.WaitGroup
 	defer streams.Wait()
-	defer cancel() // before the wait: deferred calls run backwards
+	defer cancel() // before the wait: deferred calls run in reverse
 	slots := make(chan struct{}, t.limits.Streams)
 	for {
 		select {
@@ -137,13 +135,13 @@ func (t *Transport) serveStreams(ctx context.Context, mux *yamux.Session, newCal
 			c := newCalls()
 			c.intake = newIntake(stream, &t.limits, t.large, t.limits.Read)
 			c.conn.enter()
-			defer c.conn.leave(0) // the peer has closed the stream: it has its answer
+			defer c.conn.leave(0) // the peer has closed the stream, so it has its answer
 			t.serveCalls(ctx, c)
 		})
 	}
 }
 
-// silent is a logger for yamux, whose lines say nothing that its errors don't.
+// silent is yamux's logger, whose lines only repeat its errors.
 type silent struct{}
 
 func (silent) Print(...any)          {}

@@ -13,8 +13,8 @@ import (
 	"golang.org/x/time/rate"
 )
 
-// The frames of yamux: version, type, flags, stream, length; a data frame's
-// length is that of what follows it.
+// A frame of yamux has version, type, flags, stream and length; in a data frame, length is
+// that of the data that follows.
 const (
 	muxHeader   = 12
 	typeData    = 0
@@ -25,25 +25,25 @@ const (
 	maxMuxFrame = 256 << 10 // a stream's window
 )
 
-// A peer pings every half minute. yamux answers each ping by a goroutine,
-// which waits for as long as the peer doesn't read: without a bound they
-// would be as many as fit into its line.
+// A peer pings every half minute. yamux answers each ping in a goroutine, which blocks
+// while the peer doesn't read. Without a limit there would be as many as fit into the
+// connection.
 const pingRate, pingBurst = 1, 20
 
-// guard stands between a WebSocket and yamux and checks the frames' headers as
-// they pass: yamux trusts its peer with more than an agent deserves. A frame that
-// breaks a rule ends the connection, with a close frame that says why.
+// guard checks the headers of frames between a WebSocket and yamux, because yamux trusts
+// its peer too much. A frame that violates a rule ends the connection, with a close frame
+// that says why.
 type guard struct {
 	conn    net.Conn
 	ws      *websocket.Conn
 	socket  net.Conn // below the WebSocket
 	limits  *Limits
 	started chan struct{} // closed by start
-	streams func() int    // how many there are; set before started is closed
+	streams func() int    // number of streams; set before started is closed
 	pings   *rate.Limiter
 
-	// Of the reading goroutine: the header that is being read, and how much
-	// of a data frame is still to come.
+	// For the reading goroutine: the header that is being read, and the rest of a data
+	// frame.
 	header [muxHeader]byte
 	have   int
 	body   int
@@ -59,13 +59,13 @@ func newGuard(conn net.Conn, ws *websocket.Conn, socket net.Conn, limits *Limits
 	}
 }
 
-// start lets the first byte pass; streams says how many streams there are.
+// start lets the first byte pass; streams returns the number of streams.
 func (g *guard) start(streams func() int) {
 	g.streams = streams
 	close(g.started)
 }
 
-// policyError is a broken rule.
+// policyError is a violated rule.
 type policyError struct{ text string }
 
 func (e *policyError) Error() string { return "the peer broke a rule: " + e.text }
@@ -84,7 +84,7 @@ func (g *guard) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// inspect follows the frames in data, which goes on to yamux.
+// inspect tracks the frames in data, which is passed on to yamux.
 func (g *guard) inspect(data []byte) error {
 	for len(data) > 0 {
 		if g.body > 0 {
@@ -105,7 +105,7 @@ func (g *guard) inspect(data []byte) error {
 	return nil
 }
 
-// checkHeader applies the rules to the header that has just been completed.
+// checkHeader checks a complete header.
 func (g *guard) checkHeader() error {
 	kind, flags := g.header[1], binary.BigEndian.Uint16(g.header[2:])
 	length := binary.BigEndian.Uint32(g.header[8:])
@@ -117,7 +117,7 @@ func (g *guard) checkHeader() error {
 	case kind == typePing && flags&flagSYN != 0 && !g.pings.Allow():
 		return &policyError{"too many pings"}
 	case kind <= typeWindow && flags&flagSYN != 0 && g.streams() >= 2*g.limits.Streams:
-		// Some are served, some wait, and some are about to close.
+		// Some are being served, some wait, and some are about to close.
 		return &policyError{fmt.Sprintf("more than %d streams", 2*g.limits.Streams)}
 	case kind == typeData:
 		g.body = int(length)
@@ -132,7 +132,7 @@ func (g *guard) end(cause error) {
 	g.cause = cmp.Or(g.cause, cause)
 }
 
-// violation returns the rule that the peer broke, if it did.
+// violation returns the rule that the peer violated, if any.
 func (g *guard) violation() error {
 	g.mu.Lock()
 	defer g.mu.Unlock()
@@ -147,14 +147,13 @@ func (g *guard) Write(p []byte) (int, error) {
 	if err := g.conn.SetWriteDeadline(time.Now().Add(g.limits.Write)); err != nil {
 		return 0, err
 	}
-	// The library ends the connection when a deadline meets any write, also
-	// one that has begun just then.
+	// The library ends the connection when a deadline expires during any write, even one
+	// that has just begun.
 	defer func() { _ = g.conn.SetWriteDeadline(time.Time{}) }()
 	return g.conn.Write(p)
 }
 
-// Close implements io.Closer. It sends the peer the reason, if there is one but
-// that it is over.
+// Close implements io.Closer. It sends the peer the reason, if there is one.
 func (g *guard) Close() error {
 	g.mu.Lock()
 	cause := g.cause
@@ -162,12 +161,12 @@ func (g *guard) Close() error {
 	if status := closeStatus(cause); status != 0 {
 		// The library would give the peer ten seconds to answer.
 		_ = g.socket.SetDeadline(time.Now().Add(g.limits.Farewell))
-		_ = g.ws.Close(status, cause.Error()) // it is over in any case
+		_ = g.ws.Close(status, cause.Error()) // an error is irrelevant: it is over
 	}
 	return g.conn.Close()
 }
 
-// closeStatus is what is sent to a peer; 0 is nothing but that it is over.
+// closeStatus returns the status for a peer; 0 means none.
 func closeStatus(cause error) websocket.StatusCode {
 	var bad *policyError
 	switch {

@@ -1,5 +1,5 @@
-// Package drivers opens the store that a URL names: the one place that knows
-// which databases there are. A program that imports it links them all.
+// Package drivers opens the store that a URL names. It is the only package that knows all
+// databases; a program that imports it links them all.
 package drivers
 
 import (
@@ -15,29 +15,29 @@ import (
 	"waymark/hub/store/sqlite"
 )
 
-// ErrURL marks an error of a URL that can't be right, as opposed to a
-// database that can't be had now.
+// ErrURL marks a URL that can never be valid, unlike a database that is unavailable now.
 var ErrURL = errors.New("not the URL of a database")
 
-// Options are for every kind of store. The zero value works.
+// Options are options for every kind of store. The zero value works.
 type Options struct {
 	// Now is the clock; nil means time.Now.
 	Now func() time.Time
-	// History says how much of the past is kept.
+	// History determines how much history is kept.
 	History store.Retention
-	// Existing opens what a hub has made, and makes nothing: store.ErrNone.
+	// Existing opens only an existing database of a hub; otherwise the error is
+	// store.ErrNone.
 	Existing bool
-	// Logger gets what goes wrong in the background; nil means none.
+	// Logger receives problems in the background; nil means no log.
 	Logger *slog.Logger
 }
 
 // Open opens the store that url names, "sqlite:PATH" or a URL of PostgreSQL
-// ("postgres://user:password@host:port/database?…"). The caller closes it.
-// Errors never hold a password.
+// ("postgres://user:password@host:port/database?…"). The caller closes it. Errors never
+// contain a password.
 //
 // # Errors
 //
-// ErrURL, and those of the drivers' functions Open.
+// ErrURL, and those of the drivers' Open functions.
 func Open(ctx context.Context, url string, opts Options) (store.Store, error) {
 	if err := Check(url); err != nil {
 		return nil, err
@@ -48,7 +48,7 @@ func Open(ctx context.Context, url string, opts Options) (store.Store, error) {
 	return opened(postgres.Open(ctx, url, postgres.Options{Now: opts.Now, History: opts.History, Existing: opts.Existing, Logger: opts.Logger}))
 }
 
-// opened keeps a nil pointer from becoming a Store that isn't nil.
+// opened prevents a nil pointer from becoming a non-nil Store.
 func opened[T store.Store](st T, err error) (store.Store, error) {
 	if err != nil {
 		return nil, err
@@ -58,7 +58,7 @@ func opened[T store.Store](st T, err error) (store.Store, error) {
 
 const sqliteScheme = "sqlite:"
 
-// Check reports whether url can be right, without touching anything.
+// Check reports whether url can be valid, without accessing anything.
 func Check(url string) error {
 	scheme, rest, found := strings.Cut(url, ":")
 	switch {
@@ -70,19 +70,18 @@ func Check(url string) error {
 			return fmt.Errorf("%w: %w", ErrURL, err)
 		}
 		return nil
-	case strings.Contains(rest, "@"): // not repeated: it may hold a password
+	case strings.Contains(rest, "@"): // it may contain a password, so don't repeat it
 		return fmt.Errorf("%w: %s:…; want sqlite:PATH or postgres://…", ErrURL, scheme)
 	}
 	return fmt.Errorf("%w: %q; want sqlite:PATH or postgres://…", ErrURL, url)
 }
 
-// Backup writes a copy of the database that url names into a new file, as it
-// is at one moment, while hubs go on. For PostgreSQL that is the work of its
-// program pg_dump.
+// Backup writes a consistent copy of the database that url names to a new file, while hubs
+// are running. For PostgreSQL, use pg_dump instead.
 //
 // # Errors
 //
-// ErrURL, and those of the drivers' functions Backup.
+// ErrURL, and those of the drivers' Backup functions.
 func Backup(ctx context.Context, url, file string) error {
 	if err := Check(url); err != nil {
 		return err
@@ -93,13 +92,13 @@ func Backup(ctx context.Context, url, file string) error {
 	return postgres.Backup(ctx, url, file)
 }
 
-// Restore makes the database that url names what Backup has written into a
-// file. No hub may have it open; one that holds anything is replaced only when
-// forced. Readers who follow are told to read everything anew.
+// Restore replaces the database that url names by a file written by Backup. No hub may have
+// it open. If it isn't empty, it is replaced only with force. Readers that follow are told
+// to read everything again.
 //
 // # Errors
 //
-// ErrURL, and those of the drivers' functions Restore.
+// ErrURL, and those of the drivers' Restore functions.
 func Restore(ctx context.Context, file, url string, force bool) error {
 	if err := Check(url); err != nil {
 		return err

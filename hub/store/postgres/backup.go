@@ -16,18 +16,18 @@ import (
 	"waymark/hub/store"
 )
 
-// restoreGap is more than the revisions that hubs may have given out since the
-// backup: a billion is four months of a hundred pushes a second.
+// restoreGap is more than the revisions that hubs may have issued since the backup: a
+// billion is four months of a hundred pushes a second.
 const restoreGap = 1_000_000_000
 
-// Backup has pg_dump write the hub's schema into a new file, as it was at one
-// moment, while hubs go on. The file is for Restore and for pg_restore.
+// Backup makes pg_dump write the hub's schema into a new file: its state at one moment,
+// while hubs keep working. The file is for Restore and pg_restore.
 //
 // # Errors
 //
-// An existing file is never overwritten: fs.ErrExist. exec.ErrNotFound says
-// that pg_dump isn't installed, store.ErrForeign that there is no hub's
-// database. Errors never hold a password.
+// An existing file is never overwritten: fs.ErrExist. exec.ErrNotFound says that pg_dump
+// isn't installed, store.ErrForeign that the database isn't a hub's. Errors never contain a
+// password.
 func Backup(ctx context.Context, rawURL, file string) (err error) {
 	schema, empty, err := inspect(ctx, rawURL)
 	switch {
@@ -41,8 +41,7 @@ func Backup(ctx context.Context, rawURL, file string) (err error) {
 		return fmt.Errorf("back up: %w", err)
 	}
 	_ = place.Close() // nothing was written
-	// pg_dump writes into a file of another name, which becomes this one when
-	// it is whole.
+	// pg_dump writes to another name, and the file is renamed once it is complete.
 	partial := file + ".partial"
 	err = run(ctx, rawURL, "pg_dump", "--format=custom", "--no-owner", "--no-privileges", "--table="+quote(schema)+".*", "--file="+partial)
 	if err == nil {
@@ -58,20 +57,17 @@ func Backup(ctx context.Context, rawURL, file string) (err error) {
 	return nil
 }
 
-// Restore has pg_restore bring back what Backup has written, into the schema
-// that it came from, in one transaction. The revision moves above all that
-// anybody may have seen, and what is below counts as no longer kept, so that
-// readers who follow have to read everything anew. A backup of an older
-// hub is brought up to date.
+// Restore makes pg_restore restore a file of Backup into the schema that it came from, in
+// one transaction. The revision is raised above all that readers may have seen, and older
+// revisions count as no longer kept, so that readers who follow must read everything again.
+// A backup of an older hub is migrated.
 //
-// No hub may have the database open. With force a schema that holds anything
-// is replaced.
+// No hub may have the database open. With force, a schema that holds anything is replaced.
 //
 // # Errors
 //
 // store.ErrNotEmpty and store.ErrInUse say why the database can't be replaced,
-// exec.ErrNotFound that pg_restore isn't installed. Errors never hold a
-// password.
+// exec.ErrNotFound that pg_restore isn't installed. Errors never contain a password.
 func Restore(ctx context.Context, file, rawURL string, force bool) error {
 	if err := restore(ctx, file, rawURL, force); err != nil {
 		return fmt.Errorf("restore: %w", err)
@@ -100,7 +96,7 @@ func restore(ctx context.Context, file, rawURL string, force bool) error {
 	if err := run(ctx, rawURL, "pg_restore", append(args, file)...); err != nil {
 		return err
 	}
-	db, err := Open(ctx, rawURL, Options{}) // brings the schema up to date
+	db, err := Open(ctx, rawURL, Options{}) // migrates the schema
 	if err != nil {
 		return err
 	}
@@ -109,7 +105,7 @@ func restore(ctx context.Context, file, rawURL string, force bool) error {
 	return clarify(err)
 }
 
-// inspect returns the schema that the URL leads to, and whether it is empty.
+// inspect returns the schema that the URL selects, and whether it is empty.
 func inspect(ctx context.Context, rawURL string) (schema string, empty bool, err error) {
 	conn, err := dial(ctx, rawURL)
 	if err != nil {
@@ -125,8 +121,8 @@ func inspect(ctx context.Context, rawURL string) (schema string, empty bool, err
 	return schema, empty, conn.QueryRow(ctx, "SELECT current_schema()::text").Scan(&schema)
 }
 
-// replaceable reports whether the hub's database may go, and returns the newest
-// revision that it has given out.
+// replaceable reports whether the hub's database may be replaced, and returns the newest
+// revision that it has issued.
 func replaceable(ctx context.Context, rawURL string, force bool) (newest int64, err error) {
 	conn, err := dial(ctx, rawURL)
 	if err != nil {
@@ -154,8 +150,8 @@ func dial(ctx context.Context, rawURL string) (*pgx.Conn, error) {
 	if err != nil {
 		return nil, err
 	}
-	// No hub's name: one that is closed stays in the server's list for a moment,
-	// and replaceable would take it for a hub.
+	// Not a hub's name: a closed connection stays in the server's list for a moment, and
+	// replaceable would take it for a hub.
 	config.ConnConfig.RuntimeParams["application_name"] = "waymark-copy"
 	conn, err := connect(ctx, config.ConnConfig)
 	if err != nil {
@@ -164,8 +160,8 @@ func dial(ctx context.Context, rawURL string) (*pgx.Conn, error) {
 	return conn, nil
 }
 
-// run runs one of PostgreSQL's programs. The password goes into its
-// environment: everybody on the machine can read a command line.
+// run runs one of PostgreSQL's programs. The password is passed in its environment, because
+// all users of the machine can read a command line.
 func run(ctx context.Context, rawURL, program string, args ...string) error {
 	path, err := exec.LookPath(program)
 	if err != nil {
@@ -191,14 +187,14 @@ func run(ctx context.Context, rawURL, program string, args ...string) error {
 	return nil
 }
 
-// libpqParameters are those of a URL that libpq knows and that say how to get
-// to the database; the rest is pgx's, or a setting of the session.
+// libpqParameters are the URL parameters for connecting that libpq knows. The others are
+// pgx's, or settings of the session.
 var libpqParameters = []string{
 	"host", "hostaddr", "port", "user", "dbname", "passfile", "service", "connect_timeout", "sslmode", "sslrootcert", "sslcert", "sslkey", "sslcrl",
 	"target_session_attrs", "options",
 }
 
-// forLibpq returns the URL without what libpq doesn't know, and the password.
+// forLibpq returns the URL without parameters unknown to libpq, and the password.
 func forLibpq(rawURL string) (target, password string, err error) {
 	config, err := pgxpool.ParseConfig(rawURL)
 	if err != nil {

@@ -14,7 +14,7 @@ import (
 	"waymark/internal/backoff"
 )
 
-// database is what sqlstore needs of a DB.
+// database implements sqlstore.Database for a DB.
 type database struct{ db *DB }
 
 var _ sqlstore.Database = database{}
@@ -41,15 +41,15 @@ func (db *DB) transact(ctx context.Context, opts pgx.TxOptions, f func(sqlstore.
 }
 
 const (
-	// Ten tries with pauses of 20 ms to a second are some five seconds: what
-	// a server needs that is started anew after a crash.
+	// Ten tries with pauses of 20 ms to a second take some five seconds, which a server
+	// needs to restart after a crash.
 	tries      = 10
 	firstPause = 20 * time.Millisecond
 	lastPause  = time.Second
 )
 
-// try runs f with a connection, and again when what went wrong will pass or
-// the connection was lost. In the latter case nobody knows what of f was done.
+// try runs f with a connection. It runs f again after a transient error or a lost
+// connection. In the latter case it is unknown what f has done.
 func (db *DB) try(ctx context.Context, f func(context.Context, *pgxpool.Conn) error) error {
 	limited, cancel := context.WithTimeout(ctx, operationTimeout)
 	defer cancel()
@@ -66,7 +66,7 @@ func (db *DB) try(ctx context.Context, f func(context.Context, *pgxpool.Conn) er
 	}
 }
 
-// once runs f and reports whether it is worth another try.
+// once runs f and reports whether to try again.
 func (db *DB) once(ctx context.Context, f func(context.Context, *pgxpool.Conn) error) (again bool, err error) {
 	conn, err := db.pool.Acquire(ctx)
 	if err != nil {
@@ -78,12 +78,12 @@ func (db *DB) once(ctx context.Context, f func(context.Context, *pgxpool.Conn) e
 		return false, nil
 	}
 	if code(err) == readOnlyTransaction {
-		db.pool.Reset() // all connections are to what was the primary
+		db.pool.Reset() // all connections are to the former primary
 	}
 	return passes(err) || conn.Conn().IsClosed(), err
 }
 
-// runner is what a connection and a transaction have in common.
+// runner is the common part of a connection and a transaction.
 type runner struct {
 	inner interface {
 		Query(ctx context.Context, query string, args ...any) (pgx.Rows, error)

@@ -12,7 +12,7 @@ import (
 	"waymark/internal/errtext"
 )
 
-// SQLSTATE codes, of which package pgerrcode would be a list.
+// SQLSTATE codes. Package pgerrcode is a list of all of them.
 const (
 	foreignKeyViolation  = "23503"
 	readOnlyTransaction  = "25006"
@@ -31,7 +31,7 @@ const (
 	cannotConnectNow     = "57P03"
 )
 
-// code returns the SQLSTATE of an error that the server has sent, or "".
+// code returns the SQLSTATE of an error from the server, or "".
 func code(err error) string {
 	var pe *pgconn.PgError
 	if errors.As(err, &pe) {
@@ -40,8 +40,7 @@ func code(err error) string {
 	return ""
 }
 
-// passes reports whether what the server says will pass, and has been rolled
-// back.
+// passes reports whether a server's error is transient and its transaction rolled back.
 func passes(err error) bool {
 	switch code(err) {
 	case serializationFailure, deadlockDetected, tooManyConnections, readOnlyTransaction,
@@ -55,8 +54,8 @@ func passes(err error) bool {
 	return false
 }
 
-// connectError says in one line why there is no connection: pgx's own text has a
-// line for each address, and in each what the dial function is called.
+// connectError says in one line why connecting failed. pgx's own text has a line per
+// address, each with the name of the dial function.
 type connectError struct {
 	text string
 	err  error
@@ -65,7 +64,7 @@ type connectError struct {
 func (e *connectError) Error() string { return e.text }
 func (e *connectError) Unwrap() error { return e.err }
 
-// connecting makes a connectError of one that pgx returns for a connection.
+// connecting makes a connectError of pgx's error for a connection.
 func connecting(err error) error {
 	var failed *pgconn.ConnectError
 	if !errors.As(err, &failed) {
@@ -88,7 +87,7 @@ func connecting(err error) error {
 	return &connectError{strings.Join(texts, "; "), err}
 }
 
-// clarify adds what can be done about it to what PostgreSQL says.
+// clarify adds a remedy to PostgreSQL's error.
 func clarify(err error) error {
 	err = connecting(err)
 	var hint string

@@ -14,18 +14,18 @@ import (
 )
 
 const (
-	// checkEvery is how long a connection on which nothing is heard is
-	// believed to be alive, and how late a lost notification can make a reader.
+	// checkEvery is how long a silent connection is believed to be alive, and how much a
+	// lost notification can delay a reader.
 	checkEvery = 15 * time.Second
-	// checkTimeout is for the answer to one query.
+	// checkTimeout is the limit for one query.
 	checkTimeout = 5 * time.Second
 
 	firstReconnect = 100 * time.Millisecond
 	lastReconnect  = 5 * time.Second
 )
 
-// listener hears of other hubs' pushes. It starts with the first Wait: most
-// programs that open a store don't wait.
+// listener receives notifications of other hubs' pushes. It starts with the first Wait,
+// because most programs that open a store don't wait.
 type listener struct {
 	config *pgx.ConnConfig
 	newest *sqlstore.Revision
@@ -46,14 +46,13 @@ func newListener(config *pgx.ConnConfig, revision *sqlstore.Revision, log *slog.
 	return l
 }
 
-// close ends the listener and waits for it. It may be called twice, and on
-// nil.
+// close ends the listener and waits for it. It may be called twice, and on nil.
 func (l *listener) close() {
 	if l == nil {
 		return
 	}
 	l.cancel()
-	l.start.Do(func() {}) // not any more
+	l.start.Do(func() {}) // prevents a later start
 	l.done.Wait()
 }
 
@@ -87,8 +86,7 @@ func (l *listener) run() {
 	}
 }
 
-// listen listens on one connection until it fails, and reports whether it
-// ever did.
+// listen listens on one connection until it fails, and reports whether it ever succeeded.
 func (l *listener) listen() (heard bool, err error) {
 	conn, err := connect(l.ctx, l.config)
 	if err != nil {
@@ -103,8 +101,8 @@ func (l *listener) listen() (heard bool, err error) {
 		return false, err
 	}
 	for {
-		// First of all what came while nobody listened; then what the
-		// notification was about.
+		// First read what arrived while nobody listened, then what the notification
+		// announced.
 		if err := l.read(conn); err != nil {
 			return heard, err
 		}

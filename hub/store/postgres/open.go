@@ -19,17 +19,17 @@ import (
 )
 
 const (
-	// defaultConns is enough for a hub: pushes commit one after the other
-	// anyway. PostgreSQL takes a hundred connections when nobody asks for more.
+	// defaultConns suffices for a hub, whose pushes commit one after the other anyway.
+	// PostgreSQL's default limit is a hundred connections.
 	defaultConns = 10
-	// connectTimeout is for one host of the URL.
+	// connectTimeout is per host of the URL.
 	connectTimeout = 5 * time.Second
-	// operationTimeout bounds one call of a method, with all its tries.
+	// operationTimeout limits one call of a method, including retries.
 	operationTimeout = 30 * time.Second
 )
 
-// sessionDefaults are settings that the URL may override. They bound what a
-// hub that hangs can hold up, and what can hold up a hub.
+// sessionDefaults are settings that the URL may override. They limit how long a hanging hub
+// can block others, and others a hub.
 var sessionDefaults = map[string]string{
 	"application_name":                    "waymark-hub",
 	"statement_timeout":                   "20s",
@@ -41,18 +41,18 @@ var sessionDefaults = map[string]string{
 type Options struct {
 	// Now is the clock; nil means time.Now.
 	Now func() time.Time
-	// History says how much of the past is kept.
+	// History is how much of the past is kept.
 	History store.Retention
-	// MaxConns bounds the connections of this hub, one more is for listening;
-	// 0 means 10, or pool_max_conns of the URL.
+	// MaxConns limits this hub's connections, plus one for listening. 0 means the URL's
+	// pool_max_conns, or 10.
 	MaxConns int
-	// Existing opens what a hub has made, and makes nothing.
+	// Existing opens only a schema that a hub has made, and creates nothing.
 	Existing bool
-	// Logger gets what goes wrong in the background; nil means none.
+	// Logger gets errors of background work; nil discards them.
 	Logger *slog.Logger
 }
 
-// core is most of a store.Store.
+// core has most methods of store.Store.
 type core = sqlstore.Core
 
 // DB is a store.Store in a PostgreSQL database.
@@ -72,22 +72,21 @@ var _ store.Store = (*DB)(nil)
 // textList is sqlstore.Core.TextList.
 const textList = "SELECT json_array_elements_text($1::json)"
 
-// Check reports whether url can be a database's, without touching anything.
-// Errors never hold a password.
+// Check reports whether url can name a database, without connecting. Errors never contain a
+// password.
 func Check(url string) error {
 	_, err := pgxpool.ParseConfig(url)
 	return err
 }
 
-// Open opens the database that a URL of libpq's form names
-// ("postgres://user@host/name?…"), and brings its schema up to date. The
-// caller closes it.
+// Open opens the database that a libpq URL ("postgres://user@host/name?…") names, and
+// migrates its schema. The caller closes it.
 //
 // # Errors
 //
-// store.ErrNone says that there is no hub's schema, with Options.Existing.
-// store.ErrForeign, store.ErrNewerSchema and store.ErrOtherSchema say why a database can't be used;
-// it is not changed then. Errors never hold a password.
+// With Options.Existing, store.ErrNone says that there is no hub's schema.
+// store.ErrForeign, store.ErrNewerSchema and store.ErrOtherSchema say why a database can't
+// be used; it isn't changed then. Errors never contain a password.
 func Open(ctx context.Context, url string, opts Options) (*DB, error) {
 	if opts.Now == nil {
 		opts.Now = time.Now
@@ -119,7 +118,7 @@ func (db *DB) open(ctx context.Context, config *pgxpool.Config, existing bool) (
 	return db.pool.Ping(ctx)
 }
 
-// configure reads the URL and fills in this package's defaults.
+// configure parses the URL and adds this package's defaults.
 func configure(url string, maxConns int) (*pgxpool.Config, error) {
 	config, err := pgxpool.ParseConfig(url)
 	if err != nil {
@@ -140,12 +139,11 @@ func configure(url string, maxConns int) (*pgxpool.Config, error) {
 	if !strings.Contains(url, "connect_timeout") {
 		conn.ConnectTimeout = connectTimeout
 	}
-	// Of several hosts the one that takes writes; and after a failover none
-	// that no longer does.
+	// Of several hosts, use the one that accepts writes, also after a failover.
 	if conn.ValidateConnect == nil {
 		conn.ValidateConnect = pgconn.ValidateConnectTargetSessionAttrsReadWrite
 	}
-	// A server that vanishes without a word is noticed within half a minute.
+	// A server that disappears silently is noticed within half a minute.
 	dialer := &net.Dialer{KeepAliveConfig: net.KeepAliveConfig{
 		Enable: true, Idle: 15 * time.Second, Interval: 5 * time.Second, Count: 3,
 	}}
@@ -166,7 +164,7 @@ func (db *DB) Close() error {
 	return nil
 }
 
-// connect opens a connection that isn't of the pool.
+// connect opens a connection outside the pool.
 func connect(ctx context.Context, config *pgx.ConnConfig) (*pgx.Conn, error) {
 	return pgx.ConnectConfig(ctx, config.Copy())
 }

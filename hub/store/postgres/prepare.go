@@ -21,29 +21,28 @@ import (
 var migrations embed.FS
 
 const (
-	// versionTable isn't goose's default, which another program may have in
-	// the same schema.
+	// versionTable isn't goose's default, because another program may use that in the same
+	// schema.
 	versionTable = "waymark_schema_version"
-	// migrateLock is any number that other programs are unlikely to lock: the
-	// SQLite store's application id.
+	// migrateLock is a number that other programs are unlikely to lock: the SQLite store's
+	// application id.
 	migrateLock = 0x57594d4b
-	// oldestServer has everything that is used, and is still maintained or was
-	// until recently.
+	// oldestServer has all features used here, and is maintained or was until recently.
 	oldestServer = 130000
 )
 
-// prepare checks that the schema is a hub's or empty, and migrates it, one
-// hub at a time; existing refuses an empty one.
+// prepare checks that the schema is a hub's or empty, and migrates it, one hub at a time.
+// existing refuses an empty one.
 func prepare(ctx context.Context, config *pgx.ConnConfig, existing bool) error {
 	conn, err := connect(ctx, config)
 	if err != nil {
 		return err
 	}
-	defer func() { _ = conn.Close(context.WithoutCancel(ctx)) }() // which unlocks
+	defer func() { _ = conn.Close(context.WithoutCancel(ctx)) }() // this also unlocks
 	if err := checkServer(ctx, conn); err != nil {
 		return err
 	}
-	// Another hub may be migrating, for longer than a statement may take.
+	// Another hub may be migrating for longer than a statement may take.
 	for _, statement := range []string{"SET statement_timeout = 0", "SET lock_timeout = 0"} {
 		if _, err := conn.Exec(ctx, statement); err != nil {
 			return err

@@ -39,7 +39,7 @@ func (db *DB) Push(ctx context.Context, agentID string, generation int64, push s
 	return p.result, nil
 }
 
-// pusher is one push, over all its tries.
+// pusher is one push, including its retries.
 type pusher struct {
 	agentID    string
 	generation int64
@@ -52,8 +52,8 @@ type pusher struct {
 	state plan.State
 	plan  *plan.Plan
 
-	// unsure is what a try whose commit was not answered would have resulted
-	// in; nil when there was none.
+	// unsure is the result that a try would have had whose commit wasn't answered; nil if
+	// there was none.
 	unsure *store.PushResult
 	result store.PushResult
 }
@@ -88,9 +88,9 @@ func (p *pusher) run(ctx context.Context) error {
 	return p.write(ctx)
 }
 
-// stored reports whether an earlier try was stored after all. Nobody but this
-// session can have stored something under its generation, and a session's
-// versions rise. (An initial push may be done again: it changes nothing then.)
+// stored reports whether an earlier try was stored after all. Only this session can have
+// stored something with its generation, and a session's versions rise. (An initial push may
+// be repeated: it changes nothing then.)
 func (p *pusher) stored() bool {
 	head := p.state.Head
 	return p.unsure != nil && !p.push.Push.Initial &&
@@ -105,17 +105,17 @@ func (p *pusher) end(ctx context.Context) error {
 	return err
 }
 
-// begin doesn't rely on the server's default: with another level a push would
-// see what was there before it had its agent's lock.
+// begin sets the isolation level explicitly: with a higher one, a push would see the state
+// from before it had its agent's lock.
 const begin = "begin isolation level read committed"
 
 const (
 	lockAgent = sqlstore.SelectGeneration + " FOR NO KEY UPDATE"
-	// selectSome is for a partial push, which has to know of the rows that it names.
+	// selectSome is for a partial push, which needs the rows that it names.
 	selectSome = sqlstore.SelectStored + " AND id = ANY($2)"
 )
 
-// read begins the transaction, locks the agent and reads what is stored of it.
+// read begins the transaction, locks the agent and reads its stored state.
 func (p *pusher) read(ctx context.Context) error {
 	p.state = plan.State{Rows: make(map[string]plan.Stored)}
 	batch := &pgx.Batch{}
@@ -151,8 +151,8 @@ func (p *pusher) read(ctx context.Context) error {
 
 var selectOwn = fmt.Sprintf(sqlstore.SelectBodies, "body = ANY($2)")
 
-// ownBodies reads which payloads that the push doesn't bring the agent has. It costs
-// a round trip where there are any that don't follow from the rows.
+// ownBodies reads which payloads the agent has that aren't in the push. It costs a round
+// trip if any of them don't follow from the rows.
 func (p *pusher) ownBodies(ctx context.Context) error {
 	names := p.push.Withheld(&p.state)
 	if len(names) == 0 {

@@ -14,15 +14,15 @@ import (
 // channel is where hubs announce new revisions to each other.
 const channel = "waymark_revision"
 
-// confirm writes that the push brought what is there.
+// confirm records that the push brought the stored content again.
 func (p *pusher) confirm(ctx context.Context) error {
 	batch := &pgx.Batch{}
 	batch.Queue(sqlstore.UpdateHead, p.version(), p.generation, p.now, p.push.Name(), p.state.Head.Revision)
 	return p.commit(ctx, batch)
 }
 
-// commit runs the batch and ends the transaction. What isn't known afterwards
-// is remembered for the next try.
+// commit runs the batch and ends the transaction. An unknown result is remembered for the
+// next try.
 func (p *pusher) commit(ctx context.Context, batch *pgx.Batch) error {
 	batch.Queue("commit")
 	err := p.conn.SendBatch(ctx, batch).Close()
@@ -34,13 +34,13 @@ func (p *pusher) commit(ctx context.Context, batch *pgx.Batch) error {
 }
 
 const (
-	// Locks the payloads that are there, so that they stay.
+	// Locks the existing payloads, so that they stay.
 	selectBodies = "SELECT hash FROM bodies WHERE hash = ANY($1) ORDER BY hash FOR KEY SHARE"
-	// The payloads of the rows that are going to be deleted.
+	// The payloads of the rows to be deleted.
 	selectUnseen = "SELECT DISTINCT body FROM resources WHERE agent_id = $1 AND (until <= $2 OR number = ANY($3)) AND body IS NOT NULL"
 
-	// A payload that another push has locked is in use, or will be. Waiting
-	// for it could be waiting for each other.
+	// A payload locked by another push is in use, or will be. Waiting for it could
+	// deadlock.
 	deleteBodies = `DELETE FROM bodies WHERE hash IN (
 		SELECT hash FROM bodies b WHERE hash = ANY($1) AND NOT EXISTS (SELECT 1 FROM resources r WHERE r.body = b.hash)
 		AND NOT EXISTS (SELECT 1 FROM pin_resources p WHERE p.body = b.hash)
@@ -59,7 +59,7 @@ const (
 		  content_hash, size_bytes, resolver, attributes, facts, body, payload_bytes, digest, whole, row_bytes)`
 	setFacts = `UPDATE resources r SET facts = u.facts, whole = u.whole
 		FROM unnest($1::bigint[], $2::text[], $3::bytea[]) AS u (number, facts, whole) WHERE r.number = u.number`
-	// The revision comes last: whoever has it keeps all others from theirs.
+	// The revision comes last: while a push holds it, no other gets one.
 	insertRevision = `WITH r AS (UPDATE revision SET value = value + 1, floor = greatest(floor, $12) RETURNING value)
 		INSERT INTO snapshots (revision, agent_id, step, generation, version, aggregate_hash, snapshot_error, plugins,
 		  resources, payload_bytes, written_bytes, created_at, received_at, added, changed, removed, touched, discovery, summary, failing,
@@ -68,7 +68,7 @@ const (
 	notify = "SELECT pg_notify('" + channel + "', '')"
 )
 
-// write makes a new revision of what was decided.
+// write writes a plan as a new revision.
 func (p *pusher) write(ctx context.Context) error {
 	bodies, unused, err := p.bodies(ctx)
 	if err != nil {
@@ -84,7 +84,7 @@ func (p *pusher) write(ctx context.Context) error {
 	if len(p.state.Bodies) > 0 {
 		batch.Queue(sqlstore.DropUploads, p.agentID)
 	}
-	for i, hash := range bodies.hashes { // one list of them all would be copied several times
+	for i, hash := range bodies.hashes { // a single list would be copied several times
 		batch.Queue(sqlstore.InsertBody, hash, bodies.payloads[i])
 	}
 	if len(p.plan.Close) > 0 {
@@ -141,7 +141,7 @@ func (p *pusher) columns() []any {
 	}
 }
 
-// facts are the rows that only get other facts, a list for each column.
+// facts are the rows of which only the facts change, a list for each column.
 func (p *pusher) facts() []any {
 	n := len(p.plan.Facts)
 	numbers, facts, whole := make([]int64, n), text(n), make([][]byte, n)
@@ -153,18 +153,18 @@ func (p *pusher) facts() []any {
 
 func text(n int) []string { return make([]string, n) }
 
-// newBodies are the payloads that aren't stored yet, in order of their names. Those of
-// uploaded are what the agent has brought before.
+// newBodies are the payloads that aren't stored yet, ordered by name. Those of uploaded are
+// what the agent brought before.
 type newBodies struct{ hashes, payloads, uploaded [][]byte }
 
 var takeUploads = fmt.Sprintf(sqlstore.TakeUploads, "body = ANY($2)")
 
-// bodies finds out which payloads have to be written, and which may be unused
-// after this push.
+// bodies determines which payloads must be written, and which may be unused after this
+// push.
 func (p *pusher) bodies(ctx context.Context) (missing newBodies, unused [][]byte, err error) {
 	payloads := make(map[string][]byte)
 	for _, w := range p.plan.Write {
-		if w.Body != nil && payloads[string(w.Body)] == nil { // one that doesn't come was uploaded, or a row has it
+		if w.Body != nil && payloads[string(w.Body)] == nil { // one that isn't in the push was uploaded, or a row has it
 			payloads[string(w.Body)] = w.Resource.Payload
 		}
 	}
@@ -206,8 +206,8 @@ func (p *pusher) bodies(ctx context.Context) (missing newBodies, unused [][]byte
 	return missing, unused, nil
 }
 
-// endingUnseen are the rows that this push ends and that no revision has any
-// more then: all that it ends when it leaves no other revision, otherwise none.
+// endingUnseen are the rows that this push ends and that no revision has afterwards: all
+// that it ends if it leaves no other revision, otherwise none.
 func (p *pusher) endingUnseen() []int64 {
 	if p.plan.Oldest == p.plan.Step {
 		return p.plan.Close

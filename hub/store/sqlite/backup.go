@@ -8,20 +8,20 @@ import (
 	"path/filepath"
 )
 
-// Backup writes a copy of the database file at path into a new file: as it was
-// at one moment, while hubs go on reading and writing. It is a database like
-// any other, of mode 0600, and takes no more room than it needs.
+// Backup writes a copy of the database file at path into a new file: its state at one
+// moment, while hubs keep reading and writing. The copy is an ordinary database of mode
+// 0600, and takes no more room than it needs.
 //
 // # Errors
 //
-// An existing file is never overwritten: fs.ErrExist. store.ErrForeign,
-// store.ErrNewerSchema and store.ErrCorrupt are said of the database.
+// An existing file is never overwritten: fs.ErrExist. The database's own faults are
+// store.ErrForeign, store.ErrNewerSchema and store.ErrCorrupt.
 func Backup(ctx context.Context, path, file string) (err error) {
 	if _, err := os.Stat(path); err != nil {
 		return fmt.Errorf("back up: %w", err)
 	}
-	// The name is taken first, and becomes the copy when that is whole: a
-	// half-written one never looks like a backup.
+	// The name is reserved first, and gets the copy once it is complete: a half-written one
+	// never looks like a backup.
 	place, err := os.OpenFile(file, os.O_WRONLY|os.O_CREATE|os.O_EXCL, fileMode)
 	if err != nil {
 		return fmt.Errorf("back up: %w", err)
@@ -51,8 +51,8 @@ func Backup(ctx context.Context, path, file string) (err error) {
 	return syncFile(filepath.Dir(file))
 }
 
-// touch makes an empty file that only its owner can read, in the place of one
-// that an earlier try may have left.
+// touch creates an empty file that only its owner can read, replacing one that an earlier
+// attempt may have left.
 func touch(file string) error {
 	f, err := os.OpenFile(file, os.O_WRONLY|os.O_CREATE|os.O_TRUNC, fileMode)
 	if err != nil {
@@ -61,8 +61,8 @@ func touch(file string) error {
 	return errors.Join(f.Chmod(fileMode), f.Close())
 }
 
-// copyInto has SQLite write all of the database into an empty file, in one
-// read transaction, which holds up no writer.
+// copyInto makes SQLite write the whole database into an empty file, in one read
+// transaction, which blocks no writer.
 func copyInto(ctx context.Context, path, file string) error {
 	db := &DB{busy: defaultBusyTimeout}
 	pool, err := db.connect(path, 1)
@@ -77,7 +77,7 @@ func copyInto(ctx context.Context, path, file string) error {
 	return err
 }
 
-// syncFile makes a file, or what is said of files in a directory, last.
+// syncFile flushes a file, or a directory's entries, to disk.
 func syncFile(path string) error {
 	f, err := os.Open(path)
 	if err != nil {

@@ -16,32 +16,32 @@ import (
 )
 
 const (
-	// maxBatch and maxBatchBytes bound what is stored in one transaction: who comes
-	// behind it, of this process or another one, waits for all of it.
+	// maxBatch and maxBatchBytes limit what one transaction stores: the next writer, of
+	// this process or another, waits for all of it.
 	maxBatch      = 64
 	maxBatchBytes = 8 << 20
 )
 
 // job is one change of the database.
 type job struct {
-	// bytes is about what it writes; 0 for little.
+	// bytes is roughly how much it writes; 0 for little.
 	bytes int64
-	// run makes the change, and may be called again after its transaction was
-	// rolled back.
+	// run makes the change, and may be called again after its transaction was rolled back.
 	run func(context.Context, *transaction) error
-	// committed is called once it is stored, before anything else is run; nil: nothing.
+	// committed is called once the change is stored, before anything else runs. It may be
+	// nil.
 	committed func()
 
-	// ctx is that of who waits for it. answered is closed once err is what became of it.
+	// ctx is the waiting caller's. answered is closed once err is the result.
 	ctx      context.Context
 	answered chan struct{}
 	err      error
-	// panicked is what run has panicked with; nil: it hasn't.
+	// panicked is the value that run panicked with, or nil.
 	panicked any
 }
 
-// try runs the job. A panic is for who has asked for the change, and not for all of
-// the process.
+// try runs the job. A panic is passed to the caller that asked for the change, so that it
+// doesn't end the process.
 func (j *job) try(tx *transaction) (err error) {
 	defer func() {
 		if j.panicked = recover(); j.panicked != nil {
@@ -54,23 +54,23 @@ func (j *job) try(tx *transaction) (err error) {
 
 var errPanicked = errors.New("a panic")
 
-// batches makes changes that are asked for at the same time in one transaction,
-// since a commit costs as much as a small change. Each of them is made as a whole or
-// not at all, and nobody is answered before the commit. One that fails may have
-// written half: then the transaction is rolled back, and each is made in one of its
-// own. That is rare, so that no change has to pay for a savepoint.
+// batches puts changes that are requested at the same time into one transaction, because a
+// commit costs as much as a small change. Each is made completely or not at all, and no
+// caller is answered before the commit. A failed change may be half written, so then the
+// transaction is rolled back and each change gets its own. This is rare, and saves a
+// savepoint for every change.
 type batches struct {
 	db *DB
 
 	mu      sync.Mutex // guards the rest
 	waiting []*job
-	running bool // a goroutine makes what is waiting
+	running bool // a goroutine makes the waiting changes
 	closed  bool
 	runs    sync.WaitGroup
 }
 
-// do makes a change. When ctx ends before it is begun, it isn't made; what is begun
-// takes milliseconds, and do waits for how it ends. It panics if run does.
+// do makes a change. If ctx ends before the change starts, it isn't made. A started one
+// takes milliseconds, and do waits for its result. It panics if run does.
 func (b *batches) do(ctx context.Context, j *job) error {
 	if err := ctx.Err(); err != nil {
 		return err
@@ -111,7 +111,7 @@ func (b *batches) add(j *job) error {
 	return nil
 }
 
-// leave reports whether the job was still waiting, and takes it away.
+// leave removes a job that still waits, and reports whether it did.
 func (b *batches) leave(j *job) bool {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -122,7 +122,7 @@ func (b *batches) leave(j *job) bool {
 	return i >= 0
 }
 
-// more reports whether something waits; else the goroutine that asks is at its end.
+// more reports whether jobs wait. If not, the calling goroutine must end.
 func (b *batches) more() bool {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -130,7 +130,7 @@ func (b *batches) more() bool {
 	return b.running
 }
 
-// close waits for what is under way. What comes later is refused.
+// close waits for running changes, and refuses later ones.
 func (b *batches) close() {
 	b.mu.Lock()
 	b.closed = true
@@ -138,14 +138,14 @@ func (b *batches) close() {
 	b.runs.Wait()
 }
 
-// known returns what waits now.
+// known returns the waiting jobs.
 func (b *batches) known() []*job {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	return slices.Clone(b.waiting)
 }
 
-// take takes the first jobs that wait.
+// take takes the first waiting jobs.
 func (b *batches) take() []*job {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -159,8 +159,8 @@ func (b *batches) take() []*job {
 	return list
 }
 
-// batch makes some of what waits. Only who has the database's lock knows what that
-// is: others may come while it waits for another process, and go.
+// batch makes some of the waiting changes. It takes them only with the database's lock
+// held, because jobs may arrive and leave while it waits for another process.
 func (b *batches) batch() {
 	known := b.known()
 	tx, err := b.db.begin()
@@ -194,11 +194,10 @@ func (b *batches) batch() {
 	b.db.fold.committed()
 }
 
-// errAlone says that a job has failed, and that the others have to be made without
-// it.
+// errAlone says that a job failed, and that the others must be made without it.
 var errAlone = errors.New("a change of several has failed")
 
-// run makes the changes in a transaction. An error asks for its end without a commit.
+// run makes the changes in a transaction. An error means that it must not be committed.
 func (b *batches) run(tx *transaction, list []*job) error {
 	for _, j := range list {
 		if j.err = j.ctx.Err(); j.err != nil {
@@ -216,7 +215,7 @@ func (b *batches) run(tx *transaction, list []*job) error {
 	return nil
 }
 
-// alone makes one change in a transaction of its own.
+// alone makes one change in its own transaction.
 func (b *batches) alone(j *job) error {
 	tx, err := b.db.begin()
 	if err != nil {
@@ -243,16 +242,16 @@ func unwritten(err error) bool {
 	return errors.As(err, &r)
 }
 
-// isFull reports whether a transaction had no room, which is sure not to have been
-// committed: a smaller one may have.
+// isFull reports whether a transaction ran out of space. It certainly wasn't committed, and
+// a smaller one may succeed.
 func isFull(err error) bool {
 	var se *driver.Error
 	return errors.As(err, &se) && se.Code()&0xff == sqlite3.SQLITE_FULL
 }
 
-// begin begins a write transaction. Its statements get a context that doesn't end: a
-// transaction takes milliseconds, and to watch over each of its statements costs as
-// much as some of them do.
+// begin begins a write transaction. Its statements get a context that never ends: a
+// transaction takes milliseconds, and watching a context for each statement costs as much
+// as some of them.
 func (db *DB) begin() (*transaction, error) {
 	tx, err := db.write.BeginTx(context.Background(), nil)
 	if err != nil {
@@ -261,7 +260,7 @@ func (db *DB) begin() (*transaction, error) {
 	return &transaction{tx: tx, known: db.written}, nil
 }
 
-// end commits what went well, and rolls back what didn't.
+// end commits after success, and otherwise rolls back.
 func (db *DB) end(t *transaction, err error) error {
 	if err != nil {
 		return errors.Join(clarify(err), rollback(t.tx))

@@ -9,7 +9,7 @@ import (
 	"waymark/hub/store/internal/sqlstore"
 )
 
-// database is what sqlstore needs of a DB.
+// database implements sqlstore.Database for a DB.
 type database struct{ db *DB }
 
 var _ sqlstore.Database = database{}
@@ -37,7 +37,7 @@ func (d database) Update(ctx context.Context, f func(sqlstore.Tx) error) error {
 	return d.db.changes.do(ctx, &job{run: func(_ context.Context, tx *transaction) error { return f(runner{tx}) }})
 }
 
-// runner is what a pool and a transaction of database/sql have in common.
+// runner is the common part of a pool and a transaction of database/sql.
 type runner struct {
 	inner interface {
 		QueryContext(ctx context.Context, query string, args ...any) (*sql.Rows, error)
@@ -63,8 +63,7 @@ func (r runner) Exec(ctx context.Context, query string, args ...any) (int64, err
 	return result.RowsAffected()
 }
 
-// closer is *sql.Rows with a Close that returns nothing: Err has returned what
-// there is.
+// closer is *sql.Rows with a Close without a result: Err has returned any error.
 type closer struct{ rows *sql.Rows }
 
 func (c closer) Next() bool             { return c.rows.Next() }
@@ -72,8 +71,8 @@ func (c closer) Scan(dest ...any) error { return c.rows.Scan(dest...) }
 func (c closer) Err() error             { return c.rows.Err() }
 func (c closer) Close()                 { _ = c.rows.Close() }
 
-// pollEvery is how soon Wait sees what another process pushed into the same
-// file; the pushes of its own process it sees at once.
+// pollEvery is how soon Wait sees pushes of another process to the same file. It sees those
+// of its own process at once.
 const pollEvery = time.Second
 
 // Wait implements store.Store.

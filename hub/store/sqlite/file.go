@@ -12,7 +12,7 @@ import (
 	"waymark/hub/store"
 )
 
-// create makes the file and its directory, private from the first moment.
+// create creates the file and its directory, private from the start.
 func create(path string) error {
 	if info, err := os.Stat(path); err == nil {
 		if !info.Mode().IsRegular() {
@@ -33,10 +33,9 @@ func create(path string) error {
 	return f.Close()
 }
 
-// lockDir makes the processes that open a database in dir do so one after the
-// other, since two that create the schema at once would trip over each other.
-// The lock is on the directory because a file descriptor of the database that
-// SQLite doesn't know of would, when closed, drop SQLite's own locks.
+// lockDir serializes the processes that open a database in dir, because two that create the
+// schema at once would conflict. The lock is on the directory: closing any other descriptor
+// of the database file would drop SQLite's own locks.
 func lockDir(dir string) (unlock func(), err error) {
 	f, err := os.Open(dir)
 	if err != nil {
@@ -57,7 +56,7 @@ func lockDir(dir string) (unlock func(), err error) {
 
 // connect opens a pool of at most conns connections.
 func (db *DB) connect(path string, conns int, params ...string) (*sql.DB, error) {
-	path, err := filepath.Abs(path) // what doesn't begin with / would be a host
+	path, err := filepath.Abs(path) // a relative path would be taken for a host
 	if err != nil {
 		return nil, err
 	}

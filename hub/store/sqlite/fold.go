@@ -12,23 +12,23 @@ import (
 )
 
 const (
-	// foldPages is how many pages are written before the WAL is folded into the
-	// database: what SQLite itself takes for it.
+	// foldPages is how many pages are written before the WAL is folded into the database (a
+	// checkpoint): SQLite's own default.
 	foldPages = 1000
-	// foldAtOnce is how long the WAL becomes, in pages, before a commit folds it: a
-	// hub that never has a moment's rest doesn't get to the WAL's end otherwise, and
-	// a WAL can only begin anew when all of it is folded. It is 32 MiB.
+	// foldAtOnce is the length of the WAL, in pages, at which a commit folds it. A hub
+	// without idle moments otherwise never reaches the WAL's end, and a WAL can only
+	// restart when all of it is folded. It is 32 MiB.
 	foldAtOnce = 8192
 )
 
-// fold folds the WAL into the database, beside the transactions: it waits for the
-// disk, which those don't have to.
+// fold folds the WAL into the database beside the transactions, which so don't wait for the
+// disk.
 type fold struct {
 	write, read *sql.DB
 	log         *slog.Logger
 
-	// Of the goroutine that commits: the pages that were written when it was begun
-	// last.
+	// Only for the committing goroutine: the number of pages written when the last folding
+	// began.
 	begun int
 
 	busy sync.Mutex // held while the WAL is being folded
@@ -52,20 +52,20 @@ func (f *fold) committed() {
 	f.begun = pages
 	f.runs.Go(func() {
 		defer f.busy.Unlock()
-		// What can't be folded now, for a reader, is by the next one.
+		// What a reader prevents from being folded now is folded the next time.
 		if _, err := f.read.ExecContext(context.Background(), "PRAGMA wal_checkpoint(PASSIVE)"); err != nil {
 			f.log.Warn("WAL not folded", slog.Any("error", err))
 		}
 	})
 }
 
-// pages is how many the writing connection has written.
+// pages returns how many pages the writing connection has written.
 func (f *fold) pages() (pages int, err error) {
 	conn, err := f.write.Conn(context.Background())
 	if err != nil {
 		return 0, err
 	}
-	defer func() { _ = conn.Close() }() // gives it back
+	defer func() { _ = conn.Close() }() // returns it to the pool
 	err = conn.Raw(func(c any) error {
 		status, ok := c.(driver.DBStatus)
 		if !ok {
@@ -77,5 +77,5 @@ func (f *fold) pages() (pages int, err error) {
 	return pages, err
 }
 
-// close waits for what is under way. committed isn't called any more.
+// close waits for a running fold. committed must not be called any more.
 func (f *fold) close() { f.runs.Wait() }

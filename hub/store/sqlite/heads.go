@@ -8,10 +8,9 @@ import (
 )
 
 const (
-	// maxHeads bounds the agents of which something is remembered, at some 3 KiB each
-	// for their pasts.
+	// maxHeads limits the remembered agents, at some 3 KiB each for their pasts.
 	maxHeads = 4096
-	// maxHeadRows bounds their rows, of some 250 bytes each.
+	// maxHeadRows limits their rows, of some 250 bytes each.
 	maxHeadRows = 100_000
 )
 
@@ -19,23 +18,22 @@ const (
 type head struct {
 	// past is never empty, and begins with the newest revision.
 	past []plan.Past
-	// rows are all that the newest revision has, by id; nil when they aren't known.
+	// rows are all rows of the newest revision, by id; nil if unknown.
 	rows map[string]plan.Stored
 }
 
-// heads remembers agents as their last pushes have left them, so that a push doesn't
-// read all of an agent's rows to know which of them it changes, and a hundred
-// revisions to know which one goes. It is by the newest revision, which no two states
-// have in common: whatever another process pushes, or a restored backup holds, is
-// another one. What was pruned meanwhile is older than is kept, and so decides
-// nothing. It belongs to the goroutine that writes.
+// heads remembers the state of agents after their last pushes. So a push needn't read all
+// rows of an agent to know which ones it changes, nor a hundred revisions to know which one
+// is dropped. The key is the newest revision, which no two states share: a state that
+// another process pushed or a backup restored has another one. Revisions pruned meanwhile
+// are older than those kept, and so decide nothing. Only the writing goroutine uses it.
 type heads struct {
 	byAgent map[string]*head
 	rows    int
 }
 
-// get returns the head whose newest revision is that one; nil when it isn't known.
-// Until the transaction is committed it isn't to be changed.
+// get returns the head with that newest revision, or nil. It must not be changed until the
+// transaction is committed.
 func (h *heads) get(agentID string, revision int64) *head {
 	if known := h.byAgent[agentID]; known != nil && known.past[0].Revision == revision {
 		return known
@@ -56,7 +54,7 @@ func (h *heads) put(agentID string, known *head) {
 	h.rows += len(known.rows)
 }
 
-// forget forgets an agent's head, which is to be done before its rows are changed.
+// forget forgets an agent's head. It must be called before the agent's rows are changed.
 func (h *heads) forget(agentID string) {
 	if old := h.byAgent[agentID]; old != nil {
 		h.rows -= len(old.rows)
@@ -64,8 +62,7 @@ func (h *heads) forget(agentID string) {
 	}
 }
 
-// apply makes of all rows what a plan has made of them. numbers are those of the rows
-// that were written.
+// apply applies a plan to all rows. numbers are those of the written rows.
 func apply(rows map[string]plan.Stored, decided *plan.Plan, numbers []int64) map[string]plan.Stored {
 	if decided.Removed > 0 {
 		closed := make(map[int64]bool, len(decided.Close))
@@ -91,8 +88,8 @@ func apply(rows map[string]plan.Stored, decided *plan.Plan, numbers []int64) map
 	return rows
 }
 
-// wholeOf is the digest of a row with its facts, where it has some, without the rest of
-// the push that it is from.
+// wholeOf returns the digest of a row with its facts, if it has any, without the rest of
+// its push.
 func wholeOf(whole, digest []byte) []byte {
 	if whole == nil {
 		return digest

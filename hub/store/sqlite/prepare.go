@@ -18,15 +18,15 @@ import (
 	"waymark/hub/store/internal/sqlstore"
 )
 
-// applicationID marks a database as a hub's in the file header ("WYMK"), so
-// that a database of another program is never migrated by mistake.
+// applicationID marks a hub's database in the file header ("WYMK"), so that another
+// program's database is never migrated by mistake.
 const applicationID = 0x57594d4b
 
 //go:embed migrations/*.sql
 var embedded embed.FS
 
-// migrations returns the steps of the schema. Once there is a release, none that it has
-// changes any more, and what the schema needs next is a file with the next number.
+// migrations returns the steps of the schema. Once released, a step never changes: further
+// changes of the schema are files with the next number.
 func migrations() fs.FS {
 	dir, err := fs.Sub(embedded, "migrations")
 	if err != nil {
@@ -35,9 +35,8 @@ func migrations() fs.FS {
 	return dir
 }
 
-// prepare checks that the file is a hub's database or empty, switches it to
-// WAL and brings its schema to the newest of the migrations. Nothing is written
-// before everything is checked.
+// prepare checks that the file is a hub's database or empty, switches it to WAL and
+// migrates its schema. It writes nothing before all checks are done.
 func (db *DB) prepare(ctx context.Context, path string, migrations fs.FS) error {
 	pool, err := db.connect(path, 1, "_txlock=immediate", "_pragma=foreign_keys(1)")
 	if err != nil {
@@ -77,8 +76,7 @@ func (db *DB) prepare(ctx context.Context, path string, migrations fs.FS) error 
 	return writeBoot(ctx, pool)
 }
 
-// identify reports whether the database is empty, and refuses one that isn't
-// a hub's.
+// identify reports whether the database is empty, and refuses one that isn't a hub's.
 func identify(ctx context.Context, db *sql.DB) (empty bool, err error) {
 	var id, objects int64
 	if err := db.QueryRowContext(ctx, "PRAGMA application_id").Scan(&id); err != nil {
@@ -96,15 +94,15 @@ func identify(ctx context.Context, db *sql.DB) (empty bool, err error) {
 	return false, fmt.Errorf("%w: it is a SQLite database of another program; name another file", store.ErrForeign)
 }
 
-// checkPages looks for damage. It reads the whole file, which for a hub's few
-// megabytes takes milliseconds.
+// checkPages checks for damage. It reads the whole file, which takes milliseconds for a
+// hub's few megabytes.
 func checkPages(ctx context.Context, db *sql.DB) error {
 	var verdict string
 	if err := db.QueryRowContext(ctx, "PRAGMA quick_check(1)").Scan(&verdict); err != nil {
 		return err
 	}
 	if verdict != "ok" {
-		verdict = strings.Join(strings.Fields(verdict), " ") // it comes on several lines
+		verdict = strings.Join(strings.Fields(verdict), " ") // it has several lines
 		return fmt.Errorf("%w (%s); restore a backup, or move it away to begin anew", store.ErrCorrupt, verdict)
 	}
 	return nil
@@ -124,15 +122,15 @@ func checkVersion(ctx context.Context, db *sql.DB, schema sqlstore.Schema, provi
 	return schema.Check(ctx, db, provider)
 }
 
-// bootGap is more than the revisions that a crash of the machine can take
-// back: WAL is synced whenever it is folded, at the latest after foldAtOnce pages, and
-// a push writes some.
+// bootGap is more than the revisions that a crash of the machine can lose: the WAL is
+// synced whenever it is folded, at the latest after foldAtOnce pages, and a push writes
+// several pages.
 const bootGap = 1_000_000
 
-// writeBoot moves the revision up when the machine has been started since the
-// database was last opened. It may have crashed: then the last pushes were
-// lost, but somebody may have read them, and would take new ones of the same
-// revisions for known. Where the system has no such id, nothing is done.
+// writeBoot raises the revision if the machine was booted since the database was last
+// opened. A crash may have lost the last pushes after they were read, and their readers
+// would mistake new pushes with the same revisions for known ones. It does nothing on a
+// system without a boot id.
 func writeBoot(ctx context.Context, pool *sql.DB) error {
 	id, err := os.ReadFile("/proc/sys/kernel/random/boot_id")
 	boot := strings.TrimSpace(string(id))

@@ -48,7 +48,7 @@ type pusher struct {
 	now        int64
 	push       *plan.Prepared
 	heads      *heads
-	// after remembers what the push has made, once it is stored; nil: nothing.
+	// after remembers the result of the push once it is stored; nil if nothing.
 	after  func()
 	result store.PushResult
 }
@@ -102,7 +102,7 @@ func (p *pusher) run(ctx context.Context, keep store.Retention) (store.PushResul
 
 func (p *pusher) version() int64 { return int64(p.push.Push.Snapshot.Version) } //nolint:gosec // CheckPush bounds it
 
-// state reads what is stored of the agent, and reports whether it has all rows.
+// state reads the agent's stored state, and reports whether it has all rows.
 func (p *pusher) state(ctx context.Context, keep store.Retention) (state *plan.State, whole bool, err error) {
 	state = &plan.State{}
 	err = p.tx.QueryRowContext(ctx, sqlstore.SelectGeneration, p.agentID).Scan(&state.Newest)
@@ -126,7 +126,7 @@ func (p *pusher) state(ctx context.Context, keep store.Retention) (state *plan.S
 	return state, whole, err
 }
 
-// rows completes the state with the past and the rows, as they are remembered or read.
+// rows completes the state with the past and the rows, remembered or read.
 func (p *pusher) rows(ctx context.Context, state *plan.State, keep store.Retention) (whole bool, err error) {
 	known := p.heads.get(p.agentID, state.Head.Revision)
 	if known != nil {
@@ -141,7 +141,7 @@ func (p *pusher) rows(ctx context.Context, state *plan.State, keep store.Retenti
 	return !p.push.Push.Partial(), err
 }
 
-// The + keeps the names from choosing the index: any number of agents may have a
+// The + keeps SQLite from using the index on names: any number of agents may have a
 // payload.
 var selectBodies = fmt.Sprintf(sqlstore.SelectBodies, "+body IN (SELECT unhex(value) FROM json_each($2))")
 
@@ -172,7 +172,7 @@ func (p *pusher) bodies(ctx context.Context, names [][]byte) (map[store.Digest]i
 	return bodies, rows.Err()
 }
 
-// stored reads what Decide has to know of the rows.
+// stored reads the rows that Decide needs.
 func (p *pusher) stored(ctx context.Context) (map[string]plan.Stored, error) {
 	query := sqlstore.SelectStored
 	args := []any{p.agentID}
@@ -200,7 +200,7 @@ func (p *pusher) stored(ctx context.Context) (map[string]plan.Stored, error) {
 	return stored, rows.Err()
 }
 
-// pins brings the agent's pins up to date.
+// pins updates the agent's pins.
 func (p *pusher) pins(ctx context.Context, decided *plan.Plan, first bool) error {
 	for _, s := range sqlstore.PinStatements(p.agentID, p.version(), decided, first, p.now) {
 		if _, err := p.tx.ExecContext(ctx, s.SQL, s.Args...); err != nil {
@@ -210,7 +210,7 @@ func (p *pusher) pins(ctx context.Context, decided *plan.Plan, first bool) error
 	return nil
 }
 
-// drop deletes the revisions that go and all that only they had.
+// drop deletes the dropped revisions and everything that only they had.
 func (p *pusher) drop(ctx context.Context, decided *plan.Plan) error {
 	tx := runner{p.tx}
 	if err := sqlstore.DropPast(ctx, tx, p.agentID, decided.Cut); err != nil {

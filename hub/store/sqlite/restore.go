@@ -17,24 +17,22 @@ import (
 	"waymark/hub/store/internal/sqlstore"
 )
 
-// restoreGap is more than the revisions that hubs may have given out since the
-// backup: a billion is four months of a hundred pushes a second.
+// restoreGap is more than the revisions that hubs may have issued since the backup: a
+// billion is four months of a hundred pushes a second.
 const restoreGap = 1_000_000_000
 
-// Restore makes the database at path what a backup holds. The revision moves
-// above all that anybody may have seen, and what is below counts as no longer
-// kept, so that readers who follow have to read everything anew. A backup
-// of an older hub is brought up to date.
+// Restore replaces the database at path with a backup's content. The revision is raised
+// above all that readers may have seen, and older revisions count as no longer kept, so
+// that readers who follow must read everything again. A backup of an older hub is migrated.
 //
-// No hub may have the database open. It is replaced in one step, when the new
-// one is whole; force allows that for one that holds anything, also for one
-// that is damaged.
+// No hub may have the database open. It is replaced in one step once the new one is
+// complete. force allows replacing a database that holds anything or is damaged.
 //
 // # Errors
 //
-// store.ErrNotEmpty and store.ErrInUse say why path can't be replaced,
-// store.ErrForeign, store.ErrNewerSchema and store.ErrCorrupt what is wrong
-// with the backup, or with what is there.
+// store.ErrNotEmpty and store.ErrInUse say why path can't be replaced. store.ErrForeign,
+// store.ErrNewerSchema and store.ErrCorrupt are faults of the backup or of the present
+// database.
 func Restore(ctx context.Context, file, path string, force bool) error {
 	path, err := filepath.Abs(path)
 	if err == nil {
@@ -53,11 +51,11 @@ func Restore(ctx context.Context, file, path string, force bool) error {
 		return fmt.Errorf("restore into %s: %w", path, clarify(err))
 	}
 	partial := path + ".restored"
-	defer func() { _ = os.Remove(partial) }() // gone when all is well
+	defer func() { _ = os.Remove(partial) }() // after success there is nothing to remove
 	if err := fetch(ctx, file, partial, newest); err != nil {
 		return fmt.Errorf("restore %s: %w", file, clarify(err))
 	}
-	// What the damaged one may have left is nothing of the new one's.
+	// Files that the damaged database left must not be taken for the new one's.
 	for _, suffix := range []string{"-wal", "-shm", "-journal"} {
 		if err := os.Remove(path + suffix); err != nil && !errors.Is(err, fs.ErrNotExist) {
 			return fmt.Errorf("restore: %w", err)
@@ -69,8 +67,7 @@ func Restore(ctx context.Context, file, path string, force bool) error {
 	return syncFile(filepath.Dir(path))
 }
 
-// usable reports whether the database is a hub's, whole, and not newer than this
-// build.
+// usable reports whether the database is a hub's, undamaged, and not newer than this build.
 func usable(ctx context.Context, pool *sql.DB) error {
 	empty, err := identify(ctx, pool)
 	if err != nil {
@@ -90,8 +87,8 @@ func usable(ctx context.Context, pool *sql.DB) error {
 	return checkVersion(ctx, pool, schema, provider)
 }
 
-// replaceable reports whether what is at path may go, and returns the newest
-// revision that it has given out.
+// replaceable reports whether the database at path may be replaced, and returns the newest
+// revision that it has issued.
 func replaceable(ctx context.Context, path string, force bool) (newest int64, err error) {
 	info, err := os.Stat(path)
 	switch {
@@ -116,8 +113,8 @@ func replaceable(ctx context.Context, path string, force bool) (newest int64, er
 		}
 		return 0, err
 	}
-	// Nobody else may have it open: each connection holds a lock for as long
-	// as the journal is a WAL.
+	// No other process may have it open: each connection holds a lock while the journal is
+	// a WAL.
 	var mode string
 	if err := pool.QueryRowContext(ctx, "PRAGMA journal_mode = DELETE").Scan(&mode); err != nil || mode == "wal" {
 		return 0, fmt.Errorf("%w; stop it first", store.ErrInUse)
@@ -125,7 +122,7 @@ func replaceable(ctx context.Context, path string, force bool) (newest int64, er
 	return newest, nil
 }
 
-// contents refuses a database that holds anything, unless it is forced.
+// contents refuses a database that holds anything, unless forced.
 func contents(ctx context.Context, pool *sql.DB, force bool) (newest int64, err error) {
 	if empty, err := identify(ctx, pool); empty || err != nil {
 		return 0, err
@@ -141,7 +138,7 @@ func contents(ctx context.Context, pool *sql.DB, force bool) (newest int64, err 
 	return newest, err
 }
 
-// fetch makes of a backup what is to take the database's place.
+// fetch makes the new database from a backup.
 func fetch(ctx context.Context, file, partial string, newest int64) error {
 	if err := copyFile(file, partial); err != nil {
 		return err
@@ -155,7 +152,7 @@ func fetch(ctx context.Context, file, partial string, newest int64) error {
 	if err := errors.Join(err, pool.Close()); err != nil {
 		return err
 	}
-	if err := db.prepare(ctx, partial, migrations()); err != nil { // brings the schema up to date
+	if err := db.prepare(ctx, partial, migrations()); err != nil { // migrates the schema
 		return err
 	}
 	if pool, err = db.connect(partial, 1); err != nil {
@@ -165,7 +162,7 @@ func fetch(ctx context.Context, file, partial string, newest int64) error {
 	if _, err := pool.ExecContext(ctx, "UPDATE revision SET value = max(value, $1) + $2, floor = max(value, $1) + $2", newest, restoreGap); err != nil {
 		return err
 	}
-	var mode string // all of it in the one file
+	var mode string // everything in one file
 	if err := pool.QueryRowContext(ctx, "PRAGMA journal_mode = DELETE").Scan(&mode); err != nil {
 		return err
 	}

@@ -7,13 +7,13 @@ import (
 	"sync"
 )
 
-// maxStatements bounds what is prepared. Texts of statements are constants, of which
-// there are fewer.
+// maxStatements limits the prepared statements. Their texts are constants, of which there
+// are fewer.
 const maxStatements = 200
 
-// statements has the statements of a pool prepared, since parsing one takes longer
-// than running it. A pool that has one connection can't prepare one while that is
-// in a transaction: what a transaction runs is learned for the next one.
+// statements prepares a pool's statements, because parsing one takes longer than running
+// it. A pool with one connection can't prepare a statement during a transaction, so those
+// that a transaction runs are prepared for the next one.
 type statements struct {
 	pool *sql.DB
 
@@ -26,7 +26,7 @@ func newStatements(pool *sql.DB) *statements {
 	return &statements{pool: pool, byText: make(map[string]*sql.Stmt)}
 }
 
-// get returns the statement; nil when it isn't prepared yet.
+// get returns the statement, or nil if it isn't prepared yet.
 func (s *statements) get(text string) *sql.Stmt {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -37,9 +37,9 @@ func (s *statements) get(text string) *sql.Stmt {
 	return stmt
 }
 
-// learn prepares what has been asked for. It is called while its caller has no
-// transaction open, and waits for a connection; what can't be prepared is run as it
-// is, and asked for again.
+// learn prepares the requested statements. The caller has no transaction open, and it waits
+// for a connection. A statement that can't be prepared runs unprepared, and is requested
+// again.
 func (s *statements) learn(ctx context.Context) {
 	s.mu.Lock()
 	texts := s.asked
@@ -55,21 +55,21 @@ func (s *statements) learn(ctx context.Context) {
 			s.byText[text], stmt = stmt, nil
 		}
 		s.mu.Unlock()
-		if stmt != nil { // somebody was faster
+		if stmt != nil { // another goroutine was faster
 			_ = stmt.Close()
 		}
 	}
 }
 
-// transaction runs statements in one, those that are prepared as such. What it makes
-// of these ends with it.
+// transaction runs statements in a transaction, prepared where possible. Its own statements
+// end with it.
 type transaction struct {
 	tx    *sql.Tx
 	known *statements
 	own   map[string]*sql.Stmt // of this transaction
 }
 
-// in returns the statement as one of the transaction; nil when it isn't prepared.
+// in returns the transaction's version of the statement, or nil if it isn't prepared.
 func (t *transaction) in(ctx context.Context, query string) *sql.Stmt {
 	if stmt := t.own[query]; stmt != nil {
 		return stmt
@@ -107,7 +107,7 @@ func (t *transaction) ExecContext(ctx context.Context, query string, args ...any
 	return t.tx.ExecContext(ctx, query, args...)
 }
 
-// reader runs statements outside of a transaction, those that are prepared as such.
+// reader runs statements outside a transaction, prepared where possible.
 type reader struct{ known *statements }
 
 func (r reader) QueryContext(ctx context.Context, query string, args ...any) (*sql.Rows, error) {

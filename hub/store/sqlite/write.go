@@ -8,8 +8,8 @@ import (
 	"waymark/hub/store/internal/sqlstore"
 )
 
-// write makes a new revision of what was decided, and returns it, and the numbers of
-// the rows that it has written.
+// write writes a plan as a new revision, and returns the revision and the numbers of the
+// written rows.
 func (p *pusher) write(ctx context.Context, decided *plan.Plan) (revision int64, numbers []int64, err error) {
 	err = p.tx.QueryRowContext(ctx, "UPDATE revision SET value = value + 1, floor = max(floor, $1) RETURNING value", decided.Cut).Scan(&revision)
 	if err != nil {
@@ -39,7 +39,7 @@ func (p *pusher) write(ctx context.Context, decided *plan.Plan) (revision int64,
 	return revision, numbers, err
 }
 
-// end makes the rows hold until the step.
+// end ends the validity of the rows at the step.
 func (p *pusher) end(ctx context.Context, numbers []int64, step int64) error {
 	for _, number := range numbers {
 		if _, err := p.tx.ExecContext(ctx, "UPDATE resources SET until = $1 WHERE number = $2", step, number); err != nil {

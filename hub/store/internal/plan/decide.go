@@ -11,8 +11,8 @@ import (
 	"waymark/hub/store"
 )
 
-// Decide applies the rules of store.Store.Push to what is stored. now is in
-// microseconds since 1970.
+// Decide applies the rules of store.Store.Push to the stored state. now is in microseconds
+// since 1970.
 func (p *Prepared) Decide(s *State, generation, now int64, keep store.Retention) (*Plan, error) {
 	push, version := p.Push, int64(p.Push.Snapshot.Version) //nolint:gosec // CheckPush bounds it
 	switch {
@@ -129,12 +129,12 @@ func (p *Prepared) rows(s *State, plan *Plan, now int64) error {
 	return nil
 }
 
-// remove is for a partial push, which names what is gone.
+// remove handles a partial push, which names the removed rows.
 func (p *Prepared) remove(s *State, plan *Plan) error {
 	for _, id := range p.Push.Update.Removed {
 		old, exists := s.Rows[id]
 		if !exists {
-			return store.ErrFullNeeded // the two sides have drifted apart
+			return store.ErrFullNeeded // agent and hub disagree about the rows
 		}
 		plan.Close = append(plan.Close, old.Row)
 		plan.Touched = append(plan.Touched, id)
@@ -146,7 +146,7 @@ func (p *Prepared) remove(s *State, plan *Plan) error {
 	return nil
 }
 
-// removeOthers is for everything: what it doesn't hold is gone.
+// removeOthers handles a complete push: rows that it doesn't hold are removed.
 func (p *Prepared) removeOthers(s *State, plan *Plan) {
 	stays := make(map[string]struct{}, len(p.Rows))
 	for i := range p.Rows {
@@ -161,8 +161,8 @@ func (p *Prepared) removeOthers(s *State, plan *Plan) {
 	}
 }
 
-// touch sorts and bounds the ids that the plan touches, and sets what follows from
-// them. discovered says that the discovery is another one.
+// touch sorts and limits the touched ids, and sets what follows from them. discovered says
+// that the discovery has changed.
 func (p *Plan) touch(discovered bool) error {
 	slices.Sort(p.Touched)
 	p.TouchesLive = p.TouchesLive || discovered || slices.ContainsFunc(p.Touched, func(id string) bool {
@@ -192,20 +192,20 @@ func (p *Prepared) checkSize(plan *Plan) error {
 	return nil
 }
 
-// Past is what decides whether a revision is kept.
+// Past is what Cut needs to know about a revision.
 type Past struct {
 	Revision  int64
 	Step      int64
 	CreatedAt int64 // microseconds
-	Bytes     int64 // what it wrote
+	Bytes     int64 // number of bytes that it wrote
 }
 
-// Cut returns the newest of the past revisions that is not kept; what is
-// older goes with it. 0 means that all are kept.
+// Cut returns the newest of the past revisions to be dropped, with all older ones. 0 means
+// that all are kept.
 //
-// past is without the newest revision, which is always kept, and begins with
-// the one before it; ended is when that one ceased to be the newest. As many
-// of them as keep.Revisions are enough. keep is effective.
+// past begins with the revision before the newest one, which is always kept; ended is when
+// that one ceased to be the newest. past needs no more than keep.Revisions entries. keep is
+// effective.
 func Cut(past []Past, ended, now int64, keep store.Retention) int64 {
 	var total int64
 	for i, r := range past {

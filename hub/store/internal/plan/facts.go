@@ -9,17 +9,17 @@ import (
 	"waymark/wire/fingerprint"
 )
 
-// Facts is a stored row of which only what no chat pins is another.
+// Facts is a stored row of which only the facts change, which no chat pins.
 type Facts struct {
 	// Row is the row's number.
 	Row int64
 	ID  string
-	// JSON and Whole are the row's from now on; Whole is nil when there are no facts.
+	// JSON and Whole are the row's new values; Whole is nil if there are no facts.
 	JSON  string
 	Whole []byte
 }
 
-// factsJSON is the form in which facts are stored.
+// factsJSON is the stored form of facts.
 type factsJSON struct {
 	Convention string             `json:"convention,omitempty"`
 	Readers    []string           `json:"readers,omitempty"`
@@ -27,7 +27,7 @@ type factsJSON struct {
 	Findings   []snapshot.Finding `json:"findings,omitempty"`
 }
 
-// factsOf returns a resource's facts as they are stored.
+// factsOf returns a resource's facts in stored form.
 func factsOf(r *snapshot.Resource) (string, error) {
 	if !r.HasFacts() {
 		return "", nil
@@ -36,7 +36,7 @@ func factsOf(r *snapshot.Resource) (string, error) {
 	return string(text), err
 }
 
-// ReadFacts sets a resource's facts from how they are stored.
+// ReadFacts sets a resource's facts from their stored form.
 func ReadFacts(text string, r *snapshot.Resource) error {
 	if text == "" {
 		return nil
@@ -49,7 +49,7 @@ func ReadFacts(text string, r *snapshot.Resource) error {
 	return nil
 }
 
-// facts plans what the push changes of a row that is otherwise the same.
+// facts plans the change of a row whose facts alone differ.
 func (p *Plan) facts(row *Row, old Stored) error {
 	if bytes.Equal(old.Whole, row.Whole[:]) {
 		return nil
@@ -65,7 +65,7 @@ func (p *Plan) facts(row *Row, old Stored) error {
 	return nil
 }
 
-// StoredWhole is what is stored of Whole: nil where there are no facts.
+// StoredWhole is the stored form of Whole: nil if there are no facts.
 func (r *Row) StoredWhole() []byte {
 	if !r.Resource.HasFacts() {
 		return nil

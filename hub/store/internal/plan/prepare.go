@@ -13,29 +13,28 @@ import (
 	"waymark/wire/fingerprint"
 )
 
-// Row is one resource of a push, as it will be written.
+// Row is one resource of a push, in the form to be written.
 type Row struct {
 	ID       string
 	Resource *snapshot.Resource
-	// Digest is of what a history has of it, Whole also of its facts.
+	// Digest covers what a history has of the resource, Whole also its facts.
 	Digest, Whole store.Digest
 	// Index is the resource's in the push.
 	Index int
-	// Body names the payload; nil when there is none. Size is its length.
+	// Body names the payload; nil if there is none. Size is its length.
 	Body []byte
 	Size int64
 	// Rest is fingerprint.Size.
 	Rest int64
 }
 
-// Prepared is a checked push with all that can be computed without knowing
-// what is stored: hashing takes longer than the transaction ought to.
+// Prepared is a checked push with everything that can be computed without the stored state,
+// because hashing takes longer than a transaction should.
 type Prepared struct {
 	Push *store.Push
 	// Head is the snapshot's.
 	Head Values
-	// Rows are in order of id, so that transactions that touch the same rows
-	// touch them in the same order.
+	// Rows are ordered by id, so that transactions touch the same rows in the same order.
 	Rows []Row
 }
 
@@ -95,7 +94,7 @@ func makeRow(p *store.Push, i int) (Row, error) {
 	return row, nil
 }
 
-// attributes returns the resource's as JSON.
+// attributes returns the resource's attributes as JSON.
 func (r *Row) attributes() (string, error) {
 	if len(r.Resource.Attributes) == 0 {
 		return "{}", nil
@@ -111,12 +110,11 @@ func (w *Write) bytes() int64 {
 		len(r.Name)+len(r.Description)+len(r.Error)+len(r.Resolver))
 }
 
-// withheld reports whether the row has a payload that the push doesn't bring.
+// withheld reports whether the row has a payload that isn't in the push.
 func (r *Row) withheld() bool { return r.Body != nil && r.Resource.Payload == nil }
 
-// Withheld returns the names of the payloads that the push doesn't bring and that
-// don't follow from the rows of s: State.Bodies has to have those of them that the
-// agent has.
+// Withheld returns the names of the payloads that aren't in the push and don't follow from
+// the rows of s. State.Bodies must have those of them that the agent has.
 func (p *Prepared) Withheld(s *State) (names [][]byte) {
 	for i := range p.Rows {
 		row := &p.Rows[i]
@@ -136,7 +134,7 @@ func (p *Prepared) Touched() []string {
 	return append(ids, p.Push.Update.Removed...)
 }
 
-// Bytes is the length of the payloads that the push brings.
+// Bytes is the total length of the payloads in the push.
 func (p *Prepared) Bytes() (n int64) {
 	for i := range p.Rows {
 		n += int64(len(p.Rows[i].Resource.Payload))
@@ -144,7 +142,7 @@ func (p *Prepared) Bytes() (n int64) {
 	return n
 }
 
-// name is that of what the push brings, which is everything.
+// name is the name of the push's content, if that is a complete snapshot.
 func (p *Prepared) name() fingerprint.Name {
 	rows := make([][sha256.Size]byte, len(p.Rows))
 	for i := range p.Rows {
@@ -154,7 +152,7 @@ func (p *Prepared) name() fingerprint.Name {
 	return fingerprint.Of(&fingerprint.Head{AggregateHash: []byte(h.Hash), SnapshotError: h.SnapshotError, Plugins: h.Plugins, Discovery: h.Discovery}, rows)
 }
 
-// Name returns the name that is stored with what the push makes; nil for none.
+// Name returns the name stored with the result of the push; nil for none.
 func (p *Prepared) Name() []byte {
 	if p.Push.Update == nil {
 		return nil

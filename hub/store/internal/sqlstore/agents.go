@@ -28,7 +28,7 @@ func readAgents(ctx context.Context, tx Tx, where string, args ...any) (agents [
 		err := rows.Scan(&a.ID, &a.Name, &created, &version, &hash, &a.Resources, &a.Revision, &received, &summary,
 			&a.Hostname, &a.Root, &a.AgentVersion, &labels, &seen, &a.FailingPlugins, &a.SnapshotError, &a.DriftedPins)
 		if err != nil {
-			return err // and nothing of the row is there
+			return err // no value of the row is set
 		}
 		a.CreatedAt, a.UpdatedAt, a.SeenAt = toTime(created), nullTime(received), nullTime(seen)
 		if a.SeenAt.Before(a.UpdatedAt) {
@@ -185,7 +185,7 @@ func (c *Core) Labeled(ctx context.Context, labels store.Labels) (ids []string, 
 	return ids, nil
 }
 
-// changeAgent runs f in a transaction that has the agent locked.
+// changeAgent runs f in a transaction that holds the agent's lock.
 func (c *Core) changeAgent(ctx context.Context, id string, f func(Tx) error) error {
 	if !store.Findable(id) {
 		return &store.NotFoundError{What: "agent", ID: id}
@@ -206,7 +206,7 @@ func (c *Core) changeAgent(ctx context.Context, id string, f func(Tx) error) err
 	return nil
 }
 
-// checkAgent returns a *store.NotFoundError when there is no such agent.
+// checkAgent returns a *store.NotFoundError if the agent doesn't exist.
 func checkAgent(ctx context.Context, tx Tx, id string) error {
 	var found string
 	err := one(ctx, tx, "SELECT id FROM agents WHERE id = $1", []any{id}, &found)

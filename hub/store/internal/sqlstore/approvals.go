@@ -30,8 +30,8 @@ func (c *Core) AddApproval(ctx context.Context, na store.NewApproval) (a store.A
 	}
 	var revision int64
 	err = c.Database.Update(ctx, func(tx Tx) error {
-		// The revision comes first here: it keeps all others who change approvals
-		// out while what there is is counted.
+		// The revision is taken first here: it keeps out all others that change approvals
+		// while the existing ones are counted.
 		var err error
 		if revision, err = c.nextRevision(ctx, tx); err != nil {
 			return err

@@ -86,7 +86,7 @@ func (c *Core) RevokeEnrollment(ctx context.Context, id string, tokens bool) (re
 	}
 	now := c.Stamp()
 	err = c.Database.Update(ctx, func(tx Tx) error {
-		// The row is locked from here on, so that nobody enrolls in between.
+		// From here on the row is locked, so that nobody enrolls in between.
 		n, err := tx.Exec(ctx, "UPDATE enrollments SET revoked_at = coalesce(revoked_at, $1) WHERE id = $2", now, id)
 		if err == nil && n == 0 {
 			err = missing
@@ -112,7 +112,7 @@ func (c *Core) Enroll(ctx context.Context, hash credential.Hash, agent store.New
 	}
 	now := c.Stamp()
 	var made store.Token
-	// Those who guess don't get to write.
+	// Guesses must not cause writes.
 	err := c.Database.Read(ctx, func(tx Tx) error {
 		var id string
 		return one(ctx, tx, "SELECT id FROM enrollments WHERE hash = $1", []any{hash[:]}, &id)
@@ -125,7 +125,7 @@ func (c *Core) Enroll(ctx context.Context, hash credential.Hash, agent store.New
 	}
 	err = c.Database.Update(ctx, func(tx Tx) error {
 		var id, fixed, labels string
-		// The same again: the answer was lost, or this is a further try.
+		// A repetition: the response was lost, or this is a retry.
 		again, err := tokenByHash(ctx, tx, agent.Token)
 		switch {
 		case err == nil:
@@ -138,8 +138,8 @@ func (c *Core) Enroll(ctx context.Context, hash credential.Hash, agent store.New
 		case !errors.Is(err, errNoRow):
 			return err
 		}
-		// What the statement finds is judged when it has the row to itself: no more get
-		// in than may.
+		// The statement's condition is evaluated with the row locked, so the limit is never
+		// exceeded.
 		err = one(ctx, tx, `UPDATE enrollments SET uses = uses + 1 WHERE hash = $1 AND revoked_at IS NULL AND expires_at > $2 AND uses < max_uses
 			RETURNING id, agent_id, labels`, []any{hash[:], now}, &id, &fixed, &labels)
 		if errors.Is(err, errNoRow) {

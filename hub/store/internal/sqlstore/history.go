@@ -94,9 +94,9 @@ func (c *Core) Diff(ctx context.Context, agentID string, from, to int64) (list [
 	return list, nil
 }
 
-// The rows of agent $1 that hold at exactly one of the steps $2 and $3,
-// the later one; three parts because of the indices. Those of both, and those
-// that came and went in between, are left out.
+// The rows of agent $1 that are valid at exactly one of the steps $2 and $3, the later one;
+// three parts because of the indices. Rows valid at both, and those added and removed in
+// between, are left out.
 const diffRows = "SELECT " + resourceColumns + ", b.payload, r.digest, CASE WHEN r.since <= $2 THEN 0 ELSE 1 END AS later" + fromFull
 
 const diffQuery = diffRows + "r.agent_id = $1 AND r.until > $2 AND r.until <= $3 AND r.since <= $2 UNION ALL " +

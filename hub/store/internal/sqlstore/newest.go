@@ -1,9 +1,8 @@
-// This file lets many goroutines wait for the newest revision of a
-// store.
+// Package newest lets many goroutines wait for the newest revision of a store.
 //
-// It knows the newest revision that was announced to it, which may be behind
-// the database: what decides is always read there. So an announcement that is
-// lost, late or wrong costs time, and never a revision.
+// It knows the newest revision announced to it, which may be behind the database. Readers
+// always read the database itself, so an announcement that is lost, late or wrong costs
+// time but never a revision.
 //
 // All methods are safe for concurrent use.
 
@@ -18,7 +17,7 @@ import (
 	"waymark/internal/notify"
 )
 
-// Revision is the newest revision that is known. NewRevision makes one.
+// Revision is the newest known revision. New makes one.
 type Revision struct {
 	mu      sync.Mutex // guards value
 	value   int64
@@ -32,8 +31,8 @@ func NewRevision() *Revision {
 	return &Revision{value: -1, closed: make(chan struct{})}
 }
 
-// Announce makes a committed revision known. An older one than is known changes
-// nothing.
+// Announce makes a committed revision known. It ignores a revision older than the known
+// one.
 func (r *Revision) Announce(revision int64) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -42,8 +41,8 @@ func (r *Revision) Announce(revision int64) {
 	}
 }
 
-// Reset makes known what the database says now, which may be less than was known
-// when the database was set back.
+// Reset sets the known revision to the database's. It may be lower than before, if the
+// database was set back.
 func (r *Revision) Reset(revision int64) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -57,7 +56,7 @@ func (r *Revision) set(revision int64) {
 	r.changed.Notify()
 }
 
-// Known returns the newest revision that is known, -1 for none.
+// Known returns the newest known revision, -1 for none.
 func (r *Revision) Known() int64 {
 	r.mu.Lock()
 	defer r.mu.Unlock()

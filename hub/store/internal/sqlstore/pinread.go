@@ -62,8 +62,8 @@ func (c *Core) PinManifests(ctx context.Context, id string) (manifests []byte, e
 	return manifests, nil
 }
 
-// readPinHead reads everything of what is pinned but its resources. The discovery is
-// the agent's as it is now, as are the rows that it is about.
+// readPinHead reads a pin without its resources. The discovery is the agent's current one,
+// as are the rows that it describes.
 func readPinHead(ctx context.Context, tx Tx, pin *store.Pin, s *store.StoredSnapshot) error {
 	var version, received int64
 	var plugins string
@@ -79,7 +79,7 @@ func readPinHead(ctx context.Context, tx Tx, pin *store.Pin, s *store.StoredSnap
 	s.Snapshot.Version = uint64(version) //nolint:gosec // of a snapshot, >= 0
 	s.Snapshot.AggregateHash = pin.AggregateHash
 	s.ReceivedAt, s.Revision = toTime(received), pin.Revision
-	if discovery != nil { // else the agent is gone
+	if discovery != nil { // otherwise the agent is removed
 		err = json.Unmarshal([]byte(*discovery), &s.Snapshot.Discovery)
 	}
 	return errors.Join(err, json.Unmarshal([]byte(plugins), &s.Snapshot.Plugins))
@@ -119,8 +119,7 @@ func (c *Core) PinBody(ctx context.Context, id, resourceID string) (payload []by
 	return bodyOf(resourceID, hasBody, payload, err)
 }
 
-// What is in pin $1 and not in the same way with agent $2 now, and the other
-// way round.
+// Rows that are in pin $1 but not the same in agent $2 now, and vice versa.
 const pinDiffQuery = "SELECT " + resourceColumns + ", b.payload, r.digest, 0 AS later" + pinFull +
 	`WHERE r.pin_id = $1 AND NOT EXISTS (
 		SELECT 1 FROM resources o WHERE o.agent_id = $2 AND o.until IS NULL AND o.id = r.id AND o.digest = r.digest)

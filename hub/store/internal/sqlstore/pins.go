@@ -74,16 +74,15 @@ func (c *Core) Pin(ctx context.Context, id string) (pin store.Pin, err error) {
 	return pin, nil
 }
 
-// lockAgent holds up pushes of the agent, in a way that both databases know,
-// and reports whether there is one.
+// lockAgent blocks pushes of the agent, in a way that both databases support, and reports
+// whether the agent exists.
 func lockAgent(ctx context.Context, tx Tx, id string) (exists bool, err error) {
 	n, err := tx.Exec(ctx, "UPDATE agents SET generation = generation WHERE id = $1", id)
 	return n > 0, err
 }
 
-// nextRevision takes the next store-wide revision, and with it the right to
-// be the only one who has one that isn't committed: it comes last, after all
-// that takes time.
+// nextRevision takes the next store-wide revision, which blocks all others from taking one
+// until the commit. So it is called last, after everything slow.
 func (c *Core) nextRevision(ctx context.Context, tx Tx) (revision int64, err error) {
 	if err := one(ctx, tx, "UPDATE revision SET value = value + 1 RETURNING value", nil, &revision); err != nil {
 		return 0, err
@@ -142,10 +141,10 @@ func (c *Core) createPin(ctx context.Context, tx Tx, pin store.Pin, now int64) (
 	return c.fill(ctx, tx, &pin, now)
 }
 
-// fill makes the pin, which has no rows, hold what its agent has, and gives
-// the change a revision.
+// fill copies the agent's content into the pin, which has no rows, and gives the change a
+// revision.
 func (c *Core) fill(ctx context.Context, tx Tx, pin *store.Pin, now int64) (store.Pin, error) {
-	// Values go from one table to the other; what there isn't is empty.
+	// Values are copied between tables; missing ones are empty.
 	_, err := tx.Exec(ctx,
 		`UPDATE pins SET revision = s.revision, version = s.version, aggregate_hash = s.aggregate_hash,
 		   snapshot_error = s.snapshot_error, plugins = s.plugins, received_at = s.received_at, pinned_at = $2

@@ -95,8 +95,8 @@ func insertRemoval(ctx context.Context, tx Tx, revision int64, what, id, was str
 	return err
 }
 
-// changePin runs f with a pin that nobody else changes, not even a push. The
-// order of locks is that of a push: the agent, the pin, the revision.
+// changePin runs f with a pin that nothing else changes, not even a push. The order of
+// locks is a push's: agent, pin, revision.
 func (c *Core) changePin(ctx context.Context, id string, f func(Tx, *store.Pin) error) error {
 	if !store.Findable(id) {
 		return &store.NotFoundError{What: "pin", ID: id}
@@ -112,14 +112,14 @@ func (c *Core) changePin(ctx context.Context, id string, f func(Tx, *store.Pin) 
 		if _, err := tx.Exec(ctx, "UPDATE pins SET name = name WHERE id = $1", id); err != nil {
 			return err
 		}
-		if pin, err = readPin(ctx, tx, id); err != nil { // as it is now that it is locked
+		if pin, err = readPin(ctx, tx, id); err != nil { // its state now that it is locked
 			return err
 		}
 		return f(tx, &pin)
 	})
 }
 
-// dropPinRows deletes what a pin holds and returns the names of the payloads.
+// dropPinRows deletes a pin's rows and returns the names of their payloads.
 func dropPinRows(ctx context.Context, tx Tx, id string) (bodies [][]byte, err error) {
 	bodies, err = readBodies(ctx, tx, "SELECT DISTINCT body FROM pin_resources WHERE pin_id = $1 AND body IS NOT NULL ORDER BY body", id)
 	if err != nil {
@@ -139,9 +139,9 @@ func readBodies(ctx context.Context, tx Tx, query string, args ...any) (bodies [
 	return bodies, err
 }
 
-// dropUnused drops those payloads that nothing has any more, in a transaction
-// of its own: whoever has a revision must not wait for a payload that a push
-// has locked which waits for its revision. What isn't dropped here Prune finds.
+// dropUnused drops those payloads that nothing uses any more, in its own transaction. The
+// holder of a revision must not wait for a payload locked by a push that waits for its
+// revision. What isn't dropped here is found by Prune.
 func (c *Core) dropUnused(ctx context.Context, bodies [][]byte) {
 	if len(bodies) > 0 {
 		_ = c.Database.Update(ctx, func(tx Tx) error { return DropBodies(ctx, tx, bodies) })

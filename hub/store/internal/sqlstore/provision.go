@@ -46,12 +46,12 @@ func (c *Core) SyncProvisioned(ctx context.Context, tokens []store.NewToken) err
 	return nil
 }
 
-// dropProvisioned removes the provisioned tokens that are not wanted, or not
-// for the same role and agent, and returns the hashes of the others.
+// dropProvisioned removes the provisioned tokens that are unwanted or have another role or
+// agent, and returns the hashes of the others.
 func dropProvisioned(ctx context.Context, tx Tx, want map[credential.Hash]store.NewToken) (map[credential.Hash]bool, error) {
 	kept := make(map[credential.Hash]bool)
 	var gone [][]byte
-	// In order, so that two hubs that start at once lock in one order.
+	// Sorted, so that two hubs starting at once lock in the same order.
 	const query = "SELECT hash, role, coalesce(agent_id, '') FROM tokens WHERE provisioned ORDER BY hash"
 	err := each(ctx, tx, query, nil, func(rows Rows) error {
 		var hash []byte

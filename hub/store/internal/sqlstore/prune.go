@@ -83,11 +83,11 @@ func (c *Core) pruneAgent(ctx context.Context, agentID string) error {
 	})
 }
 
-// maxRemovals bounds what is remembered of what was deleted: a reader that
-// makes pins and deletes them, again and again, makes no more than that.
+// maxRemovals limits the remembered deletions, also for a reader that makes and deletes
+// pins again and again.
 const maxRemovals = 10_000
 
-// pruneRemovals forgets what was deleted long ago.
+// pruneRemovals forgets old deletions.
 func (c *Core) pruneRemovals(ctx context.Context) error {
 	return c.Database.Update(ctx, func(tx Tx) error {
 		var last int64
@@ -105,13 +105,13 @@ func (c *Core) pruneRemovals(ctx context.Context) error {
 	})
 }
 
-// raiseFloor writes that what happened up to the revision isn't kept any more.
+// raiseFloor records that history up to the revision isn't kept any more.
 func raiseFloor(ctx context.Context, tx Tx, revision int64) error {
 	_, err := tx.Exec(ctx, "UPDATE revision SET floor = $1 WHERE floor < $1", revision)
 	return err
 }
 
-// ReadPast lists the newest revisions of an agent, the newest first.
+// ReadPast lists an agent's newest revisions, newest first.
 func ReadPast(ctx context.Context, tx Tx, agentID string, limit int) ([]plan.Past, error) {
 	var past []plan.Past
 	err := each(ctx, tx, SelectPast, []any{agentID, limit}, func(rows Rows) error {
@@ -128,8 +128,8 @@ func DropPast(ctx context.Context, tx Tx, agentID string, cut int64) error {
 	return err
 }
 
-// DropRows deletes the rows that no revision of the agent has any more, the
-// oldest of which has that step, and returns the names of their payloads.
+// DropRows deletes the rows that none of the agent's revisions has any more, and returns
+// the names of their payloads. oldest is the step of the oldest revision.
 func DropRows(ctx context.Context, tx Tx, agentID string, oldest int64) (bodies [][]byte, err error) {
 	const query = "SELECT DISTINCT body FROM resources WHERE agent_id = $1 AND until <= $2 AND body IS NOT NULL ORDER BY body"
 	err = each(ctx, tx, query, []any{agentID, oldest}, func(rows Rows) error {
@@ -147,11 +147,11 @@ func DropRows(ctx context.Context, tx Tx, agentID string, oldest int64) (bodies 
 
 const (
 	unused = "NOT EXISTS (SELECT 1 FROM resources r WHERE r.body = hash) AND NOT EXISTS (SELECT 1 FROM pin_resources p WHERE p.body = hash)"
-	// dropBody deletes one payload if nothing has it.
+	// dropBody deletes one payload if nothing uses it.
 	dropBody = "DELETE FROM bodies WHERE hash = $1 AND " + unused
 )
 
-// DropBodies deletes those payloads that no row has any more.
+// DropBodies deletes those payloads that no row uses any more.
 func DropBodies(ctx context.Context, tx Tx, bodies [][]byte) error {
 	for _, body := range bodies {
 		_, err := tx.Exec(ctx, dropBody, body)
@@ -162,9 +162,8 @@ func DropBodies(ctx context.Context, tx Tx, bodies [][]byte) error {
 	return nil
 }
 
-// pruneBodies drops the payloads that nothing has: those of the rows that were
-// just dropped, of removed agents, and those that were in use when a push
-// wanted to drop them, by another one that then came to nothing.
+// pruneBodies drops unused payloads: those of the rows just dropped, of removed agents, and
+// those that a push couldn't drop because another push, which then failed, was using them.
 func (c *Core) pruneBodies(ctx context.Context) error {
 	const query = "SELECT hash FROM bodies WHERE " + unused + " AND hash > $1 ORDER BY hash LIMIT $2"
 	for last := []byte{}; ; {

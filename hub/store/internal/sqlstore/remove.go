@@ -30,7 +30,7 @@ func (c *Core) RemoveAgent(ctx context.Context, id string) error {
 		if err != nil {
 			return err
 		}
-		if _, err := tx.Exec(ctx, "DELETE FROM agents WHERE id = $1", id); err != nil { // and all that refers to it
+		if _, err := tx.Exec(ctx, "DELETE FROM agents WHERE id = $1", id); err != nil { // and everything that refers to it
 			return err
 		}
 		if revision, err = c.nextRevision(ctx, tx); err != nil {

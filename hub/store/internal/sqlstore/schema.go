@@ -15,14 +15,14 @@ import (
 	"waymark/hub/store"
 )
 
-// Schema brings databases to the schema of migrations, files as goose has them, and
-// knows one that isn't of them by a digest that is in the database.
+// Schema brings databases to the schema of goose migrations. It recognizes a foreign schema
+// by a digest in the database.
 type Schema struct{ migrations fs.FS }
 
 // NewSchema returns the schema of the files in a directory.
 func NewSchema(dir fs.FS) Schema { return Schema{dir} }
 
-// Provider returns what applies it; dialect is empty where an option brings a store.
+// Provider returns goose's provider; dialect is empty if an option brings a store.
 func (s Schema) Provider(dialect goose.Dialect, pool *sql.DB, options ...goose.ProviderOption) (*goose.Provider, error) {
 	return goose.NewProvider(dialect, pool, s.migrations, append(options, goose.WithDisableGlobalRegistry(true), goose.WithLogger(goose.NopLogger()))...)
 }
@@ -44,7 +44,8 @@ func (s Schema) Check(ctx context.Context, pool *sql.DB, provider *goose.Provide
 	if err != nil {
 		return err
 	}
-	// A start that was cut off between a migration and its digest has an older one, or none.
+	// A start interrupted between a migration and its digest leaves an older digest, or
+	// none.
 	var digest string
 	err = pool.QueryRowContext(ctx, "SELECT coalesce(max(digest), '') FROM waymark_schema").Scan(&digest)
 	if err == nil && (digest == "" || slices.Contains(known, digest)) {
@@ -54,7 +55,7 @@ func (s Schema) Check(ctx context.Context, pool *sql.DB, provider *goose.Provide
 		"agents bring their snapshots again, tokens and pins have to be made again", store.ErrOtherSchema, cmp.Or(digest, "unknown"), known[len(known)-1])
 }
 
-// Apply does what is missing. The database was checked, or is empty.
+// Apply runs the missing migrations. The database was checked, or is empty.
 func (s Schema) Apply(ctx context.Context, pool *sql.DB, provider *goose.Provider) error {
 	if _, err := provider.Up(ctx); err != nil {
 		return fmt.Errorf("migrate: %w", err)
@@ -79,7 +80,7 @@ func (s Schema) Apply(ctx context.Context, pool *sql.DB, provider *goose.Provide
 	return nil
 }
 
-// digests are those of the schema after each migration up to a version.
+// digests are the schema's digests after each migration up to a version.
 func (s Schema) digests(version int64) (list []string, err error) {
 	names, err := fs.Glob(s.migrations, "*.sql")
 	if err != nil {

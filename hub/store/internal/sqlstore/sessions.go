@@ -43,8 +43,7 @@ func (c *Core) CreateSession(ctx context.Context, ns store.NewSession) (s store.
 	return s, nil
 }
 
-// dropSessions makes room for a new session of the token, and removes all that
-// have expired.
+// dropSessions makes room for a new session of the token, and removes all expired ones.
 func dropSessions(ctx context.Context, tx Tx, tokenID string, now int64) error {
 	if _, err := tx.Exec(ctx, "DELETE FROM sessions WHERE expires_at <= $1", now); err != nil {
 		return err

@@ -33,7 +33,7 @@ func (c *Core) Snapshot(ctx context.Context, q store.Query) (s store.StoredSnaps
 	return s, nil
 }
 
-// readHead reads everything of a snapshot but its resources.
+// readHead reads a snapshot without its resources.
 func readHead(ctx context.Context, tx Tx, q store.Query, s *store.StoredSnapshot) (step int64, err error) {
 	step, err = resolve(ctx, tx, q)
 	if err != nil {
@@ -55,8 +55,7 @@ func readHead(ctx context.Context, tx Tx, q store.Query, s *store.StoredSnapshot
 	return step, errors.Join(json.Unmarshal([]byte(plugins), &s.Snapshot.Plugins), json.Unmarshal([]byte(discovery), &s.Snapshot.Discovery))
 }
 
-// resolve returns the step that a query is about. An agent's steps rise with
-// its revisions.
+// resolve returns the step for a query. An agent's steps rise with its revisions.
 func resolve(ctx context.Context, tx Tx, q store.Query) (int64, error) {
 	limit := cmp.Or(q.Revision, math.MaxInt64)
 	var step int64
@@ -74,12 +73,12 @@ func resolve(ctx context.Context, tx Tx, q store.Query) (int64, error) {
 	return 0, &store.NotFoundError{What: "revision", ID: strconv.FormatInt(q.Revision, 10)}
 }
 
-// resourceColumns are what scanResource reads. The two last are of bodies.
+// resourceColumns are what scanResource reads. The last two are from bodies.
 const resourceColumns = `r.id, r.kind, r.source, r.key, r.source_path, r.name, r.description, r.status, r.error, r.stale,
 	r.content_hash, r.size_bytes, r.resolver, r.attributes, r.facts, r.body IS NOT NULL`
 
-// The rows of agent $1 that hold at step $2, in two halves because each
-// has an index of its own.
+// The rows of agent $1 that are valid at step $2, in two halves because each has its own
+// index.
 const (
 	holds     = "r.agent_id = $1 AND r.since <= $2 AND r.until IS NULL"
 	held      = "r.agent_id = $1 AND r.since <= $2 AND r.until > $2"
@@ -144,7 +143,7 @@ func (c *Core) ResourceBody(ctx context.Context, q store.Query, resourceID strin
 	return bodyOf(resourceID, hasBody, payload, err)
 }
 
-// bodyOf is the answer to a question for one payload.
+// bodyOf is the result of a query for one payload.
 func bodyOf(resourceID string, hasBody bool, payload []byte, err error) ([]byte, error) {
 	switch {
 	case errors.Is(err, errNoRow):
@@ -157,8 +156,7 @@ func bodyOf(resourceID string, hasBody bool, payload []byte, err error) ([]byte,
 	return toPayload(payload, true), nil
 }
 
-// toPayload tells an empty payload from none, which SQLite's driver doesn't:
-// it returns nil for both.
+// toPayload distinguishes an empty payload from none. SQLite's driver returns nil for both.
 func toPayload(b []byte, exists bool) []byte {
 	if exists && b == nil {
 		return []byte{}

@@ -53,7 +53,7 @@ func newToken(nt store.NewToken, provisioned bool, now int64) *hashedToken {
 	return t
 }
 
-// columns are the scope and the expiry as they are stored.
+// columns returns the scope and the expiry in stored form.
 func (t *hashedToken) columns() (scope, labels *string, expires *int64, err error) {
 	if t.Scope != nil {
 		list, err := json.Marshal(t.Scope)
@@ -77,8 +77,8 @@ func (t *hashedToken) columns() (scope, labels *string, expires *int64, err erro
 	return scope, labels, expires, nil
 }
 
-// insert adds the token and its agent. ErrTokenExists says that the hash is
-// another token's; that it is this very one's is fine.
+// insert adds the token and its agent. ErrTokenExists says that another token has the hash;
+// repeating the same token is no error.
 func (t *hashedToken) insert(ctx context.Context, tx Tx) error {
 	var agent, enrolledBy any
 	if t.EnrolledBy != "" {
@@ -86,7 +86,7 @@ func (t *hashedToken) insert(ctx context.Context, tx Tx) error {
 	}
 	if t.Role == store.RoleAgent {
 		agent = t.AgentID
-		// An agent that is there is kept; a name replaces its old one.
+		// An existing agent is kept; a name replaces its old one.
 		_, err := tx.Exec(ctx,
 			`INSERT INTO agents (id, name, created_at) VALUES ($1, $2, $3)
 			 ON CONFLICT (id) DO UPDATE SET name = excluded.name WHERE excluded.name <> ''`, t.AgentID, t.Name, t.now)
@@ -198,7 +198,7 @@ func (c *Core) ValidTokens(ctx context.Context, ids []string) ([]string, error) 
 	return valid, nil
 }
 
-// validToken is the condition of a token t that is valid at $2.
+// validToken is the condition that a token t is valid at $2.
 const validToken = "t.revoked_at IS NULL AND (t.expires_at IS NULL OR t.expires_at > $2)" //nolint:gosec // names of columns
 
 // among runs a query for those of ids, $1, that something holds of now, $2.
@@ -225,7 +225,7 @@ func (c *Core) textList(ids []string) (string, error) {
 	return string(list), err
 }
 
-// scanToken reads tokenColumns, and what follows.
+// scanToken reads tokenColumns, and then the given values.
 func scanToken(rows Rows, more ...any) (store.Token, error) {
 	var t store.Token
 	var agent, scope, labels, enrolledBy *string
@@ -244,7 +244,7 @@ func scanToken(rows Rows, more ...any) (store.Token, error) {
 	if enrolledBy != nil {
 		t.EnrolledBy = *enrolledBy
 	}
-	// A scope that can't be read, or is null, must not be taken for none.
+	// A scope that is null or can't be read must not be taken for no scope.
 	if labels != nil {
 		if err := json.Unmarshal([]byte(*labels), &t.ScopeLabels); err != nil {
 			return t, fmt.Errorf("scope of token %s: %w", t.ID, err)

@@ -45,7 +45,7 @@ func (c *Core) Upload(ctx context.Context, agentID string, payloads [][]byte) er
 	return nil
 }
 
-// pruneUploads forgets what was uploaded and never named.
+// pruneUploads forgets uploads that no push has named.
 func (c *Core) pruneUploads(ctx context.Context) error {
 	return c.Database.Update(ctx, func(tx Tx) error {
 		_, err := tx.Exec(ctx, "DELETE FROM uploads WHERE created_at <= $1", c.Stamp()-store.UploadsFor.Microseconds())

@@ -17,7 +17,7 @@ import (
 	"waymark/host/config"
 )
 
-// app is the program: what its commands share. The tests run it with another
+// app is the state that the program's commands share. The tests run it with another
 // built-in module.
 type app struct {
 	agent.Program
@@ -36,29 +36,28 @@ func (a *app) logger() (*slog.Logger, error) {
 	return a.log.Logger(a.stderr, level)
 }
 
-// side tells something on standard error.
+// side prints a message on standard error.
 func (a *app) side(format string, args ...any) {
 	_, _ = fmt.Fprintf(a.stderr, format+"\n", args...)
 }
 
-// progress prints a line for a person: something takes long.
+// progress tells a person that something takes long.
 func (a *app) progress(line string) {
 	_, _ = fmt.Fprintln(a.stderr, line)
 }
 
-// confirmed asks a question. Whatever isn't a yes is a no.
+// confirmed asks a yes/no question. Every answer but yes means no.
 func confirmed(out io.Writer, in io.Reader, question string) bool {
 	_, _ = fmt.Fprintf(out, "%s [y/N] ", question)
 	line, err := bufio.NewReader(in).ReadString('\n')
-	if err != nil { // nobody has ended the line
+	if err != nil { // the line has no end: the user didn't confirm it
 		_, _ = fmt.Fprintln(out)
 	}
 	line = strings.ToLower(strings.TrimSpace(line))
 	return line == "y" || line == "yes"
 }
 
-// lookOnce calls look with a host that looks at what `agent run` with the same flags
-// would look at.
+// lookOnce calls see with a host that resolves what `agent run` with the same flags would.
 func (a *app) lookOnce(ctx context.Context, s *agent.Options, paths *config.Paths, see func(*host.Host) error) (err error) {
 	if s.Log, err = a.logger(); err != nil {
 		return err
@@ -73,10 +72,10 @@ func addSettings(cmd *cobra.Command, s *agent.Settings) {
 	cmd.Flags().StringVar(&s.ConfigFile, "config", "", "configuration `file`, instead of the user's own files")
 }
 
-// maxCommand is how much of a command a list shows, in characters.
+// maxCommand is the length of a command in a list, in characters.
 const maxCommand = 60
 
-// oneLine is a command as a list shows it.
+// oneLine formats a command for a list.
 func oneLine(command string) string {
 	line := []rune(strings.Join(strings.Fields(command), " "))
 	if len(line) > maxCommand {

@@ -57,7 +57,7 @@ is 3 if no module of that name waits, or no agent runs.`,
 	return cmd
 }
 
-// waitingPlugins offers the names of the modules that wait.
+// waitingPlugins completes the names of the modules that wait for an approval.
 func waitingPlugins(cmd *cobra.Command, _ []string, text string) ([]cobra.Completion, cobra.ShellCompDirective) {
 	return fromAgent(cmd, text, func(ctx context.Context, c client.Client) (list []string, err error) {
 		all, err := c.WaitingPlugins(ctx)
@@ -88,8 +88,7 @@ func (a *app) listWaiting(ctx context.Context, c client.Client, asJSON bool) err
 	return nil
 }
 
-// approve shows what is new in a module, approves just that file, and prints
-// what came of it.
+// approve shows what is new in a module, approves exactly that file, and prints the result.
 func (a *app) approve(ctx context.Context, c client.Client, name, digest string, asJSON bool) error {
 	all, err := c.WaitingPlugins(ctx)
 	if err != nil {
@@ -123,7 +122,7 @@ func (a *app) approve(ctx context.Context, c client.Client, name, digest string,
 	return unusable(plugins)
 }
 
-// chooseWaiting finds the one module that is meant.
+// chooseWaiting finds the one module that name and digest select.
 func chooseWaiting(all []approvals.Pending, name, digest string) (*approvals.Pending, error) {
 	if digest != "" && len(digest) < digestMin {
 		return nil, cli.Usage("--digest %q: give at least the first %d digits", digest, digestMin)

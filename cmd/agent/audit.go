@@ -56,8 +56,8 @@ quarter. Repeated refusals are counted. The exit code is 3 if there is no log.`,
 	return cmd
 }
 
-// state returns the state directory of the agent that is meant; where none runs and
-// none is named, that of the directory in which the command was called.
+// state returns the state directory of the selected agent. If none runs and none is named,
+// it is that of the working directory.
 func (c *connection) state() (string, error) {
 	t, err := c.find(anybody)
 	switch {
@@ -79,7 +79,7 @@ func (c *connection) state() (string, error) {
 	return here.State.Path(), nil
 }
 
-// audit prints the log of a state directory.
+// audit prints the log in a state directory.
 func (a *app) audit(ctx context.Context, state string, last int, follow, asJSON bool) error {
 	list, end, err := access.ReadLog(state)
 	if err != nil {
@@ -97,7 +97,7 @@ func (a *app) audit(ctx context.Context, state string, last int, follow, asJSON 
 	return a.followAudit(ctx, state, end, asJSON)
 }
 
-// followAudit goes on until ctx ends.
+// followAudit prints new records until ctx ends.
 func (a *app) followAudit(ctx context.Context, state string, end access.LogPosition, asJSON bool) error {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
@@ -117,7 +117,7 @@ func (a *app) followAudit(ctx context.Context, state string, end access.LogPosit
 				return err
 			}
 			if _, err := w.Wait(ctx); err != nil {
-				return nil // interrupted, which is how it ends
+				return nil // interrupted, which is the normal end
 			}
 		}
 	})

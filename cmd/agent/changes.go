@@ -11,13 +11,13 @@ import (
 	"waymark/snapshot"
 )
 
-// What a change may be about, besides a resource.
+// Events of changes that aren't about a resource.
 const (
-	eventSnapshot resources.Event = "snapshot"  // the first one, whole
-	eventPlugin   resources.Event = "plugin"    // its state, or that it came or went
-	eventProblem  resources.Event = "problem"   // of the snapshot as a whole
-	eventFound    resources.Event = "discovery" // what is still to come, or became of a source
-	eventLost     resources.Event = "lost"      // the agent
+	eventSnapshot resources.Event = "snapshot"  // the first snapshot, whole
+	eventPlugin   resources.Event = "plugin"    // a plugin's state changed, or it was added or removed
+	eventProblem  resources.Event = "problem"   // a problem of the snapshot as a whole
+	eventFound    resources.Event = "discovery" // what discovery still has to do, or the state of a source
+	eventLost     resources.Event = "lost"      // the connection to the agent
 	eventBack     resources.Event = "back"
 )
 
@@ -29,17 +29,16 @@ type change struct {
 	Version uint64          `json:"version"`
 	// Changed names what is different about a resource.
 	Changed  []string           `json:"changed,omitempty"`
-	Was      snapshot.Status    `json:"was,omitempty"` // its status, where that changed
+	Was      snapshot.Status    `json:"was,omitempty"` // its previous status, if that changed
 	Resource *snapshot.Resource `json:"resource,omitempty"`
 	Plugin   *snapshot.Plugin   `json:"plugin,omitempty"`
 	Snapshot *snapshot.Snapshot `json:"snapshot,omitempty"`
-	// Discovery is the whole of it, where it differs.
+	// Discovery is the whole new value, if it changed.
 	Discovery *snapshot.Discovery `json:"discovery,omitempty"`
 	Detail    string              `json:"detail,omitempty"`
 }
 
-// changes lists what is different in next: resources in order of ids, then
-// plugins, then the rest.
+// changes lists the differences of next: resources by id, then plugins, then the rest.
 func changes(prev, next *snapshot.Snapshot, now time.Time) []change {
 	var list []change
 	for _, c := range resources.Diff(prev.Resources, next.Resources) {
@@ -73,11 +72,11 @@ func pluginChanges(prev, next []snapshot.Plugin) (list []change) {
 	return list
 }
 
-// changePrinter prints changes, one a line.
+// changePrinter prints changes, one per line.
 type changePrinter struct {
 	w      io.Writer
 	asJSON bool
-	base   string // paths below it are shown as relative
+	base   string // paths below it are shown relative to it
 }
 
 func (p *changePrinter) put(list ...change) error {
@@ -89,7 +88,7 @@ func (p *changePrinter) put(list ...change) error {
 	return nil
 }
 
-// line is a change for a person, without the time.
+// line formats a change for a person, without the time.
 func (p *changePrinter) line(c *change) string {
 	text := term.Visible(c.Detail)
 	switch {

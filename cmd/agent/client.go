@@ -17,18 +17,18 @@ import (
 	"waymark/host/config"
 )
 
-// connection says which running agent a command asks.
+// connection selects the running agent that a command talks to.
 type connection struct {
 	listen    string
 	tokenFile string
-	// dir is looked from in place of the current directory: some clients start all
+	// dir replaces the current directory in the search for an agent: some clients start all
 	// servers in one place.
 	dir string
-	// cmd is the command; nil where nobody reads what is said on the side.
+	// cmd is the command; nil if nobody reads side messages.
 	cmd *cobra.Command
 }
 
-// addFlags adds the flags to a command and all below it.
+// addFlags adds the flags to a command and all its subcommands.
 func (c *connection) addFlags(cmd *cobra.Command) {
 	c.cmd = cmd
 	f := cmd.PersistentFlags()
@@ -36,12 +36,12 @@ func (c *connection) addFlags(cmd *cobra.Command) {
 	f.StringVar(&c.tokenFile, "listen-token-file", "", "`file` with the token of an agent that listens on TCP, as for 'agent run'")
 }
 
-// client makes the client of a command that changes something: of the agent that looks
-// into the current directory, or is named. It connects with each call.
+// client returns a client for commands that change something: of the named agent, or of the
+// one that serves the current directory. It connects on each call.
 func (c *connection) client() (client.Client, error) { return c.clientFor(nobody) }
 
-// reader makes that of a command that only reads, for which the only agent that runs will
-// do as well.
+// reader returns a client for commands that only read. If no agent serves the current
+// directory and just one runs, it takes that one.
 func (c *connection) reader() (client.Client, error) { return c.clientFor(anybody) }
 
 func (c *connection) clientFor(only func(*agent.Instance) bool) (client.Client, error) {
@@ -52,7 +52,7 @@ func (c *connection) clientFor(only func(*agent.Instance) bool) (client.Client, 
 	return t.client(t.token), nil
 }
 
-// client is a client of the agent that shows a token.
+// client returns a client of the agent that sends token.
 func (t *target) client(token string) client.Client {
 	opts := client.Options{Token: token}
 	if token != "" && t.instance != nil && t.instance.Socket() != "" {
@@ -61,20 +61,20 @@ func (t *target) client(token string) client.Client {
 	return client.New(t.address, opts)
 }
 
-// target is the agent that is meant.
+// target is the selected agent.
 type target struct {
 	address, token string
-	// instance is nil where no state directory tells of it.
+	// instance is nil if no state directory describes the agent.
 	instance *agent.Instance
 }
 
-// nobody and anybody say whether the only agent that runs is meant by a command that
-// was called where none runs.
+// nobody and anybody are the rules for commands called where no agent runs: whether the
+// only running one will do.
 func nobody(*agent.Instance) bool  { return false }
 func anybody(*agent.Instance) bool { return true }
 
-// find says which agent is meant, and with which token it is asked. only says whether the
-// only one that runs will do.
+// find selects the agent and the token to send. only reports whether the only running one
+// will do.
 func (c *connection) find(only func(*agent.Instance) bool) (*target, error) {
 	paths, err := config.FindPaths(config.Environment{})
 	if err != nil {
@@ -105,7 +105,7 @@ func (c *connection) find(only func(*agent.Instance) bool) (*target, error) {
 	return &target{address: c.listen, token: token, instance: agent.Listening(paths, "tcp:"+address)}, nil
 }
 
-// onSocket is an agent that commands act through, with its control token.
+// onSocket returns the agent at a socket, with its control token.
 func (c *connection) onSocket(address string, i *agent.Instance) *target {
 	token, err := i.Control()
 	if err != nil {
@@ -114,11 +114,11 @@ func (c *connection) onSocket(address string, i *agent.Instance) *target {
 	return &target{address: address, token: token, instance: i}
 }
 
-// unnamed reports whether the agent is the usual one.
+// unnamed reports whether no flag names an agent.
 func (c *connection) unnamed() bool { return c.listen == "" && c.tokenFile == "" }
 
-// ownWorkspace reports whether the flags of a command describe a workspace of its own, which
-// no running agent is asked about. A usage error says that they name an agent, too.
+// ownWorkspace reports whether the command's flags describe a workspace, which is then
+// resolved without a running agent. It is a usage error if they also name an agent.
 func (c *connection) ownWorkspace(cmd *cobra.Command) (own bool, err error) {
 	for _, name := range []string{"root", "source", "plugins", "config"} {
 		own = own || cmd.Flags().Changed(name)
@@ -129,9 +129,9 @@ func (c *connection) ownWorkspace(cmd *cobra.Command) (own bool, err error) {
 	return own, nil
 }
 
-// findUnnamed finds the agent that is meant where none is named: the one
-// that WAYMARK_SOCKET names; that of the nearest directory, from here up, that has
-// one; the only one that runs, if it will do.
+// findUnnamed selects the agent when no flag names one: the one that WAYMARK_SOCKET names;
+// else that of the nearest directory, upwards from the current one; else the only running
+// one, if it will do.
 func (c *connection) findUnnamed(paths *config.Paths, only func(*agent.Instance) bool) (*target, error) {
 	if paths.Socket != "" {
 		return c.onSocket(paths.Socket, agent.Listening(paths, "unix:"+paths.Socket)), nil
@@ -148,7 +148,7 @@ func (c *connection) findUnnamed(paths *config.Paths, only func(*agent.Instance)
 	case len(running) == 1 && only(running[0]):
 		i = running[0]
 		c.say("this is the agent of %s, the only one that runs", i.Name())
-	case c.cmd == nil: // a client has started this, and not a person
+	case c.cmd == nil: // a client has started this, not a person
 		return nil, fmt.Errorf("%w for %s: start one there with 'agent run'", client.ErrNotRunning, term.Visible(cmp.Or(c.dir, workingDir(), "this directory")))
 	default:
 		return nil, noneHere(running)
@@ -159,10 +159,10 @@ func (c *connection) findUnnamed(paths *config.Paths, only func(*agent.Instance)
 	return c.onSocket(i.Socket(), i), nil
 }
 
-// errNoneRuns is what commands say that find no agent.
+// errNoneRuns is the error of commands that find no running agent.
 var errNoneRuns = fmt.Errorf("%w: start one with 'agent run'", client.ErrNotRunning)
 
-// noneHere is what they say where it isn't clear which is meant.
+// noneHere is the error when it is unclear which running agent is meant.
 func noneHere(running []*agent.Instance) error {
 	list := ""
 	for _, i := range running {
@@ -171,8 +171,8 @@ func noneHere(running []*agent.Instance) error {
 	return fmt.Errorf("%w for this directory or one above it: go to one of these, or name one with --listen%s", client.ErrNotRunning, list)
 }
 
-// nearest returns the agent that looks into dir or the nearest directory above
-// it, of several the one that was started for it; nil when there is none.
+// nearest returns the agent that serves dir or its nearest ancestor, or nil. Of several it
+// prefers the one that was started for that directory.
 func nearest(running []*agent.Instance, dir string) (best *agent.Instance) {
 	for _, i := range running {
 		if i.Contains(dir) && (best == nil || len(i.Root) > len(best.Root) || len(i.Root) == len(best.Root) && i.StartedFor()) {
@@ -182,8 +182,7 @@ func nearest(running []*agent.Instance, dir string) (best *agent.Instance) {
 	return best
 }
 
-// workingDir is where the command stands, without links; empty when that can't be
-// said.
+// workingDir returns the working directory with links resolved, or "" if it can't.
 func workingDir() string {
 	dir, err := os.Getwd()
 	if err != nil {
@@ -195,7 +194,7 @@ func workingDir() string {
 	return dir
 }
 
-// context ends with the command.
+// context returns the command's context.
 func (c *connection) context() context.Context {
 	if c.cmd == nil || c.cmd.Context() == nil {
 		return context.Background()
@@ -203,14 +202,14 @@ func (c *connection) context() context.Context {
 	return c.cmd.Context()
 }
 
-// say tells something on the side.
+// say prints a side message.
 func (c *connection) say(format string, args ...any) {
 	if c.cmd != nil {
 		_, _ = fmt.Fprintf(c.cmd.ErrOrStderr(), format+"\n", args...)
 	}
 }
 
-// asking is what a command does that asks an agent.
+// asking returns the body of a command that sends an agent requests.
 func asking(dial func() (client.Client, error), ask func(context.Context, client.Client, []string) error) func(*cobra.Command, []string) error {
 	return func(cmd *cobra.Command, args []string) error {
 		c, err := dial()
@@ -221,8 +220,8 @@ func asking(dial func() (client.Client, error), ask func(context.Context, client
 	}
 }
 
-// absolutePath binds a path to this process's working directory, since the
-// agent has another. "~" stays: it is the agent's home that is meant.
+// absolutePath makes a path absolute here, because the agent has another working directory.
+// "~" stays, because it means the agent's home.
 func absolutePath(path string) (string, error) {
 	switch {
 	case path == "":

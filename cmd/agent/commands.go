@@ -50,9 +50,8 @@ agent. --listen selects another agent.`,
 	return root
 }
 
-// completions says what a shell offers for arguments and flags. Commands that
-// aren't named here take no arguments; files are what shells offer by
-// themselves.
+// completions defines what a shell completes for arguments and flags. Commands that aren't
+// named here take no arguments. Shells complete files themselves.
 func completions() *cli.Completions {
 	arguments := map[string]cobra.CompletionFunc{
 		"agent run":            cli.Directories,

@@ -11,7 +11,7 @@ import (
 	"waymark/cmd/internal/cli"
 )
 
-// fromAgent offers what a running agent knows.
+// fromAgent completes with what a running agent knows.
 func fromAgent(cmd *cobra.Command, text string, ask func(context.Context, client.Client) ([]string, error)) ([]cobra.Completion, cobra.ShellCompDirective) {
 	var conn connection
 	conn.listen, _ = cmd.Flags().GetString("listen")
@@ -35,8 +35,8 @@ func knownSources(cmd *cobra.Command, _ []string, text string) ([]cobra.Completi
 	})
 }
 
-// resourceNames offers what resourceNamed takes: paths from here, where they are
-// short, and ids.
+// resourceNames completes what resourceNamed takes: ids, and relative paths of sources
+// below the current directory.
 func resourceNames(cmd *cobra.Command, _ []string, text string) ([]cobra.Completion, cobra.ShellCompDirective) {
 	return fromAgent(cmd, text, func(ctx context.Context, c client.Client) (list []string, err error) {
 		s, err := c.Snapshot(ctx, client.SnapshotOptions{})

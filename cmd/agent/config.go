@@ -72,27 +72,26 @@ approval.`,
 	return cmd
 }
 
-// checked is the answer of config check --json.
+// checked is the output of config check --json.
 type checked struct {
 	OK bool `json:"ok"`
-	// LookedFor lists the files that are looked for, Files those that were
-	// read.
+	// LookedFor lists the files that would be read, Files those that were.
 	LookedFor []string `json:"looked_for"`
 	Files     []string `json:"files"`
-	// Problems are in the order of the files, and in each of what stands there.
+	// Problems are in the order of the files, and of the lines in each.
 	Problems []configProblem `json:"problems"`
 	Warnings []string        `json:"warnings"`
-	// Settings holds what differs from the defaults, and Origins the files that have
-	// set it.
+	// Settings holds the values that differ from the defaults, and Origins the files that
+	// set them.
 	Settings map[string]any      `json:"settings"`
 	Origins  map[string][]string `json:"origins"`
-	// Ignored are users' values that don't hold, since the machine's file narrows them.
+	// Ignored are users' values that the machine's file overrides by narrowing.
 	Ignored []config.Ignored `json:"ignored"`
 }
 
 type configProblem struct {
 	File    string `json:"file"`
-	Line    int    `json:"line"` // 0 when the place is unknown
+	Line    int    `json:"line"` // 0 if unknown
 	Column  int    `json:"column"`
 	Key     string `json:"key"`
 	Message string `json:"message"`
@@ -152,7 +151,7 @@ func problemsOf(err error) []configProblem {
 	return list
 }
 
-// configWarnings lists what is allowed and may be a surprise.
+// configWarnings lists settings that are valid but may surprise.
 func configWarnings(c *config.Config, paths *config.Paths) []string {
 	if c.Push.URL == "" {
 		if c.Push.TokenFile != "" {
@@ -199,19 +198,19 @@ func printChecked(w io.Writer, result *checked, differing []config.Setting) erro
 	return err
 }
 
-// jsonText writes a value as JSON, which reads like TOML.
+// jsonText formats a value as JSON, which reads like TOML.
 func jsonText(value any) string {
 	var out bytes.Buffer
 	enc := json.NewEncoder(&out)
 	enc.SetEscapeHTML(false)
 	if err := enc.Encode(value); err != nil {
-		return err.Error() // there is no value that can't be written
+		return err.Error() // can't happen: all values can be encoded
 	}
 	return strings.TrimSuffix(out.String(), "\n")
 }
 
-// moduleWarnings lists what of a configuration no module answers to, and which
-// modules can't be used with it.
+// moduleWarnings lists settings that no module uses, and modules that can't be used with
+// the configuration.
 func (a *app) moduleWarnings(ctx context.Context, c *config.Config, paths *config.Paths) []string {
 	plugins, err := a.modules(ctx, c, paths)
 	if err != nil {
@@ -230,7 +229,7 @@ func (a *app) moduleWarnings(ctx context.Context, c *config.Config, paths *confi
 	return warnings
 }
 
-// modules loads what the configuration names, as 'agent run' would.
+// modules loads the configured modules, as 'agent run' would.
 func (a *app) modules(ctx context.Context, c *config.Config, paths *config.Paths) (_ []snapshot.Plugin, err error) {
 	defer a.RecordRuns(ctx, paths, slog.New(slog.DiscardHandler))()
 	opts := a.HostOptions(&agent.Settings{}, c, paths, slog.New(slog.DiscardHandler))
@@ -249,7 +248,7 @@ func (a *app) modules(ctx context.Context, c *config.Config, paths *config.Paths
 	return h.Status().Plugins, nil
 }
 
-// builtinWarnings is about resolvers that aren't built in.
+// builtinWarnings lists resolvers in [builtin] that aren't built in.
 func builtinWarnings(c *config.Config, plugins []snapshot.Plugin) []string {
 	i := slices.IndexFunc(plugins, func(p snapshot.Plugin) bool { return p.Path == plugin.BuiltinPath })
 	if i < 0 || plugins[i].Name == "" {
@@ -264,7 +263,7 @@ func builtinWarnings(c *config.Config, plugins []snapshot.Plugin) []string {
 	return append(warnings, configTables("builtin.config", slices.Sorted(maps.Keys(c.Builtin.Config)), plugins[i].Resolvers, "no resolver of that name is built in")...)
 }
 
-// entryWarnings is about one [[plugin]] entry.
+// entryWarnings checks one [[plugin]] entry.
 func entryWarnings(c *config.Config, e *config.Plugin, plugins []snapshot.Plugin) []string {
 	key := "plugin." + e.Name
 	var warnings []string
@@ -291,7 +290,7 @@ func entryWarnings(c *config.Config, e *config.Plugin, plugins []snapshot.Plugin
 	return append(warnings, key+": "+text)
 }
 
-// configTables is about the tables of resolvers that don't exist.
+// configTables lists tables of resolvers that don't exist.
 func configTables(key string, tables, resolvers []string, text string) []string {
 	var warnings []string
 	for _, name := range tables {

@@ -20,14 +20,14 @@ import (
 	"waymark/internal/udiff"
 )
 
-// connectFlags are those of connect.
+// connectFlags are the flags of connect.
 type connectFlags struct {
 	print, undo, list, json bool
 	all, hook               bool
 	approve                 string
 }
 
-// What --approve-tools takes.
+// Values of --approve-tools.
 const (
 	approveAsk = "ask"
 	approveAll = "all"
@@ -90,7 +90,7 @@ otherwise it removes only the entry. --list shows what is connected. The exit co
 	return cmd
 }
 
-// connector makes what knows the clients' files.
+// connector returns a Connector for this program.
 func connector() (*connect.Connector, error) {
 	paths, err := config.FindPaths(config.Environment{})
 	if err != nil {
@@ -106,7 +106,7 @@ func connector() (*connect.Connector, error) {
 	return connect.New(connect.Options{Program: program, Home: paths.Home, State: paths.State.In("connect").Path()}), nil
 }
 
-// isSame reports whether two paths lead to one file.
+// isSame reports whether two paths name the same file.
 func isSame(a, b string) bool {
 	x, err := os.Stat(a)
 	if err != nil {
@@ -116,8 +116,8 @@ func isSame(a, b string) bool {
 	return err == nil && os.SameFile(x, y)
 }
 
-// ownPath is by which name this program is found again: as it was called, where that is a
-// link that an update leads elsewhere.
+// ownPath returns a path at which this program will be found again: the one it was called
+// by if that leads to it, because it may be a link that an update moves.
 func ownPath() (string, error) {
 	own, err := os.Executable()
 	if err != nil {
@@ -131,7 +131,7 @@ func ownPath() (string, error) {
 	return own, nil
 }
 
-// check says what is wrong with the flags, and which client is meant.
+// check validates the flags and returns the selected client.
 func (s *connectFlags) check(cmd *cobra.Command, args []string) (*connect.Client, error) {
 	writes := s.all || s.hook || cmd.Flags().Changed("approve-tools")
 	if s.list {
@@ -209,8 +209,8 @@ func (a *app) connect(cmd *cobra.Command, args []string, s *connectFlags) error 
 	return nil
 }
 
-// askApproval asks whether a client shall call tools without asking. Whatever isn't a yes is
-// the safe answer.
+// askApproval asks whether a client may call tools without asking. Every answer but yes is
+// the safe one.
 func askApproval(out io.Writer, in io.Reader, c *connect.Client) string {
 	if confirmed(out, in, c.Name+" asks before it calls tools that don't only read, such as those that run commands and write\nfiles, and 'codex exec' refuses them. Let it call all tools of this agent without asking?") {
 		return approveAll
@@ -229,7 +229,7 @@ func diffOf(ch *connect.Change) string {
 	return udiff.Diff(from, to, string(ch.Before), string(ch.After))
 }
 
-// tellChanges says what was done, or would be.
+// tellChanges prints what was done, or with --print would be.
 func (a *app) tellChanges(client *connect.Client, changes []*connect.Change, s *connectFlags) error {
 	out := term.Lines{W: a.stdout}
 	if s.print {

@@ -41,8 +41,8 @@ The agent works in spite of a "warn". The exit code is 1 if a check fails.`,
 	return cmd
 }
 
-// checks are all checks in the order in which they are told: the machine first,
-// since what is wrong there explains the rest.
+// checks are all checks in the order of their output: the machine first, because its faults
+// explain others.
 var checks = []struct {
 	name string
 	look func(*patient, context.Context) finding
@@ -67,7 +67,7 @@ var checks = []struct {
 	{"clients", (*patient).clients},
 }
 
-// examine makes all checks.
+// examine runs all checks.
 func (p *patient) examine(ctx context.Context) []finding {
 	var list []finding
 	for _, c := range checks {
@@ -79,7 +79,8 @@ func (p *patient) examine(ctx context.Context) []finding {
 	return list
 }
 
-// printFindings prints a line for each, and fails when one of them does.
+// printFindings prints one line per finding, and returns an error if one of them is a
+// failure.
 func (a *app) printFindings(list []finding, asJSON bool) error {
 	count := map[health]int{}
 	for _, f := range list {
@@ -88,7 +89,7 @@ func (a *app) printFindings(list []finding, asJSON bool) error {
 	var err error
 	if asJSON {
 		err = term.JSON(a.stdout, struct {
-			OK     bool      `json:"ok"` // nothing fails
+			OK     bool      `json:"ok"` // no check fails
 			Checks []finding `json:"checks"`
 		}{count[healthFail] == 0, list})
 	} else {

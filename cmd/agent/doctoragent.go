@@ -14,11 +14,11 @@ import (
 
 // The checks in this file are about the running agent and its hub.
 
-// agent says whether one runs, and is well.
+// agent checks that an agent runs and works.
 func (p *patient) agent(context.Context) finding {
 	switch mine := cli.CurrentVersion().Version; {
 	case p.paths == nil:
-		return finding{} // where it would be is what is wrong
+		return finding{} // another check reports why its place is unknown
 	case p.nobody():
 		if several, _, ok := strings.Cut(p.statusErr.Error(), "\n"); ok {
 			return worry("", "%s", several)
@@ -35,7 +35,7 @@ func (p *patient) agent(context.Context) finding {
 		(time.Duration(p.status.UptimeSeconds * float64(time.Second))).Round(time.Second), term.Count(p.status.Resources, "resource"))
 }
 
-// processes says whether what holds them is well.
+// processes checks the supervisor.
 func (p *patient) processes(context.Context) finding {
 	if !p.running() || p.status.Services == nil {
 		return finding{}
@@ -47,7 +47,7 @@ func (p *patient) processes(context.Context) finding {
 	return fine("%s", processesLine(s))
 }
 
-// servers says whether the MCP servers need somebody.
+// servers checks whether the MCP servers need a person.
 func (p *patient) servers(context.Context) finding {
 	if !p.running() || p.status.MCP == nil {
 		return finding{}
@@ -72,7 +72,7 @@ func (p *patient) servers(context.Context) finding {
 	return fine("%s", line)
 }
 
-// hub says whether what is found is stored.
+// hub checks that what is found gets stored.
 func (p *patient) hub(context.Context) finding {
 	if p.running() && p.status.Push != nil {
 		return p.pushing()
@@ -85,7 +85,7 @@ func (p *patient) hub(context.Context) finding {
 		return fine("%s is ready", p.hubURL)
 	case p.answer.code >= http.StatusInternalServerError:
 		return failure("look at its log", "%s answers with %d", p.hubURL, p.answer.code)
-	case p.answer.code != 0: // a Coder server, say, which has no such page
+	case p.answer.code != 0: // such as a Coder server, which has no such page
 		return fine("%s answers", p.hubURL)
 	case p.config != nil && p.config.Push.URL != "":
 		return fine("%s is for the agent to reach", p.config.Push.URL)
@@ -93,7 +93,7 @@ func (p *patient) hub(context.Context) finding {
 	return fine("none is configured: 'agent run' starts one of its own")
 }
 
-// pushing is what the agent says of its hub.
+// pushing reports the running agent's own view of its hub.
 func (p *patient) pushing() finding {
 	s := p.status.Push
 	where := s.Peer
@@ -111,7 +111,7 @@ func (p *patient) pushing() finding {
 	case push.StateUnimplemented, push.StateVersionRefused:
 		return failure("run a hub and an agent of the same release", "%s doesn't speak the agent's protocols: %s", where, s.LastError)
 	}
-	if s.LastError != "" { // nothing was accepted since
+	if s.LastError != "" { // nothing was accepted since the error
 		return failure("check the URL, and whether the hub runs; the agent goes on trying", "%s doesn't take what is pushed: %s", where, s.LastError)
 	}
 	last := s.LastAccepted

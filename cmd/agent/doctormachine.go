@@ -20,17 +20,16 @@ import (
 // The checks in this file are about the machine: the kernel, its file systems,
 // its clock.
 
-// Below these an agent, beside the editors and containers of the same user, soon
-// has none: a watch is needed for each directory that results depend on, one or
-// two instances for an agent, and a descriptor for each file that is read at the
-// same time.
+// Minimums for an agent beside the editors and containers of the same user. It needs a
+// watch per directory that results depend on, one or two inotify instances, and a
+// descriptor per file that it reads at the same time.
 const (
 	enoughWatches     = 8192
 	enoughInstances   = 64
 	enoughDescriptors = 1024
 )
 
-// kernelLimits looks at what one user may have.
+// kernelLimits checks the limits of one user.
 func (p *patient) kernelLimits(context.Context) finding {
 	var told []string
 	var bad *finding
@@ -58,8 +57,8 @@ func (p *patient) kernelLimits(context.Context) finding {
 	return fine("%s", strings.Join(told, ", "))
 }
 
-// fileEvents makes a file in a directory that it watches, as an agent does, and
-// waits until it is told.
+// fileEvents creates a file in a directory that it watches, as an agent does, and waits for
+// the event.
 func (p *patient) fileEvents(ctx context.Context) finding {
 	const meanwhile = "until that is mended changes are found by looking, some seconds later"
 	if p.running() && p.status.Watch.Mode == watch.ModeDegraded {
@@ -86,8 +85,8 @@ func (p *patient) fileEvents(ctx context.Context) finding {
 	return fine("a change was told")
 }
 
-// watchFor watches a directory while something is done there, and returns how it
-// was watched and whether anything was told.
+// watchFor watches a directory while do runs. It returns how the directory was watched, and
+// whether an event arrived.
 func watchFor(ctx context.Context, dir string, do func() error) (watch.State, bool) {
 	w := watch.New(watch.Options{Quiet: time.Millisecond, MaxWait: time.Millisecond})
 	done := make(chan struct{})
@@ -117,8 +116,8 @@ func watchFor(ctx context.Context, dir string, do func() error) (watch.State, bo
 	}
 }
 
-// rootDirs looks at what the agent looks at, or would from here: whether it can
-// be read, and whether its file system tells of changes.
+// rootDirs checks the roots of the agent, or of one started here: that they are readable,
+// and that their file systems report changes.
 func (p *patient) rootDirs(ctx context.Context) finding {
 	if p.running() {
 		for _, r := range p.status.Refused {
@@ -157,7 +156,7 @@ func (p *patient) rootDirs(ctx context.Context) finding {
 	return fine("%s, readable, on file systems that tell of changes", term.Count(len(roots), "root"))
 }
 
-// landlock says whether the kernel has it, which confines what chats start.
+// landlock checks that the kernel has Landlock, which confines processes that chats start.
 func (p *patient) landlock(context.Context) finding {
 	version, err := launch.Supported()
 	if err != nil {
@@ -170,7 +169,7 @@ func (p *patient) landlock(context.Context) finding {
 	return fine("version %d confines processes of chats and MCP servers; resolvers are confined by WebAssembly", version)
 }
 
-// helper says which program holds processes and starts them.
+// helper reports which program starts and holds processes.
 func (p *patient) helper(context.Context) finding {
 	h, err := launch.FindHelper()
 	switch {
@@ -187,15 +186,15 @@ func (p *patient) helper(context.Context) finding {
 	return fine("the agent does it itself, which costs more time and memory than the program supervisor beside it")
 }
 
-// The clock of a hub is told to a second. Beyond skewMax, what expires does so at
-// another time than people think.
+// A hub's clock is known to a second. Beyond skewMax, tokens and codes expire at noticeably
+// wrong times.
 const (
 	skewNoted = 5 * time.Second
 	skewMax   = 10 * time.Minute
 )
 
-// clock compares this machine's clock with the hub's, with itself, and with what
-// was written before.
+// clock compares this machine's clock with the hub's, with the monotonic clock, and with
+// the times of files.
 func (p *patient) clock(context.Context) finding {
 	const set = "set the clock, with NTP or timedatectl"
 	wall, mono := time.Now().Round(0).Sub(p.began.Round(0)), time.Since(p.began)
@@ -208,7 +207,7 @@ func (p *patient) clock(context.Context) finding {
 	if p.answer.date.IsZero() {
 		return fine("it runs; there is no hub to compare it with")
 	}
-	skew := p.answer.at.Sub(p.answer.date) - 500*time.Millisecond // the half of what it leaves out
+	skew := p.answer.at.Sub(p.answer.date) - 500*time.Millisecond // half of the second that the date leaves out
 	room := skewNoted + p.answer.took/2
 	switch text := skew.Abs().Round(time.Second).String(); {
 	case skew.Abs() > skewMax && skew > 0:
@@ -223,13 +222,13 @@ func (p *patient) clock(context.Context) finding {
 	return fine("it agrees with the hub's")
 }
 
-// newest is the file of the agent's state that was written last, by its own
+// newest returns the most recently written file of the agent's state, by its modification
 // time.
 func (p *patient) newest() (path string, at time.Time) {
 	if p.paths == nil {
 		return "", at
 	}
-	files, _ := filepath.Glob(p.paths.State.In("*").Path()) // fails for a wrong pattern
+	files, _ := filepath.Glob(p.paths.State.In("*").Path()) // fails only for a bad pattern
 	slices.Sort(files)
 	for _, file := range files {
 		if info, err := os.Lstat(file); err == nil && info.ModTime().After(at) {

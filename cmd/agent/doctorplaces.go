@@ -24,9 +24,9 @@ import (
 	"waymark/snapshot"
 )
 
-// The checks in this file are about what the agent keeps, and what it is told.
+// The checks in this file are about the agent's files and its configuration.
 
-// places says where the agent keeps things.
+// places reports where the agent keeps things.
 func (p *patient) places(context.Context) finding {
 	if p.paths == nil {
 		return failure("an agent can't start before", "%v", p.pathsErr)
@@ -38,8 +38,8 @@ func (p *patient) places(context.Context) finding {
 	return fine("state in %s, cache in %s, sockets in %s", p.paths.State.Path(), p.paths.Cache.Path(), sockets)
 }
 
-// state looks at the directory that must survive: it belongs to its user, and
-// nobody else can look into it.
+// state checks the directory that must survive: it must belong to its user and be closed to
+// all others.
 func (p *patient) state(context.Context) finding {
 	if p.paths == nil {
 		return finding{}
@@ -67,12 +67,12 @@ func (p *patient) state(context.Context) finding {
 	return fine("%s is yours alone", dir)
 }
 
-// openToOthers returns a file below a directory that others could read, were the
-// directory not closed.
+// openToOthers returns a file below dir that others could read if dir weren't closed to
+// them.
 func openToOthers(dir string) (found string, err error) {
 	err = filepath.WalkDir(dir, func(path string, d fs.DirEntry, err error) error {
 		if errors.Is(err, fs.ErrNotExist) {
-			return nil // gone meanwhile
+			return nil // removed meanwhile
 		}
 		if err != nil || !d.Type().IsRegular() {
 			return err
@@ -85,8 +85,7 @@ func openToOthers(dir string) (found string, err error) {
 	return found, err
 }
 
-// writable makes a file in a directory, or in the nearest one above it that is
-// there, and removes it.
+// writable creates and removes a file in a directory, or in its nearest existing ancestor.
 func writable(dir string) error {
 	for {
 		f, err := os.CreateTemp(dir, ".doctor-")
@@ -105,7 +104,7 @@ func writable(dir string) error {
 	}
 }
 
-// cache looks at the directories of what can be made again.
+// cache checks the directories of files that can be regenerated.
 func (p *patient) cache(context.Context) finding {
 	if p.paths == nil {
 		return finding{}
@@ -133,7 +132,7 @@ func (p *patient) cache(context.Context) finding {
 	return fine("%s in %s", strings.Join(told, ", "), p.paths.Cache.Path())
 }
 
-// closedTo says why a directory isn't used for sealed files.
+// closedTo returns why a directory can't be used for sealed files.
 func closedTo(path string) error {
 	d, err := sealedstore.OpenDir(path)
 	if err != nil {
@@ -142,15 +141,14 @@ func closedTo(path string) error {
 	return d.Close()
 }
 
-// sizeOf is the size of all files below a directory, in bytes; -1 when it isn't
-// there.
+// sizeOf returns the size of all files below a directory, in bytes; -1 if it doesn't exist.
 func sizeOf(dir string) (size int64, err error) {
 	if _, err := os.Lstat(dir); errors.Is(err, fs.ErrNotExist) {
 		return -1, nil
 	}
 	err = filepath.WalkDir(dir, func(_ string, d fs.DirEntry, err error) error {
 		if errors.Is(err, fs.ErrNotExist) {
-			return nil // gone meanwhile
+			return nil // removed meanwhile
 		}
 		if err != nil || !d.Type().IsRegular() {
 			return err
@@ -163,7 +161,7 @@ func sizeOf(dir string) (size int64, err error) {
 	return size, err
 }
 
-// compiledCode says whether the built-in resolvers run without being compiled.
+// compiledCode checks whether the built-in resolvers run without being compiled first.
 func (p *patient) compiledCode(context.Context) finding {
 	module, err := p.app.Builtin()
 	if err != nil {
@@ -176,7 +174,7 @@ func (p *patient) compiledCode(context.Context) finding {
 	limits := sandbox.Limits{Memory: int64(p.config.Limits.Memory)}
 	if p.paths != nil {
 		code, key := p.paths.Cache.In("code").Path(), p.paths.State.In("key").Path()
-		if isDir(code) && isDir(key) { // it isn't for a check to make them
+		if isDir(code) && isDir(key) { // a check must not create them
 			opts = sandbox.Options{CacheDir: code, KeyDir: key}
 		}
 	}
@@ -200,7 +198,7 @@ func isDir(path string) bool {
 	return err == nil && info.IsDir()
 }
 
-// configuration says what is wrong with the files.
+// configuration checks the configuration files.
 func (p *patient) configuration(context.Context) finding {
 	var bad *config.Error
 	switch {
@@ -226,8 +224,8 @@ func (p *patient) configuration(context.Context) finding {
 	return fine("%s", strings.Join(p.config.Files, ", "))
 }
 
-// pluginDirs looks at who could put modules into the directories, and at what
-// became of those that are there.
+// pluginDirs checks who could put modules into the plugin directories, and the state of
+// those that are there.
 func (p *patient) pluginDirs(context.Context) finding {
 	if p.config == nil {
 		return finding{}
@@ -250,15 +248,14 @@ func (p *patient) pluginDirs(context.Context) finding {
 	return fine("nobody else can write to %s", strings.Join(dirs, ", "))
 }
 
-// tokens looks at the files that hold some, and has the hub look at the
-// reader's.
+// tokens checks the files with tokens, and has the hub check the reader's.
 func (p *patient) tokens(ctx context.Context) finding {
 	if p.paths == nil {
 		return finding{}
 	}
 	var files []places.Place
 	for _, pattern := range []string{"*.token", "w/*/*.token"} { // of readers, and of each workspace's agent
-		found, _ := filepath.Glob(p.paths.State.In(pattern).Path()) // fails for a wrong pattern
+		found, _ := filepath.Glob(p.paths.State.In(pattern).Path()) // fails only for a bad pattern
 		for _, path := range found {
 			if file, err := p.paths.Token(path); err == nil {
 				files = append(files, file)
@@ -297,12 +294,13 @@ func (p *patient) tokens(ctx context.Context) finding {
 	case errors.As(err, &refused):
 		return failure("remove it and restart the agent, which makes another", "the hub refuses that in %s: %v", reader, refused)
 	case err != nil:
-		return fine("%s; the hub can't be asked about them", text) // that is the business of another check
+		return fine("%s; the hub can't be asked about them", text) // another check reports that
 	}
 	return fine("%s, and the hub takes the reader's", text)
 }
 
-// clients says which coding agents start this agent as a server, and couldn't any more.
+// clients lists the coding agents that start this agent as a server, and fails for those
+// that no longer can.
 func (p *patient) clients(context.Context) finding {
 	c, err := connector()
 	if err != nil {
@@ -315,7 +313,7 @@ func (p *patient) clients(context.Context) finding {
 			return worry("agent connect "+x.Client, "%s is told to start %s, which isn't there any more", x.Name, term.Visible(x.Program))
 		case connect.StateConnected:
 			connected = append(connected, x.Name)
-		default: // nothing of ours is there
+		default: // no entry of ours
 		}
 	}
 	if connected == nil {

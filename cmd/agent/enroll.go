@@ -26,7 +26,7 @@ import (
 	"waymark/internal/text"
 )
 
-// enrollFlags are those of agent enroll.
+// enrollFlags are the flags of enroll.
 type enrollFlags struct {
 	code, keyFile, tokenFile, name, root string
 
@@ -68,7 +68,7 @@ SHA-256. If the configuration already names a hub, enroll does nothing.`,
 	return cmd
 }
 
-// secret is the code, or the key, that the flags name.
+// secret returns the code or the key that the flags name.
 func (f *enrollFlags) secret() (string, error) {
 	switch {
 	case f.code != "" && f.keyFile != "":
@@ -115,7 +115,7 @@ func (a *app) enroll(ctx context.Context, url string, f *enrollFlags) error {
 			return fmt.Errorf("root %s: %w", f.root, err)
 		}
 		f.name = cmp.Or(f.name, filepath.Base(places.Root))
-		// Its agent.token may be there already, for the hub that agents run themselves.
+		// agent.token may exist already, for the hub that agents run themselves.
 		files, token = []string{places.ConfigFile()}, places.State.In("enrolled.token").Path()
 	}
 	c, err := config.Load(files...)
@@ -140,11 +140,12 @@ func (a *app) enroll(ctx context.Context, url string, f *enrollFlags) error {
 	return a.enrolled(files, url, file, enrolled, f)
 }
 
-// enrollTries is how often it is asked where no answer comes: to ask again is safe.
+// enrollTries is the number of attempts when no answer arrives. Repeating an attempt is
+// safe.
 const enrollTries = 3
 
-// enroll makes a token and has the hub take it. A token that it hasn't taken is none, and
-// nothing is left of it.
+// enroll makes a token and registers it at the hub. If the hub doesn't accept it, the file
+// is removed.
 func (f *enrollFlags) enroll(ctx context.Context, url, secret, file string) (enrolled *api.Enrolled, err error) {
 	if err := os.MkdirAll(filepath.Dir(file), 0o700); err != nil {
 		return nil, err
@@ -173,7 +174,7 @@ func (f *enrollFlags) enroll(ctx context.Context, url, secret, file string) (enr
 	return enrolled, nil
 }
 
-// enrolled writes down where to push.
+// enrolled writes the push settings to the configuration.
 func (a *app) enrolled(files []string, url, file string, enrolled *api.Enrolled, f *enrollFlags) error {
 	section := fmt.Sprintf("[push]\nurl = %s\ntoken_file = %s\nagent = %s\n", strconv.Quote(url), strconv.Quote(file), strconv.Quote(enrolled.AgentID))
 	at := ""
@@ -198,7 +199,7 @@ func (a *app) enrolled(files []string, url, file string, enrolled *api.Enrolled,
 	return err
 }
 
-// addSection adds a section to the last of the files, unless that isn't fit for it.
+// addSection appends a section to the last of the files, unless that file isn't suitable.
 func addSection(files []string, section string) (file string, err error) {
 	own := files[len(files)-1]
 	if own == config.MachineFile {

@@ -81,7 +81,7 @@ started the exit code is 1 or 2. It is 3 if no agent runs.`,
 	}
 	s.conn.addFlags(cmd)
 	f := cmd.Flags()
-	f.SetInterspersed(false) // the command's flags are its own, with and without "--"
+	f.SetInterspersed(false) // flags after COMMAND are the command's, with and without "--"
 	f.BoolVarP(&s.detach, "detach", "d", false, "print the process's ID and return")
 	f.BoolVarP(&s.stdin, "stdin", "i", false, "forward standard input, also from a terminal")
 	f.BoolVarP(&s.terminal, "tty", "t", false, "run it in its own terminal")
@@ -94,7 +94,7 @@ started the exit code is 1 or 2. It is 3 if no agent runs.`,
 	return cmd
 }
 
-// start is the request of a command line.
+// start returns the request for a command line.
 func (s *execSettings) start(args []string) (*agentapi.StartProcess, error) {
 	start := &agentapi.StartProcess{Argv: args, Background: s.detach, Profile: s.profile, TimeoutMS: s.timeout.Milliseconds(), Env: map[string]string{}}
 	if s.timeout < 0 || s.timeout > 0 && start.TimeoutMS == 0 {
@@ -136,8 +136,8 @@ func (s *execSettings) start(args []string) (*agentapi.StartProcess, error) {
 	return start, nil
 }
 
-// terminalSize is that of the terminal that this command runs on; zero, which
-// leaves it to the agent, where there is none.
+// terminalSize returns the size of this command's terminal. Without a terminal it is zero,
+// which leaves the size to the agent.
 func terminalSize() agentapi.TerminalSize {
 	for _, f := range []*os.File{os.Stdin, os.Stdout, os.Stderr} {
 		if cols, rows, err := xterm.GetSize(int(f.Fd())); err == nil && cols > 0 && rows > 0 {
@@ -159,8 +159,8 @@ func (a *app) execDetached(ctx context.Context, c client.Client, start *agentapi
 	return err
 }
 
-// patience is how long exec may go on after it was told to end: until the command
-// has ended, which was told so, too.
+// patience is how long exec may run after a signal to end: it forwards the signal, and
+// waits until the command has ended.
 const patience = 24 * time.Hour
 
 // execAttached runs a command as if it were this process.
@@ -173,7 +173,7 @@ func (a *app) execAttached(ctx context.Context, c client.Client, start *agentapi
 	if err != nil {
 		return err
 	}
-	// What ends this command is sent on, and waited for.
+	// Signals are forwarded to the process and don't cancel the calls.
 	ctx, cancel := context.WithCancel(context.WithoutCancel(ctx))
 	defer cancel()
 	r := remote{client: c, id: started.ID, notes: a.stderr, raw: start.PTY != nil}
@@ -193,16 +193,16 @@ func (a *app) execAttached(ctx context.Context, c client.Client, start *agentapi
 	return r.exit(ctx)
 }
 
-// remote is a process for which exec stands.
+// remote is the process that exec stands in for.
 type remote struct {
 	client client.Client
 	id     string
 	notes  io.Writer
 	raw    bool
-	state  *xterm.State // of the terminal before; nil: it is as it was
+	state  *xterm.State // of the terminal before makeRaw; nil if unchanged
 }
 
-// makeRaw has the terminal hand on every key, Ctrl-C included.
+// makeRaw makes the terminal pass on every key, including Ctrl-C.
 func (r *remote) makeRaw() {
 	fd := int(os.Stdin.Fd())
 	if xterm.IsTerminal(fd) {
@@ -216,7 +216,7 @@ func (r *remote) restore() {
 	}
 }
 
-// resizes tells the process of a new size of the terminal.
+// resizes sends the process each new size of the terminal.
 func (r *remote) resizes(ctx context.Context) {
 	changed := make(chan os.Signal, 1)
 	signal.Notify(changed, syscall.SIGWINCH)
@@ -235,7 +235,7 @@ func (r *remote) resizes(ctx context.Context) {
 	}
 }
 
-// signals sends on what this command is sent.
+// signals forwards this command's signals.
 func (r *remote) signals(ctx context.Context, signals <-chan os.Signal) {
 	for {
 		select {
@@ -250,11 +250,11 @@ func (r *remote) signals(ctx context.Context, signals <-chan os.Signal) {
 	}
 }
 
-// maxInput is how much standard input is forwarded at once, in bytes.
+// maxInput is the most standard input forwarded in one call, in bytes.
 const maxInput = 64 << 10
 
-// forward writes standard input to the process, and closes its own at the end.
-// Nobody waits for it: a read of a terminal can't be ended.
+// forward writes standard input to the process, and closes the process's input at the end.
+// Nobody waits for it, because a read from a terminal can't be interrupted.
 func (r *remote) forward(ctx context.Context, in io.Reader) {
 	buf := make([]byte, maxInput)
 	for {
@@ -267,7 +267,7 @@ func (r *remote) forward(ctx context.Context, in io.Reader) {
 		switch {
 		case err == nil && readErr == nil:
 			continue
-		case err == nil, ctx.Err() != nil, client.CodeOf(err) == 409, client.CodeOf(err) == 404: // it has ended, or has closed it
+		case err == nil, ctx.Err() != nil, client.CodeOf(err) == 409, client.CodeOf(err) == 404: // it has ended, or closed its input
 		default:
 			r.note(fmt.Errorf("standard input is not forwarded any more: %w", err))
 		}
@@ -283,7 +283,7 @@ func (r *remote) note(err error) {
 	_, _ = fmt.Fprintf(r.notes, "agent: %s%s", cli.ErrorText(err), end)
 }
 
-// exit is the end of the process as this command's own.
+// exit returns the end of the process as this command's own.
 func (r *remote) exit(ctx context.Context) error {
 	from := int64(0)
 	page, err := r.client.ProcessOutput(ctx, r.id, agentapi.OutputOptions{Offset: &from, Limit: 1, Raw: true})

@@ -17,21 +17,21 @@ import (
 	"waymark/internal/errtext"
 )
 
-// health is how bad a finding is.
+// health is the severity of a finding.
 type health string
 
 const (
 	healthOK   health = "ok"
-	healthWarn health = "warn" // an agent works, and not as well as it could
+	healthWarn health = "warn" // an agent works, but not as well as it could
 	healthFail health = "fail"
 )
 
-// finding is what a check has found. Without a status it has nothing to say.
+// finding is the result of a check. Without a status there is nothing to report.
 type finding struct {
 	Check  string `json:"check"`
 	Status health `json:"status"`
 	Detail string `json:"detail"`
-	Do     string `json:"do"` // what to do; empty when there is nothing
+	Do     string `json:"do"` // what to do; empty if nothing
 }
 
 func fine(format string, args ...any) finding { return found(healthOK, "", format, args) }
@@ -40,7 +40,7 @@ func worry(do, format string, args ...any) finding { return found(healthWarn, do
 
 func failure(do, format string, args ...any) finding { return found(healthFail, do, format, args) }
 
-// found makes a finding. Errors among args are told in words for people.
+// found makes a finding. It formats errors among args for people.
 func found(status health, do, format string, args []any) finding {
 	for i, arg := range args {
 		if err, ok := arg.(error); ok {
@@ -50,39 +50,38 @@ func found(status health, do, format string, args []any) finding {
 	return finding{Status: status, Detail: fmt.Sprintf(format, args...), Do: do}
 }
 
-// patient is what the checks look at.
+// patient is what the checks examine.
 type patient struct {
 	app      *app
 	settings *agent.Settings
 	began    time.Time
 
-	paths    *config.Paths // nil when there are none
+	paths    *config.Paths // nil if there are none
 	pathsErr error
 
-	config    *config.Config // nil when it is wrong
+	config    *config.Config // nil if it is invalid
 	configErr error
 
-	status    *status.Status // of the running agent; nil when none answers
+	status    *status.Status // of the running agent; nil if none answers
 	statusErr error
 
-	hubURL string // with http or https; empty where that isn't known
+	hubURL string // http or https; empty if unknown
 	answer hubAnswer
 }
 
-// hubAnswer is what a hub says to who has no token.
+// hubAnswer is a hub's answer to a request without a token.
 type hubAnswer struct {
 	code int
-	date time.Time // its clock when it answered, to a second; zero when it doesn't say
-	at   time.Time // ours, in the middle of the call
+	date time.Time // the hub's clock when it answered, to a second; zero if not given
+	at   time.Time // our clock, in the middle of the call
 	took time.Duration
 	err  error
 }
 
-// askWithin bounds what is asked of agents and hubs: one that takes longer isn't
-// well.
+// askWithin limits each request to agents and hubs: one that takes longer has a fault.
 const askWithin = 5 * time.Second
 
-// patient asks what several checks need to know.
+// patient gathers what several checks need.
 func (a *app) patient(ctx context.Context, conn *connection, s *agent.Settings) (*patient, error) {
 	p := &patient{app: a, settings: s, began: time.Now()}
 	if p.paths, p.pathsErr = config.FindPaths(config.Environment{}); p.pathsErr != nil {
@@ -113,8 +112,8 @@ func (p *patient) within(ctx context.Context) (context.Context, context.CancelFu
 	return context.WithTimeout(ctx, cmp.Or(p.app.Timeout, askWithin))
 }
 
-// askHub asks the hub that the agent has started, or that the configuration
-// names, whether it is ready.
+// askHub asks the hub that the agent runs, or that the configuration names, whether it is
+// ready.
 func (p *patient) askHub(ctx context.Context) {
 	switch {
 	case p.status != nil && p.status.Hub != "":
@@ -149,5 +148,5 @@ func (p *patient) askHub(ctx context.Context) {
 // running reports whether an agent answers.
 func (p *patient) running() bool { return p.status != nil }
 
-// nobody reports whether there is no agent, as opposed to one that is not well.
+// nobody reports whether no agent runs, as opposed to one that has a fault.
 func (p *patient) nobody() bool { return errors.Is(p.statusErr, client.ErrNotRunning) }

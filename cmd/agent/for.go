@@ -98,8 +98,8 @@ The exit code is 3 if the file lies outside the workspace.`,
 	return cmd
 }
 
-// onePath makes an absolute path of an argument. A slash at its end stays, since it says
-// that a directory is meant.
+// onePath makes an argument an absolute path. It keeps a trailing slash, which means a
+// directory.
 func onePath(arg string, paths *config.Paths) (path string, err error) {
 	asked, err := whichPaths([]string{arg}, paths)
 	if err != nil {
@@ -115,7 +115,8 @@ func onePath(arg string, paths *config.Paths) (path string, err error) {
 	return path, nil
 }
 
-// forFile asks the running agent, or finds out by itself. of is nil for no client.
+// forFile asks the running agent, or resolves by itself. A nil of means no particular
+// client.
 func (a *app) forFile(ctx context.Context, conn *connection, s *agent.Options, own bool, paths *config.Paths, of *codingagents.Client, path string) (answer *applicability.Answer, err error) {
 	if !own {
 		c, err := conn.reader()
@@ -152,8 +153,8 @@ func (a *app) forFile(ctx context.Context, conn *connection, s *agent.Options, o
 	return answer, err
 }
 
-// workspaceOf is the nearest directory above a path, or itself, that is a repository of git,
-// else the current one.
+// workspaceOf returns the nearest git repository at or above a path, or the current
+// directory.
 func workspaceOf(path string) string {
 	for dir := filepath.Clean(path); ; dir = filepath.Dir(dir) {
 		if _, err := os.Lstat(filepath.Join(dir, ".git")); err == nil {

@@ -84,7 +84,7 @@ repository it prints a message on standard error and exits with 1.`,
 	return cmd
 }
 
-// gitDiff prints how things are.
+// gitDiff prints the current changes.
 func (a *app) gitDiff(ctx context.Context, c client.Client, f *gitDiff) error {
 	all := agentapi.GitMessage{Type: agentapi.GitChanges}
 	known := make(map[string]agentapi.GitRepository)
@@ -138,7 +138,7 @@ func (a *app) printGit(m *agentapi.GitMessage, asJSON bool) error {
 	return nil
 }
 
-// watchGit prints what comes, until the user has enough.
+// watchGit prints changes until the user interrupts it.
 func (a *app) watchGit(ctx context.Context, c client.Client, asJSON bool) error {
 	screen := term.ScreenOf(a.stdout)
 	for m, err := range c.WatchGit(ctx, client.GitOptions{}) {
@@ -166,7 +166,7 @@ func (a *app) watchGit(ctx context.Context, c client.Client, asJSON bool) error 
 	return nil
 }
 
-// printRepository prints a repository so that a program takes it for a patch.
+// printRepository prints a repository in a form that programs accept as a patch.
 func printRepository(w io.Writer, screen term.Screen, r *agentapi.GitRepository) error {
 	out := bufio.NewWriter(w)
 	head := "# " + r.RepoRoot
@@ -188,5 +188,5 @@ func printRepository(w io.Writer, screen term.Screen, r *agentapi.GitRepository)
 	for line := range strings.Lines(r.UnifiedDiff) {
 		_, _ = out.WriteString(screen.DiffLine(strings.TrimSuffix(line, "\n")) + "\n")
 	}
-	return out.Flush() // with the first error
+	return out.Flush() // Flush returns the first error
 }

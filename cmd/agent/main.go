@@ -1,7 +1,7 @@
-// Command agent finds what AI coding agents need to know about a workspace
-// and pushes it to a hub. See `agent --help`.
+// Command agent finds what AI coding agents need to know about a workspace and pushes it to
+// a hub. See `agent --help`.
 //
-// Exit codes: 0, 1 failed, 2 wrong usage, 3 "no": nothing runs, not found.
+// Exit codes: 0, 1 failed, 2 wrong usage, 3 "no": nothing is running, or nothing was found.
 package main
 
 import (
@@ -15,7 +15,7 @@ import (
 )
 
 func main() {
-	self := reexec.Main(agent.Roles()...) // first: this may be a process that only compiles, say
+	self := reexec.Main(agent.Roles()...) // first, because this process may only be a compiler, for example
 	stop.Main(func(ctx context.Context) int {
 		a := app{Program: agent.Program{Builtin: builtin.Module, Digest: builtin.Digest, Native: builtin.Native, Release: builtin.Release, Compiler: self, Self: self}, stdout: os.Stdout, stderr: os.Stderr}
 		return a.run(ctx, os.Args[1:])

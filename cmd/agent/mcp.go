@@ -98,7 +98,7 @@ func (a *app) listMCP(ctx context.Context, c client.Client, wait time.Duration, 
 	return nil
 }
 
-// mcpTools is how many tools there are, as far as that is known.
+// mcpTools formats the number of tools, if it is known.
 func mcpTools(s *agentapi.MCPServer) string {
 	switch {
 	case s.Held > 0:
@@ -109,7 +109,7 @@ func mcpTools(s *agentapi.MCPServer) string {
 	return fmt.Sprint(s.Tools)
 }
 
-// mcpNote is what a person should know of a server at once.
+// mcpNote is the most urgent note on a server.
 func mcpNote(s *agentapi.MCPServer) string {
 	var notes []string
 	add := func(format string, args ...any) { notes = append(notes, fmt.Sprintf(format, args...)) }

@@ -20,7 +20,7 @@ import (
 	"waymark/snapshot"
 )
 
-// mcpApproval are the flags of approve.
+// mcpApproveSettings are the flags of approve.
 type mcpApproveSettings struct {
 	yes, tools, asJSON bool
 	changed            bool
@@ -103,7 +103,7 @@ such server, or no agent runs.`,
 	return cmd
 }
 
-// check says what is wrong with the flags.
+// check validates the flags.
 func (s *mcpApproveSettings) check() error {
 	if s.asJSON && !s.yes {
 		return cli.Usage("--json needs --yes: there is nobody to ask")
@@ -135,11 +135,10 @@ func (s *mcpApproveSettings) check() error {
 	return nil
 }
 
-// digestKinds are the beginnings of digests, and what these are of.
+// digestKinds are the prefixes of digests and what they are digests of.
 var digestKinds = [][2]string{{"sha256:", "definition"}, {"hmac:", "machine's digest"}, {"tools:", "held back part"}}
 
-// digestKind parts a digest that somebody has given; one of digits alone is a
-// definition's.
+// digestKind splits a digest given by a user. Digits alone are a definition's digest.
 func digestKind(digest string) (prefix, of, digits string) {
 	digest = strings.ToLower(digest)
 	for _, kind := range digestKinds {
@@ -150,8 +149,7 @@ func digestKind(digest string) (prefix, of, digits string) {
 	return digestKinds[0][0], digestKinds[0][1], digest
 }
 
-// other returns a sentence on a digest that was given and isn't the server's; empty
-// where all are.
+// other returns a sentence about a given digest that isn't the server's, or "".
 func (s *mcpApproveSettings) other(d *agentapi.MCPServerDetail) string {
 	for _, digest := range s.digests {
 		prefix, of, digits := digestKind(digest)
@@ -163,7 +161,7 @@ func (s *mcpApproveSettings) other(d *agentapi.MCPServerDetail) string {
 	return ""
 }
 
-// keep has the approval give what the one that holds gives, unless flags say what.
+// keep takes the grants of the current approval for all that no flag sets.
 func (s *mcpApproveSettings) keep(holds *agentapi.MCPApproval) {
 	if !s.give.Widens() && holds != nil && !holds.Denied && holds.Widening != nil {
 		s.give.MCPWidening = *holds.Widening
@@ -193,7 +191,7 @@ func (a *app) approveMCP(ctx context.Context, c client.Client, name string, s *m
 	return a.approveShown(ctx, c, d, s)
 }
 
-// approveShown approves a server as it was shown.
+// approveShown approves a server exactly as it was shown.
 func (a *app) approveShown(ctx context.Context, c client.Client, d *agentapi.MCPServerDetail, s *mcpApproveSettings) error {
 	one := *s
 	one.keep(d.Approval)
@@ -211,8 +209,8 @@ func (a *app) approveShown(ctx context.Context, c client.Client, d *agentapi.MCP
 	return a.printSettled(ctx, c, d.Name, s.asJSON)
 }
 
-// approveChanged shows what has changed of all servers since it was approved, and approves
-// all of that.
+// approveChanged shows what changed in all servers since their approval, and approves all
+// of it.
 func (a *app) approveChanged(ctx context.Context, c client.Client, s *mcpApproveSettings) error {
 	list, err := c.MCPServers(ctx, "", 0)
 	if err != nil {
@@ -254,7 +252,7 @@ func (a *app) approveChanged(ctx context.Context, c client.Client, s *mcpApprove
 	return errors.Join(errs...)
 }
 
-// showForApproval prints what is asked about.
+// showForApproval prints what the approval is about.
 func (a *app) showForApproval(d *agentapi.MCPServerDetail, s *mcpApproveSettings) error {
 	if err := printMCPServer(a.stdout, d); err != nil {
 		return err
@@ -272,10 +270,10 @@ func (a *app) showForApproval(d *agentapi.MCPServerDetail, s *mcpApproveSettings
 	return out.Err
 }
 
-// errNotApproved is what is left of a no.
+// errNotApproved is the result of the answer no.
 var errNotApproved = errors.New("not approved")
 
-// ask asks whether to approve what is called so, and about tools that are held back.
+// ask asks whether to approve the named server, and about its held-back tools.
 func (s *mcpApproveSettings) ask(out io.Writer, in *os.File, what string, held int) error {
 	if s.yes {
 		return nil
@@ -286,7 +284,7 @@ func (s *mcpApproveSettings) ask(out io.Writer, in *os.File, what string, held i
 	answers := bufio.NewReader(in)
 	yes := func(format string, args ...any) bool {
 		_, _ = fmt.Fprintf(out, format+" [y/N] ", args...)
-		line, _ := answers.ReadString('\n') // an end is a no
+		line, _ := answers.ReadString('\n') // end of input means no
 		line = strings.ToLower(strings.TrimSpace(line))
 		return line == "y" || line == "yes"
 	}
@@ -299,8 +297,7 @@ func (s *mcpApproveSettings) ask(out io.Writer, in *os.File, what string, held i
 	return nil
 }
 
-// mcpChangeCommand completes a command that changes something of a server, and says what
-// becomes of it.
+// mcpChangeCommand completes a command that changes a server, and prints the result.
 func (a *app) mcpChangeCommand(conn *connection, change func(client.Client, context.Context, string) error, cmd *cobra.Command) *cobra.Command {
 	var asJSON bool
 	cmd.Args, cmd.ValidArgsFunction = cli.Named("NAME"), cli.InOrder(false, mcpServerNames)
@@ -339,5 +336,5 @@ The exit code is 3 if there is no such server, or no agent runs.`,
 	})
 }
 
-// digestMin is how many digits of a digest distinguish a file from others.
+// digestMin is how many digits of a digest tell files apart.
 const digestMin = 8

@@ -86,15 +86,16 @@ there is no such server, or no agent runs.`,
 	return cmd
 }
 
-// noFiles offers nothing.
+// noFiles completes nothing.
 func noFiles(*cobra.Command, []string, string) ([]cobra.Completion, cobra.ShellCompDirective) {
 	return nil, cobra.ShellCompDirectiveNoFileComp
 }
 
-// maxArguments bounds what is read of arguments, in bytes: more than the agent takes.
+// maxArguments is the most that is read of arguments, in bytes: more than the agent
+// accepts.
 const maxArguments = 16 << 20
 
-// readArguments reads the JSON object of a command line.
+// readArguments reads the arguments' JSON object.
 func readArguments(args []string) (object map[string]json.RawMessage, err error) {
 	text := strings.Join(args, "")
 	if text == "-" {
@@ -144,7 +145,7 @@ func (a *app) callMCP(ctx context.Context, c client.Client, name string, object 
 	return err
 }
 
-// withArguments adds those of --arg.
+// withArguments adds the arguments of --arg.
 func (s *mcpCallSettings) withArguments(ctx context.Context, c client.Client, name string, object map[string]json.RawMessage) (map[string]json.RawMessage, error) {
 	if len(s.args) == 0 {
 		return object, nil
@@ -173,8 +174,8 @@ func (s *mcpCallSettings) withArguments(ctx context.Context, c client.Client, na
 	return object, nil
 }
 
-// argumentTypes says which of a tool's arguments can only be texts. There is nothing
-// to say of a tool that isn't known (yet): the call says what is wrong.
+// argumentTypes returns which of a tool's arguments can only be strings. For an unknown
+// tool it returns nothing: the call reports the error.
 func argumentTypes(ctx context.Context, c client.Client, name string) (map[string]bool, error) {
 	all, err := c.ListMCPTools(ctx, client.MCPToolOptions{})
 	if err != nil {
@@ -187,7 +188,7 @@ func argumentTypes(ctx context.Context, c client.Client, name string) (map[strin
 	var properties map[string]struct {
 		Type any `json:"type"`
 	}
-	_ = json.Unmarshal(all.Tools[i].Schema, &properties) // a schema that isn't one says nothing
+	_ = json.Unmarshal(all.Tools[i].Schema, &properties) // a malformed schema says nothing
 	texts := map[string]bool{}
 	for key, p := range properties {
 		texts[key] = p.Type == "string"
@@ -195,7 +196,7 @@ func argumentTypes(ctx context.Context, c client.Client, name string) (map[strin
 	return texts, nil
 }
 
-// mcpProgress tells how far a call is.
+// mcpProgress prints the progress of a call.
 func (a *app) mcpProgress(p agentapi.MCPProgress) {
 	text := strconv.FormatFloat(p.Progress, 'g', -1, 64)
 	if p.Total > 0 {
@@ -207,10 +208,10 @@ func (a *app) mcpProgress(p agentapi.MCPProgress) {
 	a.side("progress: %s", term.Visible(text))
 }
 
-// resultPage is how much of a long result is asked for at once, in bytes.
+// resultPage is how much of a long result is requested at once, in bytes.
 const resultPage = 1 << 20
 
-// wholeResult reads a result that was too long to be answered at once.
+// wholeResult reads a result that was too long for one response.
 func wholeResult(ctx context.Context, c client.Client, id string) (*agentapi.MCPToolResult, error) {
 	var text bytes.Buffer
 	for offset := int64(0); ; {
@@ -231,7 +232,7 @@ func wholeResult(ctx context.Context, c client.Client, id string) (*agentapi.MCP
 	return result, nil
 }
 
-// printResult prints text, and writes what isn't text to a file.
+// printResult prints text, and writes other content to files.
 func (a *app) printResult(result *agentapi.MCPToolResult, s *mcpCallSettings) error {
 	out := a.stdout
 	if term.IsTerminal(a.stdout) {
@@ -273,7 +274,7 @@ func (a *app) printResult(result *agentapi.MCPToolResult, s *mcpCallSettings) er
 	return nil
 }
 
-// writePiece writes the nth piece that isn't text to a file.
+// writePiece writes the nth piece of other content to a file.
 func (a *app) writePiece(piece *agentapi.MCPContent, file string, n int) error {
 	data, err := base64.StdEncoding.DecodeString(piece.Data)
 	if err != nil {

@@ -73,8 +73,7 @@ there is no such server, or no agent runs.`,
 	return cmd
 }
 
-// registered begins to sign in: as a client that somebody has registered, if there is
-// one.
+// registered starts a login, with a registered client if there is one.
 func registered(id, secretFile string) (as agentapi.LoginMCPServer, err error) {
 	switch {
 	case secretFile == "":
@@ -120,7 +119,7 @@ func (a *app) printLogin(name string, login *agentapi.MCPLogin, what string, asJ
 	return err
 }
 
-// pasteLogin ends what was begun with the address that somebody pastes.
+// pasteLogin completes a login with the address that the user pastes.
 func (a *app) pasteLogin(ctx context.Context, c client.Client, name string) (*agentapi.MCPLogin, error) {
 	a.side("then paste the whole address at which the browser ended, also where it shows an error:")
 	line, err := bufio.NewReader(os.Stdin).ReadString('\n')
@@ -137,10 +136,10 @@ func (a *app) pasteLogin(ctx context.Context, c client.Client, name string) (*ag
 	return login, err
 }
 
-// loginEvery is how often it is asked whether somebody has signed in.
+// loginEvery is the interval at which the login is checked.
 const loginEvery = time.Second
 
-// signedIn waits until a server asks for no signing in any more.
+// signedIn waits until the server no longer needs a login.
 func signedIn(ctx context.Context, c client.Client, name string) error {
 	tick := time.NewTicker(loginEvery)
 	defer tick.Stop()

@@ -71,10 +71,10 @@ type mcpLogs struct {
 	client client.Client
 	name   string
 	out    io.Writer
-	next   int64 // the offset behind what all has returned
+	next   int64 // the offset after everything that all returned
 }
 
-// all returns what there is.
+// all returns the log so far.
 func (l *mcpLogs) all(ctx context.Context, notes io.Writer) (string, error) {
 	var b strings.Builder
 	for {
@@ -93,7 +93,7 @@ func (l *mcpLogs) all(ctx context.Context, notes io.Writer) (string, error) {
 	}
 }
 
-// follow prints what comes, until ctx ends.
+// follow prints new output until ctx ends.
 func (l *mcpLogs) follow(ctx context.Context, notes io.Writer) error {
 	for text, err := range client.FollowMCPLogs(ctx, l.client, l.name, l.next) {
 		if code := client.CodeOf(err); code != 0 && code < 500 {
@@ -110,7 +110,7 @@ func (l *mcpLogs) follow(ctx context.Context, notes io.Writer) error {
 	return ignoreCanceled(ctx.Err())
 }
 
-// ignoreCanceled is the error of something that goes on until it is interrupted.
+// ignoreCanceled drops the error of being interrupted, which is the normal end.
 func ignoreCanceled(err error) error {
 	if errors.Is(err, context.Canceled) {
 		return nil
@@ -118,7 +118,7 @@ func ignoreCanceled(err error) error {
 	return err
 }
 
-// lastLines are the last n lines of a text; all where n is negative.
+// lastLines returns the last n lines of a text; all if n is negative.
 func lastLines(text string, n int) string {
 	if n < 0 {
 		return text

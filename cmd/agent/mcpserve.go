@@ -40,7 +40,7 @@ type mcpServe struct {
 	dir       string
 }
 
-// The parts that --only knows beside the names of tools.
+// Parts that --only knows besides the names of tools.
 const (
 	partTools        = "tools"
 	partSkills       = "skills"
@@ -94,12 +94,12 @@ find_tools and call them with call_tool; --list-all lists all of them.`,
 	return cmd
 }
 
-// parts are what --only knows.
+// parts are all parts that --only knows.
 func parts() []string {
 	return append([]string{partTools, partSkills, partInstructions, partServers}, tools.Names()...)
 }
 
-// options makes those of the server.
+// options returns the server's options.
 func (s *mcpServe) options() (mcpserver.Options, error) {
 	opts := mcpserver.Options{Client: s.client, ListAll: s.listAll, Version: cli.CurrentVersion().Version}
 	if !s.readOnly {
@@ -185,20 +185,20 @@ type nopCloser struct{ io.Writer }
 
 func (nopCloser) Close() error { return nil }
 
-// mcpDialer finds the agent, with a token that may do what is offered.
+// mcpDialer finds the agent, and connects with a token that may do what is offered.
 type mcpDialer struct {
 	conn     *connection
 	dir      string
 	plan     string
 	readOnly bool
 
-	mu      sync.Mutex // one dials at a time; it guards what follows
+	mu      sync.Mutex // serializes dialing, and guards the fields below
 	minted  *agentapi.MintedToken
-	control client.Client // that minted it
+	control client.Client // the client that minted it
 }
 
-// tokenLife is how long a minted token is valid: longer than a client runs, which ends it
-// where it isn't killed.
+// tokenLife is the validity of a minted token: longer than a client runs. Unless killed,
+// the client revokes it when it ends.
 const tokenLife = 7 * 24 * time.Hour
 
 func (d *mcpDialer) dial(ctx context.Context) (client.Client, error) {
@@ -211,7 +211,7 @@ func (d *mcpDialer) dial(ctx context.Context) (client.Client, error) {
 		return nil, err
 	}
 	switch {
-	case d.readOnly && strings.HasPrefix(t.address, "tcp:"): // there nothing goes without one
+	case d.readOnly && strings.HasPrefix(t.address, "tcp:"): // on TCP every request needs a token
 	case d.readOnly:
 		t.token = ""
 	case d.plan != "":
@@ -222,8 +222,8 @@ func (d *mcpDialer) dial(ctx context.Context) (client.Client, error) {
 	return t.client(t.token), nil
 }
 
-// mint makes a token with a fence, or takes the one that was made before, where the agent
-// knows it still.
+// mint returns a token with a fence: the one minted before if the agent still knows it,
+// else a new one.
 func (d *mcpDialer) mint(ctx context.Context, t *target) (string, error) {
 	if m := d.minted; m != nil {
 		_, err := t.client(m.Secret).Status(ctx)
@@ -241,7 +241,7 @@ func (d *mcpDialer) mint(ctx context.Context, t *target) (string, error) {
 	return made.Secret, nil
 }
 
-// close ends the token.
+// close revokes the token.
 func (d *mcpDialer) close() {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -253,7 +253,7 @@ func (d *mcpDialer) close() {
 	_ = d.control.RevokeToken(ctx, d.minted.ID) // it expires in any case
 }
 
-// serveMCPHTTP serves at a loopback port.
+// serveMCPHTTP serves on a loopback port.
 func (a *app) serveMCPHTTP(ctx context.Context, server *mcpserver.Server, s *mcpServe) error {
 	paths, err := config.FindPaths(config.Environment{})
 	if err != nil {
@@ -290,14 +290,14 @@ func (a *app) serveMCPHTTP(ctx context.Context, server *mcpserver.Server, s *mcp
 		return err
 	case <-ctx.Done():
 	}
-	err = web.Close() // streams last as long as their clients like
+	err = web.Close() // streams last as long as their clients want
 	if failed := <-served; !errors.Is(failed, http.ErrServerClosed) {
 		err = errors.Join(err, failed)
 	}
 	return err
 }
 
-// bearer lets those in who show the token.
+// bearer admits only requests with the token.
 func bearer(token string, next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		shown, _ := strings.CutPrefix(r.Header.Get("Authorization"), "Bearer ")

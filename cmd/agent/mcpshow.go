@@ -51,7 +51,7 @@ like secrets. The exit code is 3 if there is no such server, or no agent runs.`,
 	return cmd
 }
 
-// printMCPServer prints what an approval is decided by.
+// printMCPServer prints what an approval decision needs.
 func printMCPServer(w io.Writer, s *agentapi.MCPServerDetail) error {
 	t := term.NewTable(w)
 	row := func(name, text string) {
@@ -91,7 +91,7 @@ func printMCPServer(w io.Writer, s *agentapi.MCPServerDetail) error {
 	return printMCPChanges(w, s)
 }
 
-// quoted are arguments as a shell would need them, so that it shows where each ends.
+// quoted quotes arguments as for a shell, so that it shows where each ends.
 func quoted(args []string) string {
 	list := make([]string, len(args))
 	for i, arg := range args {
@@ -142,8 +142,8 @@ func mcpApproval(p *agentapi.MCPApproval) string {
 	return text
 }
 
-// printMCPChanges prints what differs from what was approved last, and which tools
-// are held back, as diffs.
+// printMCPChanges prints the differences to the last approval, and the held-back tools, as
+// diffs.
 func printMCPChanges(w io.Writer, s *agentapi.MCPServerDetail) error {
 	out := term.Lines{W: w}
 	screen := term.ScreenOf(w)
@@ -177,7 +177,7 @@ func printMCPChanges(w io.Writer, s *agentapi.MCPServerDetail) error {
 	return out.Err
 }
 
-// printMCPOffer prints what the server says of itself, and its tools.
+// printMCPOffer prints the server's description of itself, and its tools.
 func printMCPOffer(w io.Writer, s *agentapi.MCPServerDetail) error {
 	out := term.Lines{W: w}
 	if v := s.Versions; v.Name != "" || v.Protocol != "" {
@@ -205,7 +205,7 @@ func printMCPOffer(w io.Writer, s *agentapi.MCPServerDetail) error {
 	return out.Err
 }
 
-// given says in sentences what an approval gives beyond the profile.
+// given says in sentences what an approval grants beyond the profile.
 func given(g *agentapi.MCPWidening) (list []string) {
 	add := func(on bool, format string, args ...any) {
 		if on {

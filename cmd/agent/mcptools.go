@@ -20,21 +20,21 @@ import (
 	"waymark/snapshot"
 )
 
-// mcpPending says on the side that there may be more.
+// mcpPending notes on standard error that there may be more tools.
 func (a *app) mcpPending(phase snapshot.Phase) {
 	if phase == snapshot.PhasePending {
 		a.side("not complete: some are still starting; --wait 30s waits for them")
 	}
 }
 
-// printMCPTools prints tools in a table, or that there is none.
+// printMCPTools prints tools in a table, or that there are none.
 func (a *app) printMCPTools(list []agentapi.MCPTool, none string) error {
 	return term.List(a.stdout, false, list, none, []string{"TOOL", "ARGUMENTS", "DESCRIPTION"}, func(t *agentapi.MCPTool) []string {
 		return []string{term.Visible(t.Name), term.Dash(term.Visible(mcpArguments(t))), oneLine(cmp.Or(t.Title, t.Description))}
 	})
 }
 
-// mcpServerNames offers the names of servers.
+// mcpServerNames completes names of servers.
 func mcpServerNames(cmd *cobra.Command, _ []string, text string) ([]cobra.Completion, cobra.ShellCompDirective) {
 	return fromAgent(cmd, text, func(ctx context.Context, c client.Client) (list []string, err error) {
 		all, err := c.MCPServers(ctx, "", 0)
@@ -48,7 +48,7 @@ func mcpServerNames(cmd *cobra.Command, _ []string, text string) ([]cobra.Comple
 	})
 }
 
-// mcpToolNames offers the names of tools.
+// mcpToolNames completes names of tools.
 func mcpToolNames(cmd *cobra.Command, _ []string, text string) ([]cobra.Completion, cobra.ShellCompDirective) {
 	return fromAgent(cmd, text, func(ctx context.Context, c client.Client) (list []string, err error) {
 		all, err := c.ListMCPTools(ctx, client.MCPToolOptions{})
@@ -65,7 +65,7 @@ func mcpToolNames(cmd *cobra.Command, _ []string, text string) ([]cobra.Completi
 // settleWait is how long one request waits for a server to be connected.
 const settleWait = 30 * time.Second
 
-// settled waits until a server isn't pending any more, and says what became of it.
+// settled waits until a server isn't pending any more, and returns its state.
 func (a *app) settled(ctx context.Context, c client.Client, name string) (*agentapi.MCPServer, error) {
 	for told := false; ; told = true {
 		all, err := c.MCPServers(ctx, name, settleWait)
@@ -85,8 +85,8 @@ func (a *app) settled(ctx context.Context, c client.Client, name string) (*agent
 	}
 }
 
-// printSettled waits for a server, and prints how it is doing. That it doesn't
-// answer is an error.
+// printSettled waits for a server and prints its state. It is an error if the server
+// doesn't answer.
 func (a *app) printSettled(ctx context.Context, c client.Client, name string, asJSON bool) error {
 	s, err := a.settled(ctx, c, name)
 	if err != nil {
@@ -110,7 +110,7 @@ func (a *app) printSettled(ctx context.Context, c client.Client, name string, as
 	return err
 }
 
-// mcpArguments lists a tool's arguments, what may be left out in brackets.
+// mcpArguments lists a tool's arguments, optional ones in brackets.
 func mcpArguments(tool *agentapi.MCPTool) string {
 	properties, err := members(tool.Schema)
 	if err != nil {
@@ -130,7 +130,7 @@ func mcpArguments(tool *agentapi.MCPTool) string {
 	return strings.Join(list, " ")
 }
 
-// members are the names of an object's members, in its order.
+// members returns the names of an object's members, in order.
 func members(object json.RawMessage) (names []string, err error) {
 	dec := json.NewDecoder(bytes.NewReader(object))
 	if t, err := dec.Token(); err != nil || t != json.Delim('{') {

@@ -13,7 +13,7 @@ import (
 	"waymark/snapshot"
 )
 
-// retryPlugins lets them run, and prints what came of it.
+// retryPlugins lets failed plugins run again, and prints the result.
 func (a *app) retryPlugins(ctx context.Context, c client.Client, asJSON bool) error {
 	if err := c.RetryPlugins(ctx); err != nil {
 		return err

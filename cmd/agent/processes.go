@@ -16,18 +16,17 @@ import (
 	"waymark/cmd/internal/term"
 )
 
-// allProcesses is how many processes are asked for where all are meant: as many as
-// the agent lists.
+// allProcesses is the limit for listing all processes: as many as the agent lists.
 const allProcesses = 10000
 
-// chatFlag is the flag that says for which chat a command calls.
+// chatFlag is the flag that names the calling chat.
 type chatFlag struct{ ids []string }
 
 func (c *chatFlag) add(f *pflag.FlagSet, what string) {
 	f.StringArrayVar(&c.ids, "chat", nil, what+"; may be repeated: its `ID` first, then those of the chats above it")
 }
 
-// caller returns the chat; the zero Caller where none is named.
+// caller returns the chat; the zero Caller if none is named.
 func (c *chatFlag) caller() (who agentapi.Caller, err error) {
 	for i, text := range c.ids {
 		id, err := uuid.Parse(text)
@@ -43,7 +42,7 @@ func (c *chatFlag) caller() (who agentapi.Caller, err error) {
 	return who, nil
 }
 
-// processClient returns a client of the agent for the chat that is named.
+// processClient returns a client for the named chat.
 func processClient(dial func() (client.Client, error), chat *chatFlag) (client.Client, error) {
 	who, err := chat.caller()
 	if err != nil {
@@ -56,7 +55,7 @@ func processClient(dial func() (client.Client, error), chat *chatFlag) (client.C
 	return c.For(who), nil
 }
 
-// processNamed finds the process that an id, or the beginning of one, names.
+// processNamed finds the process with an id or a prefix of one.
 func processNamed(ctx context.Context, c client.Client, id string) (*agentapi.Process, error) {
 	list, err := c.ListProcesses(ctx, allProcesses)
 	if err != nil {
@@ -81,7 +80,7 @@ func processNamed(ctx context.Context, c client.Client, id string) (*agentapi.Pr
 	return nil, cli.Usage("%q is the beginning of %d ids: write more of it", id, len(found))
 }
 
-// knownProcesses offers ids of processes; running says of those that run only.
+// knownProcesses completes ids of processes, of the running ones only if running is set.
 func knownProcesses(running bool) cobra.CompletionFunc {
 	return func(cmd *cobra.Command, _ []string, text string) ([]cobra.Completion, cobra.ShellCompDirective) {
 		return fromAgent(cmd, text, func(ctx context.Context, c client.Client) (list []string, err error) {
@@ -154,7 +153,7 @@ func (a *app) printProcesses(list []agentapi.Process, all bool) error {
 	})
 }
 
-// shortID is as much of an id as tells it from the others, at least 8 characters.
+// shortID shortens an id to what tells it from the others, at least 8 characters.
 func shortID(list []agentapi.Process, id string) string {
 	n := min(8, len(id))
 	for i := range list {
@@ -244,13 +243,13 @@ The exit code is 3 if there is no such process, it has ended, or no agent runs.`
 	return cmd
 }
 
-// signalNames are what a signal may be called, in the words of the API.
+// signalNames are the names of signals in the API.
 var signalNames = map[string]string{
 	"terminate": "terminate", "term": "terminate", "15": "terminate", "kill": "kill", "9": "kill",
 	"interrupt": "interrupt", "int": "interrupt", "2": "interrupt", "hangup": "hangup", "hup": "hangup", "1": "hangup",
 }
 
-// ended gives "it has ended" the exit code of a no.
+// ended gives the error "it has ended" the exit code for no.
 func ended(err error) error {
 	if client.CodeOf(err) == 409 {
 		return &cli.Error{Code: cli.CodeNo, Err: err}

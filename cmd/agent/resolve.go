@@ -94,7 +94,7 @@ func (a *app) resolve(ctx context.Context, s *agent.Settings, dirs []string, asJ
 	return unusable(report.Snapshot.Plugins)
 }
 
-// above lists the directories that one lies in: their links don't lead it out.
+// above lists the ancestors of a directory: links to them don't leave it.
 func above(dir string, dirs []string) []string {
 	var list []string
 	dir, err := filepath.Abs(dir)
@@ -130,7 +130,7 @@ func (a *app) printReport(report *host.Report, unused *coverage.Report, dirs []s
 	return printCoverage(a.stdout, unused)
 }
 
-// explain says what each resolver did, and why.
+// explain prints what each resolver did, and why.
 func (a *app) explain(report *host.Report) {
 	for _, o := range report.Outcomes {
 		_, _ = fmt.Fprintf(a.stderr, "%s in %s: %s\n", o.Resolver, o.Root, how(o))

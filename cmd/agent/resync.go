@@ -12,9 +12,9 @@ import (
 	"waymark/cmd/internal/term"
 )
 
-// resynced is the answer of resync --json.
+// resynced is the output of resync --json.
 type resynced struct {
-	Before  uint64   `json:"before"` // the version that there was
+	Before  uint64   `json:"before"` // the version before the resync
 	Version uint64   `json:"version"`
 	Changes []change `json:"changes"`
 }

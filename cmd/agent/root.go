@@ -28,7 +28,7 @@ The agent keeps its identity and its sources.`,
 			if err != nil {
 				return err
 			}
-			c, err := conn.clientFor(func(i *agent.Instance) bool { return i.Root == "" }) // of no project yet
+			c, err := conn.clientFor(func(i *agent.Instance) bool { return i.Root == "" }) // that has no project yet
 			if err != nil {
 				return err
 			}

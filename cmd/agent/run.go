@@ -86,7 +86,7 @@ paths are relative to the root:
 	return cmd
 }
 
-// runAgent runs an agent until it is interrupted, and prints what it has found first.
+// runAgent runs an agent until it is interrupted, and prints its first snapshot.
 func (a *app) runAgent(ctx context.Context, s *agent.Options) (err error) {
 	if s.Log, err = a.logger(); err != nil {
 		return err
@@ -100,7 +100,7 @@ func (a *app) runAgent(ctx context.Context, s *agent.Options) (err error) {
 	}
 	d, err := agent.New(ctx, *s)
 	if ctx.Err() != nil && errors.Is(err, context.Canceled) {
-		return nil // asked to end before it had begun, which is no failure
+		return nil // asked to end before it began, which is no failure
 	}
 	if err != nil {
 		return err
@@ -114,12 +114,12 @@ func (a *app) runAgent(ctx context.Context, s *agent.Options) (err error) {
 	return g.Wait()
 }
 
-// storedWithin is how long printFirst waits for the first push before it says
-// that it goes on waiting.
+// storedWithin is how long printFirst waits for the first push before it prints that it
+// keeps waiting.
 const storedWithin = 10 * time.Second
 
-// printFirst prints what was found first, and where it was stored. After that the agent
-// is silent but for its log.
+// printFirst prints the first snapshot, and where it was stored. After that the agent
+// writes only its log.
 func (a *app) printFirst(ctx context.Context, d *agent.Agent) error {
 	s, err := d.Wait(ctx, 0)
 	if err != nil {
@@ -131,7 +131,7 @@ func (a *app) printFirst(ctx context.Context, d *agent.Agent) error {
 	soon, done := context.WithTimeout(ctx, min(time.Second, cmp.Or(a.Timeout, storedWithin)))
 	_ = d.Accepted(soon, s.Version) // which is waited for more than what follows
 	done()
-	if unused, err := d.Coverage(ctx); err == nil { // else it is interrupted
+	if unused, err := d.Coverage(ctx); err == nil { // an error means that it is interrupted
 		if err := printCoverage(a.stdout, unused); err != nil {
 			return err
 		}
@@ -168,8 +168,8 @@ func (a *app) printStored(ctx context.Context, d *agent.Agent, peer string, vers
 	return printStored(ctx, a.stdout, d.Hub(), version)
 }
 
-// printStored says where to look at what was stored. It names the file that holds
-// the token, not the token; the link works once, and not for long.
+// printStored prints where the stored results can be seen. It names the token's file, not
+// the token. The link works once and expires soon.
 func printStored(ctx context.Context, w io.Writer, h *agent.Hub, version uint64) error {
 	url, reader := h.URL(), h.ReaderFile()
 	_, err := fmt.Fprintf(w, `stored: the hub at %s has version %d
@@ -185,12 +185,12 @@ look at it with
 			return err
 		}
 	}
-	// It may be kept, as a journal is, and the link is a secret.
+	// The output may be kept, as in a journal, and the link is a secret.
 	_, err = fmt.Fprintf(w, "or in a browser: 'hub login' prints a link to its page\n")
 	return err
 }
 
-// loginLink asks the hub for a link to its page.
+// loginLink requests a link to the hub's page.
 func loginLink(ctx context.Context, url, reader string) (string, error) {
 	token, err := agent.NamedToken(reader)
 	if err != nil {

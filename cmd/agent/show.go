@@ -20,7 +20,7 @@ import (
 	"waymark/snapshot"
 )
 
-// here is the working directory, to shorten paths by.
+// here is the working directory, to which paths are shown relative.
 func here() string {
 	dir, err := os.Getwd()
 	if err != nil {
@@ -29,10 +29,9 @@ func here() string {
 	return dir
 }
 
-// baseOf is the directory that paths of the running agent are shown relative to:
-// its root that the working directory lies in; else the working directory, where
-// a root lies in that; else the last root, which is its own working directory if
-// it has one.
+// baseOf returns the directory to which paths of the running agent are shown relative: the
+// root that contains the working directory; else the working directory, if it contains a
+// root; else the last root, which is the agent's working directory if it has one.
 func baseOf(ctx context.Context, c client.Client) string {
 	dir := here()
 	s, err := c.Status(ctx)
@@ -58,10 +57,9 @@ func below(path, dir string) bool {
 	return err == nil && filepath.IsLocal(rel)
 }
 
-// printSnapshot prints resources as a table, and what is wrong with them, and with
-// the whole, below it.
+// printSnapshot prints resources as a table, and problems below it.
 func printSnapshot(w io.Writer, s *snapshot.Snapshot, base string) error {
-	if len(s.Resources) > 0 || s.SnapshotError == "" { // else nobody knows what there is
+	if len(s.Resources) > 0 || s.SnapshotError == "" { // otherwise it is unknown what there is
 		if err := printResources(w, s, base); err != nil {
 			return err
 		}
@@ -95,11 +93,11 @@ func printResources(w io.Writer, s *snapshot.Snapshot, base string) error {
 	return err
 }
 
-// visible writes to a terminal without what the terminal would act on. Lines stay
-// lines, and tabs are written out.
+// visible removes from its input what a terminal would act on. It keeps lines and expands
+// tabs.
 type visible struct {
 	w    io.Writer
-	half []byte // of a rune whose rest comes with the next write
+	half []byte // of a rune that continues in the next write
 }
 
 // Write implements io.Writer.
@@ -114,7 +112,7 @@ func (v *visible) Write(data []byte) (int, error) {
 	} else {
 		end = len(text)
 	}
-	if end > 0 && text[end-1] == '\r' { // perhaps of a line's end
+	if end > 0 && text[end-1] == '\r' { // perhaps part of a CRLF
 		end--
 	}
 	v.half = bytes.Clone(text[end:])
@@ -144,7 +142,7 @@ func printPluginTable(w io.Writer, all []snapshot.Plugin) error {
 	return nil
 }
 
-// unusable makes an error of the first module that can't be used.
+// unusable returns an error for the first module that can't be used.
 func unusable(all []snapshot.Plugin) error {
 	for _, p := range all {
 		if p.State != snapshot.PluginReady && p.State != snapshot.PluginCompiling {
@@ -154,13 +152,12 @@ func unusable(all []snapshot.Plugin) error {
 	return nil
 }
 
-// pluginName is the module's own name, or its file's while it isn't known.
+// pluginName is the module's own name, or the file's while that is unknown.
 func pluginName(p snapshot.Plugin) string {
 	return term.Visible(cmp.Or(p.Name, filepath.Base(p.Path)))
 }
 
-// printCoverage ends a table with what lies where agents look and isn't used, if there is
-// any.
+// printCoverage ends a table with the files that lie where agents look but aren't used.
 func printCoverage(w io.Writer, report *coverage.Report) error {
 	see := ": agent why --all"
 	for _, g := range report.Groups {
@@ -172,7 +169,7 @@ func printCoverage(w io.Writer, report *coverage.Report) error {
 	return nil
 }
 
-// withCoverage is a snapshot as JSON, with what isn't used behind the rest.
+// withCoverage is a snapshot as JSON, followed by the files that aren't used.
 func withCoverage(s *snapshot.Snapshot, report *coverage.Report) (json.RawMessage, error) {
 	whole, err := json.Marshal(s)
 	if err != nil {

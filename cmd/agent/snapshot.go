@@ -89,10 +89,9 @@ func (a *app) snapshot(ctx context.Context, c client.Client, wait time.Duration,
 	return err
 }
 
-// awaitComplete waits until the discovery is complete, no longer than that, and
-// returns what there is.
+// awaitComplete waits until discovery is complete, up to a limit, and returns the snapshot.
 func awaitComplete(ctx context.Context, c client.Client, wait time.Duration) (*snapshot.Snapshot, error) {
-	// An agent waits for some minutes at the most.
+	// An agent waits for some minutes at most.
 	for end := time.Now().Add(wait); ; {
 		left := max(time.Until(end), 0)
 		s, err := c.Snapshot(ctx, client.SnapshotOptions{Wait: left, Complete: true})
@@ -102,7 +101,7 @@ func awaitComplete(ctx context.Context, c client.Client, wait time.Duration) (*s
 	}
 }
 
-// printNewest prints a snapshot of the agent as a table.
+// printNewest prints the agent's newest snapshot as a table.
 func (a *app) printNewest(s *snapshot.Snapshot, base string) error {
 	if s.Version == 0 {
 		_, err := fmt.Fprintln(a.stdout, "no snapshot yet: the agent is starting, or waits until it is told to be ready")
@@ -111,7 +110,7 @@ func (a *app) printNewest(s *snapshot.Snapshot, base string) error {
 	return printSnapshot(a.stdout, s, base)
 }
 
-// payload prints the text of a resource that is named by its id or by a path.
+// payload prints the text of the resource with an id or a path.
 func (a *app) payload(ctx context.Context, c client.Client, name string) error {
 	id, err := resourceNamed(ctx, c, name)
 	if err != nil {
@@ -125,8 +124,8 @@ func (a *app) payload(ctx context.Context, c client.Client, name string) error {
 	return err
 }
 
-// resourceNamed returns the id of the resource that a name means: an id, or a
-// path from here.
+// resourceNamed returns the id of the resource that a name means: an id, or a path relative
+// to the working directory.
 func resourceNamed(ctx context.Context, c client.Client, name string) (string, error) {
 	kind, source, _ := strings.Cut(name, ":")
 	if filepath.IsAbs(source) && kind != "" && !strings.Contains(kind, "/") {
@@ -165,7 +164,7 @@ func resourceNamed(ctx context.Context, c client.Client, name string) (string, e
 	return answers[0].ResourceID, nil
 }
 
-// watch prints the newest snapshot and then what changes, until ctx ends.
+// watch prints the newest snapshot and then changes, until ctx ends.
 func (a *app) watch(ctx context.Context, c client.Client, asJSON bool) error {
 	w := watching{app: a, out: changePrinter{w: a.stdout, asJSON: asJSON, base: baseOf(ctx, c)}}
 	for s, err := range c.Watch(ctx, 0) {
@@ -178,26 +177,26 @@ func (a *app) watch(ctx context.Context, c client.Client, asJSON bool) error {
 		}
 	}
 	if ctx.Err() != nil {
-		return nil // interrupted, which is how this ends
+		return nil // interrupted, which is the normal end
 	}
 	return w.failed
 }
 
-// watching is what has been seen so far.
+// watching is what has been printed so far.
 type watching struct {
 	app    *app
 	out    changePrinter
 	last   *snapshot.Snapshot // nil before the first
-	failed error              // why the agent doesn't answer, if so
+	failed error              // why the agent doesn't answer; nil if it does
 	lost   bool
 }
 
-// step prints what a new snapshot changes; nil says that the agent is lost.
+// step prints what a new snapshot changes. nil means that the agent is lost.
 func (w *watching) step(s *snapshot.Snapshot) error {
 	now := time.Now()
 	switch {
 	case s == nil && w.last == nil:
-		return nil // perhaps it was never there: the end of the watch says why
+		return nil // perhaps it never ran: the end of the watch reports why
 	case s == nil:
 		w.lost = true
 		return w.out.put(change{Time: now, Event: eventLost, Version: w.last.Version, Detail: w.failed.Error()})

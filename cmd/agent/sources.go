@@ -80,11 +80,11 @@ or there is no such source.`,
 	return cmd
 }
 
-// addedSource is the answer of add --json.
+// addedSource is the output of add --json.
 type addedSource struct {
 	sources.Source
 	Added bool `json:"added"`
-	// Warning says why nothing can be found there as it is now; usually empty.
+	// Warning says why nothing can be found in the source at present; usually empty.
 	Warning string `json:"warning"`
 }
 
@@ -119,14 +119,14 @@ func (a *app) addSource(ctx context.Context, c client.Client, path string, persi
 	return err
 }
 
-// conventional are names of one file of each kind that is found by the built-in
-// resolvers. Where none of them may be read nothing is looked for.
+// conventional has one file name of each kind that the built-in resolvers find. Where none
+// of them may be read, nothing is searched.
 var conventional = []string{"AGENTS.md", ".mcp.json", "skills/x/SKILL.md"}
 
-// barren says why nothing can be found in a source as it is now: it is neither a
-// directory nor a file, or a file that no resolver takes, or nothing in it is
-// read. It is empty for an empty directory, which may be filled. What can't be
-// found out isn't said either: the source has been added.
+// barren returns why nothing can be found in a source at present: it is neither a directory
+// nor a file, or a file that no resolver takes, or nothing in it may be read. It returns ""
+// for an empty directory, which may be filled, and if it can't find out, because the source
+// has been added anyway.
 func barren(ctx context.Context, c client.Client, path string) string {
 	info, err := os.Stat(path)
 	if err != nil {
@@ -155,12 +155,11 @@ func barren(ctx context.Context, c client.Client, path string) string {
 	return answers[1].Detail
 }
 
-// barrenWithin bounds how long an added source is waited for: a first snapshot
-// that is held back would be waited for as well.
+// barrenWithin limits the wait for an added source, which would include the wait for a
+// held-back first snapshot.
 const barrenWithin = 5 * time.Second
 
-// sourcesNow lists the sources, with the reason of those that the agent doesn't
-// look at.
+// sourcesNow lists the sources, with the reason for those that the agent doesn't resolve.
 func sourcesNow(ctx context.Context, c client.Client) ([]sources.Source, error) {
 	all, err := c.Sources(ctx)
 	if err != nil {

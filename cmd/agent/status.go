@@ -102,7 +102,7 @@ func printStatus(w io.Writer, s *status.Status) error {
 	return t.Flush()
 }
 
-// projectsLine says which repositories in a root are looked into.
+// projectsLine says which repositories in a root are resolved.
 func projectsLine(c *status.Children) string {
 	const most = 5
 	line := fmt.Sprintf("%d in %s", len(c.Names), term.Visible(c.Root))
@@ -121,7 +121,7 @@ func projectsLine(c *status.Children) string {
 	return line
 }
 
-// servicesLine says what chats can have done.
+// servicesLine says what chats may use.
 func servicesLine(s *status.Services) string {
 	var on []string
 	for _, service := range []struct {
@@ -150,7 +150,7 @@ func servicesLine(s *status.Services) string {
 	return line
 }
 
-// processesLine says what is held.
+// processesLine says what processes are held.
 func processesLine(s *status.Services) string {
 	switch s.Supervisor {
 	case status.SupervisorNone:
@@ -161,7 +161,7 @@ func processesLine(s *status.Services) string {
 	return fmt.Sprintf("%d running, %d held", s.Running, s.Held)
 }
 
-// mcpLine says how the MCP servers are doing.
+// mcpLine says how the MCP servers are.
 func mcpLine(s *status.MCP) string {
 	var parts []string
 	for _, outcome := range slices.Sorted(maps.Keys(s.Outcomes)) {
@@ -182,7 +182,7 @@ func mcpLine(s *status.MCP) string {
 	return line
 }
 
-// mcpHints say what somebody can do for MCP servers.
+// mcpHints say what a person can do for MCP servers.
 func mcpHints(s *status.MCP) (hints []string) {
 	for _, name := range s.Waiting {
 		hints = append(hints, fmt.Sprintf("%s waits for an approval: agent mcp approve %s", name, name))
@@ -199,7 +199,7 @@ func mcpHints(s *status.MCP) (hints []string) {
 	return append(hints, mcpInvalid(s)...)
 }
 
-// mcpInvalid says what of the files can't be used.
+// mcpInvalid says which parts of the files are invalid.
 func mcpInvalid(s *status.MCP) (list []string) {
 	const most = 10
 	for i, bad := range s.Invalid {
@@ -215,7 +215,7 @@ func mcpInvalid(s *status.MCP) (list []string) {
 	return list
 }
 
-// watchLine says how changes are noticed.
+// watchLine says how changes are detected.
 func watchLine(w *status.Watch) string {
 	line := w.Mode + ", " + text.Count(w.Directories, "directory", "directories")
 	if w.Silent {

@@ -13,8 +13,8 @@ import (
 	"waymark/agentapi/client"
 )
 
-// stopWithin is how long an agent may take to be gone when it has said that it
-// ends: more than package stop gives it before it is ended by force.
+// stopWithin is how long an agent may take to exit after it said that it ends: longer than
+// package stop allows before it forces the end.
 const stopWithin = 10 * time.Second
 
 func (a *app) stopCommand() *cobra.Command {
@@ -53,8 +53,8 @@ The exit code is 3 if no agent runs.`,
 	return cmd
 }
 
-// gone returns when the agent has let go of its workspace, or doesn't serve any
-// more where that can't be told.
+// gone returns when the agent has released its workspace or, if that can't be determined,
+// no longer serves.
 func (t *target) gone(ctx context.Context, c client.Client) error {
 	for {
 		if ended, err := t.ended(ctx, c); ended || err != nil {
@@ -72,7 +72,7 @@ func (t *target) ended(ctx context.Context, c client.Client) (bool, error) {
 	if t.instance == nil {
 		return errors.Is(c.Health(ctx), client.ErrNotRunning), nil
 	}
-	// An agent has the lock to its very end. One that begins meanwhile waits for it.
+	// An agent holds the lock until its very end. One that starts meanwhile waits for it.
 	lock := flock.New(t.instance.State.In("lock").Path(), flock.SetPermissions(0o600))
 	got, err := lock.TryLock()
 	if err != nil {
@@ -80,7 +80,7 @@ func (t *target) ended(ctx context.Context, c client.Client) (bool, error) {
 	}
 	if !got {
 		now, err := agent.ReadInstance(t.instance.State)
-		return err == nil && now.PID != t.instance.PID, nil // the next one has begun already
+		return err == nil && now.PID != t.instance.PID, nil // the next one has started already
 	}
 	return true, lock.Close()
 }

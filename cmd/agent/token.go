@@ -91,7 +91,7 @@ the hub forwards it with each call and doesn't store it.`,
 	return cmd
 }
 
-// maxTokenLife is what an agent takes.
+// maxTokenLife is the longest life that an agent accepts.
 const maxTokenLife = 365 * 24 * time.Hour
 
 func (a *app) createToken(cmd *cobra.Command, conn *connection, f *newTokenFlags) (err error) {
@@ -169,7 +169,7 @@ func (a *app) printTokens(list []agentapi.Token, asJSON bool) error {
 	})
 }
 
-// throughHub says what a capability is good for; "" for another token.
+// throughHub says what a capability can be used for; "" for another token.
 func throughHub(c *agentapi.Capability) string {
 	switch {
 	case c == nil:
@@ -206,7 +206,7 @@ func (a *app) tokenRevokeCommand(conn *connection) *cobra.Command {
 	}
 }
 
-// knownTokens offers the ids of tokens.
+// knownTokens completes the ids of tokens.
 func knownTokens(cmd *cobra.Command, _ []string, text string) ([]cobra.Completion, cobra.ShellCompDirective) {
 	return fromAgent(cmd, text, func(ctx context.Context, c client.Client) (list []string, err error) {
 		all, err := c.Tokens(ctx)
@@ -217,7 +217,7 @@ func knownTokens(cmd *cobra.Command, _ []string, text string) ([]cobra.Completio
 	})
 }
 
-// scopeNames and secretNames are what a shell offers for flags.
+// scopeNames and secretNames complete the values of flags.
 func scopeNames() (list []cobra.Completion) {
 	for _, scope := range access.Scopes() {
 		list = append(list, string(scope))

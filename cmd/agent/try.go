@@ -46,7 +46,7 @@ With --once it runs once, and the exit code is 1 if the module can't be used.`,
 	return cmd
 }
 
-// try runs modules without an agent's state: nothing of a trial is remembered.
+// try runs modules without an agent's state, so that nothing of a trial is remembered.
 func (a *app) try(ctx context.Context, args []string, once, asJSON bool) (err error) {
 	info, err := os.Stat(args[0])
 	if err != nil {

@@ -85,7 +85,7 @@ such as an empty one, makes it 2; the others are answered all the same.`,
 				return err
 			}
 			err = a.printAnswers(answers, asJSON)
-			if wrong != nil && (err == nil || cli.Code(err) == cli.CodeNo) { // what couldn't be asked is worse than a no
+			if wrong != nil && (err == nil || cli.Code(err) == cli.CodeNo) { // an argument that couldn't be looked up is worse than a no
 				return wrong
 			}
 			return err
@@ -101,11 +101,11 @@ such as an empty one, makes it 2; the others are answered all the same.`,
 	return cmd
 }
 
-// pathMax is longer than any path can be that a kernel takes, in bytes.
+// pathMax is longer than any path that a kernel accepts, in bytes.
 const pathMax = 4096
 
-// whichPaths makes absolute paths of arguments, and says which aren't any: one
-// that is wrong doesn't cost the answers for the others.
+// whichPaths makes arguments absolute paths, and reports those that aren't paths: a wrong
+// one doesn't prevent answers for the others.
 func whichPaths(args []string, paths *config.Paths) (asked []string, wrong error) {
 	var problems []string
 	for i, arg := range args {
@@ -131,7 +131,7 @@ func whichPaths(args []string, paths *config.Paths) (asked []string, wrong error
 	return asked, wrong
 }
 
-// why asks the running agent, or finds out by itself. of is nil for no client.
+// why asks the running agent, or resolves by itself. A nil of means no particular client.
 func (a *app) why(ctx context.Context, conn *connection, s *agent.Options, own bool, paths *config.Paths, of *codingagents.Client, asked []string) ([]why.Answer, error) {
 	if own {
 		return a.whyHere(ctx, s, paths, of, asked)
@@ -155,8 +155,8 @@ func (a *app) why(ctx context.Context, conn *connection, s *agent.Options, own b
 	return answers, err
 }
 
-// tellServers adds to what is said of MCP configurations what became of their
-// servers. An agent that can't say that has still answered.
+// tellServers adds the state of their servers to answers about MCP configurations. If the
+// agent can't give it, the answers stay as they are.
 func tellServers(ctx context.Context, c client.Client, answers []why.Answer) {
 	var all *agentapi.MCPServers
 	for i := range answers {
@@ -221,7 +221,7 @@ func printAnswerTable(w io.Writer, answers []why.Answer, base string) error {
 		}
 		if of && a.Client != nil {
 			t.Row(term.Shorten(a.Path, base), string(a.Reason), verdictWord(a.Client), term.Dash(term.Visible(detail)))
-			if !a.Client.Included || a.Client.Reason != "" { // else the word says it
+			if !a.Client.Included || a.Client.Reason != "" { // otherwise the word says it
 				t.Row("", "", "", term.Visible(a.Client.Detail))
 			}
 			continue
@@ -231,7 +231,7 @@ func printAnswerTable(w io.Writer, answers []why.Answer, base string) error {
 	return t.Flush()
 }
 
-// verdictWord says in a word what a client makes of a file.
+// verdictWord is one word for what a client does with a file.
 func verdictWord(d *codingagents.Verdict) string {
 	switch {
 	case d.Included && d.Reason == "":
@@ -244,7 +244,7 @@ func verdictWord(d *codingagents.Verdict) string {
 	return string(d.Reason)
 }
 
-// countIs is count with its verb.
+// countIs formats a count with its verb.
 func countIs(n int, what string) string {
 	if n == 1 {
 		return "1 " + what + " is"
@@ -252,8 +252,8 @@ func countIs(n int, what string) string {
 	return fmt.Sprintf("%d %ss are", n, what)
 }
 
-// whyHere answers without an agent: it looks at what `agent run` with the same
-// flags would look at, once.
+// whyHere answers without an agent, by resolving once what `agent run` with the same flags
+// would.
 func (a *app) whyHere(ctx context.Context, s *agent.Options, paths *config.Paths, of *codingagents.Client, asked []string) ([]why.Answer, error) {
 	answers := make([]why.Answer, len(asked))
 	err := a.lookOnce(ctx, s, paths, func(h *host.Host) (err error) {

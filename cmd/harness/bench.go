@@ -99,7 +99,8 @@ func (a *app) bench(ctx context.Context, s *benchSettings, file, dir string) (er
 	return nil
 }
 
-// parseBenchtime returns what says that a measurement has lasted long enough.
+// parseBenchtime returns a function that reports whether a measurement has lasted long
+// enough.
 func parseBenchtime(text string) (enough func(runs int, took time.Duration) bool, err error) {
 	if n, ok := strings.CutSuffix(text, "x"); ok {
 		want, err := strconv.Atoi(n)
@@ -112,7 +113,7 @@ func parseBenchtime(text string) (enough func(runs int, took time.Duration) bool
 	return nil, usage("--benchtime %q: write a duration (1s) or a number of runs (100x)", text)
 }
 
-// measurement is one line of `harness bench`: means over some runs.
+// measurement is one line of `harness bench`: means over several runs.
 type measurement struct {
 	Resolver   string  `json:"resolver"`
 	Runs       int     `json:"runs"`
@@ -125,8 +126,8 @@ type measurement struct {
 	Finds      float64 `json:"finds"`
 }
 
-// measure runs one resolver until it is enough. Each run begins when the spare
-// instances are prepared, so that preparing the next doesn't take time from it.
+// measure runs one resolver for as long as needed. Each run begins when the spare instances
+// are ready, so that preparing the next one doesn't cost it time.
 func (e *engine) measure(ctx context.Context, resolver string, enough func(int, time.Duration) bool) (*measurement, error) {
 	opts := e.opts
 	opts.Only = []string{resolver}
@@ -142,7 +143,7 @@ func (e *engine) measure(ctx context.Context, resolver string, enough func(int, 
 		if err != nil {
 			return nil, err
 		}
-		o := report.Outcomes[0] // one root, one resolver
+		o := report.Outcomes[0] // there is one root and one resolver
 		if o.Err != nil {
 			return nil, fmt.Errorf("there is nothing to measure: %w", o.Err)
 		}
@@ -175,13 +176,13 @@ func (m *measurement) divide(n float64) {
 	}
 }
 
-// benchHeader says what benchstat groups by, and that fuel is exact.
+// benchHeader names benchstat's groups, and says that fuel is exact.
 func benchHeader(w io.Writer, module string) error {
 	_, err := fmt.Fprintf(w, "goos: %s\ngoarch: %s\npkg: %s\nUnit fuel/op better=lower assume=exact\n", runtime.GOOS, runtime.GOARCH, module)
 	return err
 }
 
-// print prints a line in Go's benchmark format.
+// printTo prints a line in Go's benchmark format.
 func (m *measurement) printTo(w io.Writer) error {
 	_, err := fmt.Fprintf(w, "BenchmarkResolve/%s\t%8d\t%12.0f fuel/op\t%12.0f ns/op\t%10.0f read-B/op\t%6.0f opens/op\t%6.0f entries/op\t%10.0f peak-B/op\t%6.0f finds/op\n",
 		m.Resolver, m.Runs, m.Fuel, m.Duration, m.ReadBytes, m.Opens, m.Entries, m.PeakMemory, m.Finds)

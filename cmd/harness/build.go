@@ -11,7 +11,7 @@ import (
 	"waymark/cmd/internal/term"
 )
 
-// buildAnswer is what build says with --json.
+// buildAnswer is the output of build --json.
 type buildAnswer struct {
 	Lang  toolchain.Lang `json:"lang"`
 	File  string         `json:"file"`
@@ -65,5 +65,5 @@ Build writes the module completely or not at all; equal source makes equal bytes
 	return cmd
 }
 
-// buildError is for what the toolchain has not said on standard error already.
+// buildError is for errors that the toolchain hasn't printed on standard error already.
 func buildError(err error) error { return fmt.Errorf("nothing was built: %w", err) }

@@ -14,15 +14,15 @@ import (
 	"waymark/snapshot"
 )
 
-// The events of `harness watch`, besides those of resources.
+// Events of `harness watch` that aren't about resources.
 const (
 	eventBuilt   resources.Event = "built"
 	eventFailed  resources.Event = "build failed"
-	eventModule  resources.Event = "module" // its state, or a new version
+	eventModule  resources.Event = "module" // a module's state, or a new version
 	eventRun     resources.Event = "run"
 	eventWarning resources.Event = "warning"
-	eventTested  resources.Event = "tested"  // the fixtures
-	eventProblem resources.Event = "problem" // of the whole, for example that files can't be watched
+	eventTested  resources.Event = "tested"  // fixtures were tested
+	eventProblem resources.Event = "problem" // a general problem, for example that files can't be watched
 )
 
 // change is one line of `harness watch --json`.
@@ -32,21 +32,21 @@ type change struct {
 	Detail   string             `json:"detail,omitempty"`
 	Module   *snapshot.Plugin   `json:"module,omitempty"`
 	Resource *snapshot.Resource `json:"resource,omitempty"`
-	// What is different about a resource, and its status where that changed.
+	// The changed fields of a resource, and its previous status if that changed.
 	Changed []string        `json:"changed,omitempty"`
 	Was     snapshot.Status `json:"was,omitempty"`
-	// Of a run:
+	// For runs:
 	Resolver string        `json:"resolver,omitempty"`
 	Because  string        `json:"because,omitempty"` // the path that changed
 	Error    string        `json:"error,omitempty"`
 	Finds    int           `json:"finds,omitempty"`
 	Fuel     int64         `json:"fuel,omitempty"`
-	Before   int64         `json:"fuel_before,omitempty"` // of the run before
+	Before   int64         `json:"fuel_before,omitempty"` // of the previous run
 	Duration time.Duration `json:"duration_ns,omitempty"`
 	Bytes    int64         `json:"bytes,omitempty"`
 	Output   string        `json:"output,omitempty"` // see guestOutput
 	Stack    []string      `json:"stack,omitempty"`
-	// Of fixtures:
+	// For fixtures:
 	Tests *testReport `json:"tests,omitempty"`
 }
 
@@ -55,12 +55,12 @@ type seen struct {
 	version   uint64                     // of the snapshot
 	modules   map[string]snapshot.Plugin // by path
 	resources snapshot.Resources
-	outcomes  map[string]string // per resolver: its failure, or its warnings
-	fuel      map[string]int64  // per resolver
+	outcomes  map[string]string // its failure or its warnings, by resolver
+	fuel      map[string]int64  // by resolver
 	problem   string
 }
 
-// next lists what is different in a report, and remembers it.
+// next lists the differences of a report to the last one, and remembers it.
 func (s *seen) next(r *host.Report) (list []change) {
 	list = append(list, s.nextSnapshot(r.Snapshot)...)
 	for i := range r.Checked {
@@ -69,9 +69,9 @@ func (s *seen) next(r *host.Report) (list []change) {
 	return append(list, s.nextResources(r.Snapshot.Resources)...)
 }
 
-// nextSnapshot lists what can be new without a refresh.
+// nextSnapshot lists differences that can arise without a refresh.
 func (s *seen) nextSnapshot(snap *snapshot.Snapshot) (list []change) {
-	if snap.Version < s.version { // a newer one was quicker
+	if snap.Version < s.version { // a newer one was faster
 		return nil
 	}
 	s.version = snap.Version
@@ -83,8 +83,8 @@ func (s *seen) nextSnapshot(snap *snapshot.Snapshot) (list []change) {
 	return list
 }
 
-// nextModules lists new versions, and states that aren't a resolver's failure:
-// those are part of its run.
+// nextModules lists new versions, and states other than a resolver's failure, which is part
+// of its run.
 func (s *seen) nextModules(list []snapshot.Plugin) (changes []change) {
 	now := map[string]snapshot.Plugin{}
 	for _, p := range list {
@@ -100,7 +100,7 @@ func (s *seen) nextModules(list []snapshot.Plugin) (changes []change) {
 	return changes
 }
 
-// nextOutcome lists a run, and what is new about its failure or warnings.
+// nextOutcome lists a run, and its new failure or warnings.
 func (s *seen) nextOutcome(o *resolve.Outcome) (list []change) {
 	outcome := strings.Join(o.Warnings, "\n")
 	if o.Err != nil {
@@ -142,11 +142,11 @@ func (s *seen) nextResources(list snapshot.Resources) (changes []change) {
 	return changes
 }
 
-// changePrinter prints what happens, one change a line.
+// changePrinter prints changes, one per line.
 type changePrinter struct {
 	w      io.Writer
 	asJSON bool
-	base   string // paths below it are shown as relative
+	base   string // paths below it are shown relative to it
 	seen   seen
 }
 
@@ -158,7 +158,7 @@ func (p *changePrinter) report(r *host.Report) error {
 	return p.put(p.seen.next(r)...)
 }
 
-// build prints what a build gave.
+// build prints the result of a build.
 func (p *changePrinter) build(b *buildEvent) error {
 	c := change{Event: eventBuilt, Detail: b.file, Duration: b.took, Bytes: b.size}
 	if b.err != nil {
@@ -178,7 +178,7 @@ func (p *changePrinter) put(list ...change) error {
 	return nil
 }
 
-// line is a change for a person, without the time.
+// line formats a change for a person, without the time.
 func (p *changePrinter) line(c *change) string {
 	text := term.Visible(c.Detail)
 	switch {
@@ -213,11 +213,10 @@ func (p *changePrinter) line(c *change) string {
 	return fmt.Sprintf("%-8s %s", c.Event, text)
 }
 
-// indent is what stands before the lines that belong to an event: as much as the
-// time takes.
+// indent is as wide as the time, for the lines that belong to an event.
 const indent = "          "
 
-// below adds lines to an event, if there are any.
+// below adds lines to an event.
 func below(text, lines string) string {
 	if lines == "" {
 		return text
@@ -225,13 +224,13 @@ func below(text, lines string) string {
 	return text + "\n" + lines
 }
 
-// failures are the fixtures that failed, as `harness test` shows them.
+// failures formats the failed fixtures, as `harness test` shows them.
 func failures(r *testReport) string {
 	var b strings.Builder
 	p := testPrinter{w: &b}
 	for i := range r.Fixtures {
 		if f := &r.Fixtures[i]; f.Result == resultFail {
-			_ = p.fixture(f) // to memory
+			_ = p.fixture(f) // it writes to memory
 		}
 	}
 	text := strings.TrimSuffix(b.String(), "\n")
@@ -241,7 +240,7 @@ func failures(r *testReport) string {
 	return indent + strings.ReplaceAll(text, "\n", "\n"+indent)
 }
 
-// ran describes a run, and what it costs more or less than the one before.
+// ran describes a run, and how its cost differs from the run before.
 func (p *changePrinter) ran(c *change) string {
 	text := name(c.Resolver)
 	if c.Because != "" {
@@ -257,7 +256,7 @@ func (p *changePrinter) ran(c *change) string {
 	return fmt.Sprintf("%s: %s, %s, %s", text, term.Count(c.Finds, "find"), fuel, term.Took(c.Duration))
 }
 
-// name is a resolver's own, without its module's.
+// name is a resolver's name without its module's.
 func name(resolver string) string {
 	_, own, _ := strings.Cut(resolver, "/")
 	return own

@@ -73,7 +73,7 @@ func (a *app) check(ctx context.Context, s *settings, file, keep string) (*confo
 	if err != nil {
 		return nil, err
 	}
-	var once sync.Once // the module is loaded many times, and compiled once
+	var once sync.Once // the module is loaded many times, but compiled once
 	opts.Progress = func(line string) { once.Do(func() { a.progress(line) }) }
 	report, err := conform.Check(ctx, conform.Options{File: file, Host: opts, Dir: keep, Extism: a.extism})
 	if err == nil && s.resolver != "" && report.OK() && !slices.Contains(report.Resolvers, s.resolver) {
@@ -82,15 +82,15 @@ func (a *app) check(ctx context.Context, s *settings, file, keep string) (*confo
 	return report, err
 }
 
-// checkPrinter prints a report to a person.
+// checkPrinter prints a report for a person.
 type checkPrinter struct {
 	w io.Writer
-	// all names all workspaces, not just the first ones.
+	// all says to name all workspaces, not just the first ones.
 	all bool
 }
 
-// detailMax bounds what is shown of a finding: a panic brings its traceback.
-// JSON has it all.
+// detailMax is the most that is shown of a finding, because a panic has a long traceback.
+// JSON has all of it.
 const detailMax = 300
 
 func (p checkPrinter) printReport(r *conform.Report) error {
@@ -100,7 +100,7 @@ func (p checkPrinter) printReport(r *conform.Report) error {
 	for i := range r.Findings {
 		f := r.Findings[i]
 		if i+1 < len(r.Findings) && r.Findings[i+1].Hint == f.Hint {
-			f.Hint = "" // it stands below the last that it is for
+			f.Hint = "" // it is printed below the last finding it is for
 		}
 		p.finding(&f)
 	}
@@ -111,11 +111,11 @@ func (p checkPrinter) printReport(r *conform.Report) error {
 	return err
 }
 
-// finding is one line, and what belongs to it below.
+// finding prints one line, and details below it.
 func (p checkPrinter) finding(f *conform.Finding) {
 	severity := string(f.Severity)
 	if f.Severity == conform.Fail {
-		severity = strings.ToUpper(severity) // there may be many other lines
+		severity = strings.ToUpper(severity) // it must stand out among many other lines
 	}
 	detail := f.Detail
 	if f.Resolver != "" {

@@ -27,8 +27,8 @@ func (s *settings) addFlags(cmd *cobra.Command) {
 	cmd.Flags().StringVar(&s.resolver, "resolver", "", "run only `RESOLVER` of the module")
 }
 
-// load reads the configuration that was named. Others aren't looked for: what
-// comes out must not depend on whose machine it is.
+// load reads the named configuration. It looks for no others: the results must not depend
+// on the user's machine.
 func (a *app) load(s *settings) (*config.Config, error) {
 	if s.configFile != "" {
 		return config.LoadFile(s.configFile)
@@ -38,8 +38,8 @@ func (a *app) load(s *settings) (*config.Config, error) {
 	return c, nil
 }
 
-// hostOptions are those of the engine: the agent's own, without built-in
-// resolvers, other plugins and memos.
+// hostOptions returns the engine's options: the agent's, without built-in resolvers, other
+// plugins and memos.
 func (a *app) hostOptions(s *settings) (host.Options, error) {
 	log, err := a.logger()
 	if err != nil {
@@ -93,7 +93,7 @@ func (a *app) open(ctx context.Context, s *settings, file string, change func(*h
 	return e, nil
 }
 
-// moduleThere says what is wrong with the name of a module.
+// moduleThere reports what is wrong with a module's file name.
 func moduleThere(file string) error {
 	info, err := os.Stat(file)
 	switch {
@@ -107,8 +107,7 @@ func moduleThere(file string) error {
 	return nil
 }
 
-// admitted checks that the module is in use, and has the resolver that is
-// asked for.
+// admitted checks that the module is in use, and has the requested resolver.
 func (e *engine) admitted(s *settings) error {
 	for _, p := range e.Status().Plugins {
 		e.module = p

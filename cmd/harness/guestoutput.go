@@ -9,23 +9,23 @@ import (
 	"waymark/host/sandbox"
 )
 
-// guestOutput is what one run left for its author to read.
+// guestOutput is the output of one run for the module's author.
 type guestOutput struct {
-	// Output is what the guest wrote to its standard output and error; of more
-	// than 64 KiB the first and the last half.
+	// Output is the guest's standard output and error. Of more than 64 KiB it has the first
+	// and last half.
 	Output string `json:"output"`
-	// Stack lists the functions that were running when it failed, the innermost
-	// first, as far as the module names them.
+	// Stack lists the functions that were running when it failed, innermost first, with
+	// names if the module has them.
 	Stack []string `json:"stack"`
 }
 
-// resolverOutput is that of one of several resolvers.
+// resolverOutput is the output of one of several resolvers.
 type resolverOutput struct {
 	Resolver string `json:"resolver"` // "module/resolver"
 	guestOutput
 }
 
-// outputsOf are those of the resolvers that said something or failed.
+// outputsOf returns the output of the resolvers that wrote something or failed.
 func outputsOf(outcomes []resolve.Outcome) []resolverOutput {
 	list := []resolverOutput{}
 	for i := range outcomes {
@@ -45,8 +45,8 @@ func outputOf(o *resolve.Outcome) guestOutput {
 	return out
 }
 
-// lines are the parts that there are as text for a terminal, each line behind an
-// indent. whose is the resolver's name, or empty where that is known.
+// lines formats the parts that exist for a terminal, with each line indented. whose is the
+// resolver's name, or empty if it is clear.
 func (o *guestOutput) lines(indent, whose string) string {
 	if whose != "" {
 		whose = " of " + term.Visible(whose)
@@ -58,7 +58,7 @@ func (o *guestOutput) lines(indent, whose string) string {
 		}
 	}
 	part("output", o.Output)
-	if !strings.Contains(o.Output, "\ngoroutine ") { // Go has said more, with files and lines
+	if !strings.Contains(o.Output, "\ngoroutine ") { // Go's own traceback says more, with files and lines
 		part("stack", strings.Join(o.Stack, "\n"))
 	}
 	return strings.TrimSuffix(b.String(), "\n")

@@ -23,28 +23,25 @@ import (
 	"waymark/snapshot"
 )
 
-// inspection is the answer of `harness inspect --json`.
+// inspection is the output of `harness inspect --json`.
 type inspection struct {
 	File   string `json:"file"`
 	Digest string `json:"digest"` // SHA-256, hexadecimal
 	Size   int    `json:"size"`
-	// Verdict is what an agent would do with it: ready, rejected or
-	// needs_approval.
+	// Verdict is what an agent would do with the module: ready, rejected or needs_approval.
 	Verdict snapshot.PluginState `json:"verdict"`
 	Reason  string               `json:"reason"`
 	Hint    string               `json:"hint"`
-	// Description is what the module says of itself; null when it wasn't
-	// admitted so far.
+	// Description is the module's description of itself; null if it wasn't admitted so far.
 	Description *abi.Description `json:"description"`
-	// Instances is how each run gets its instance; null when it wasn't admitted so
-	// far.
+	// Instances says how each run gets its instance; null if it wasn't admitted so far.
 	Instances *sandbox.Instances `json:"instances"`
-	// Shape is null when it isn't a module at all.
+	// Shape is null if the file isn't a module at all.
 	Shape  *sandbox.Shape `json:"shape"`
 	Limits limits         `json:"limits"`
 }
 
-// limits are what every run of the module is held to.
+// limits are the limits of every run of the module.
 type limits struct {
 	Time             time.Duration `json:"time_ns"`
 	Fuel             int64         `json:"fuel"`
@@ -124,7 +121,7 @@ func (a *app) inspect(ctx context.Context, s *settings, file string) (*inspectio
 	return i, i.load(ctx, c, opts, wasm)
 }
 
-// load has the module admitted and described.
+// load gets the module admitted and described.
 func (i *inspection) load(ctx context.Context, c *config.Config, opts host.Options, wasm []byte) error {
 	engine := sandbox.New(sandbox.Options{CacheDir: opts.CacheDir, KeyDir: opts.KeyDir, Compiler: opts.Compiler, Logger: opts.Logger})
 	slow := time.AfterFunc(slowLoad, func() { opts.Progress("compiling " + i.File + " …") })
@@ -146,10 +143,10 @@ func (i *inspection) load(ctx context.Context, c *config.Config, opts host.Optio
 	return nil
 }
 
-// slowLoad is when compiling is worth a line.
+// slowLoad is the time from which compiling is worth a line.
 const slowLoad = 300 * time.Millisecond
 
-// refused takes a rejection as the verdict; other errors are the harness's own.
+// refused makes a rejection the verdict; other errors are the harness's own.
 func (i *inspection) refused(err error) error {
 	var r *sandbox.RejectError
 	if !errors.As(err, &r) {
@@ -159,7 +156,7 @@ func (i *inspection) refused(err error) error {
 	return nil
 }
 
-// limitsOf are the limits of the module of a name.
+// limitsOf returns the limits of the module with a name.
 func limitsOf(c *config.Config, name string) limits {
 	l := c.LimitsOf(name)
 	return limits{
@@ -169,7 +166,7 @@ func limitsOf(c *config.Config, name string) limits {
 	}
 }
 
-// inspectPrinter shows an inspection to a person.
+// inspectPrinter prints an inspection for a person.
 type inspectPrinter struct {
 	term.Lines
 }
@@ -268,7 +265,7 @@ func (p *inspectPrinter) symbols(s *sandbox.Shape) {
 	}
 }
 
-// lineMax is where a list of words goes on in the next line.
+// lineMax is the width at which a list of words wraps.
 const lineMax = 100
 
 // words prints a list, each word once, in lines that fit a terminal.

@@ -1,9 +1,7 @@
-// Command harness is for people who write resolvers: it makes a new one, builds
-// it, runs it, tests it and measures it, with the engine that the agent has. See
-// `harness --help`.
+// Command harness is for authors of resolvers: it creates, builds, runs, tests and measures
+// one, with the agent's engine. See `harness --help`.
 //
-// Exit codes: 0, 1 failed, 2 wrong usage, 3 "no": the module wouldn't be
-// admitted.
+// Exit codes: 0, 1 failed, 2 wrong usage, 3 "no": the module wouldn't be admitted.
 package main
 
 import (
@@ -17,7 +15,7 @@ import (
 )
 
 func main() {
-	// First: this may be a process that only compiles, or runs one module.
+	// First: this process may be one that only compiles, or runs one module.
 	program := reexec.Main(sandbox.CompileRole(), extism.Role())
 	stop.Main(func(ctx context.Context) int {
 		a := app{compiler: program, extism: extism.NewChild(program), stdout: os.Stdout, stderr: os.Stderr}

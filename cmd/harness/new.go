@@ -16,10 +16,10 @@ import (
 	"waymark/internal/text"
 )
 
-// made is what new says with --json.
+// made is the output of new --json.
 type made struct {
 	Name string `json:"name"`
-	// Lang is empty of an example that isn't a resolver.
+	// Lang is empty for an example that isn't a resolver.
 	Lang toolchain.Lang `json:"lang"`
 	Dir  string         `json:"dir"`
 }
@@ -72,9 +72,9 @@ template) to read and change, which keeps its name.`,
 	return cmd
 }
 
-// exampleNames lists the examples that this program carries.
+// exampleNames lists the examples in this program.
 func exampleNames() []string {
-	list, _ := scaffold.Examples() // they are part of this program
+	list, _ := scaffold.Examples() // they are embedded in this program
 	names := make([]string, len(list))
 	for i := range list {
 		names[i] = list[i].Name
@@ -82,7 +82,7 @@ func exampleNames() []string {
 	return names
 }
 
-// newResolver makes a scaffold.
+// newResolver creates a scaffold.
 func (a *app) newResolver(s *newSettings, name string) error {
 	lang, err := toolchain.ParseLang(s.lang)
 	if err != nil {
@@ -99,7 +99,7 @@ func (a *app) newResolver(s *newSettings, name string) error {
 	return a.made(s, &made{name, lang, dir})
 }
 
-// newExample makes a copy of an example.
+// newExample creates a copy of an example.
 func (a *app) newExample(s *newSettings) error {
 	e, err := scaffold.FindExample(s.from)
 	if err != nil {
@@ -112,7 +112,7 @@ func (a *app) newExample(s *newSettings) error {
 	return a.made(s, &made{e.Name, e.Lang, dir})
 }
 
-// made says what was made, and what to type next.
+// made prints what was created, and what to type next.
 func (a *app) made(s *newSettings, m *made) error {
 	if s.json {
 		return term.JSON(a.stdout, m)
@@ -121,7 +121,7 @@ func (a *app) made(s *newSettings, m *made) error {
 	return err
 }
 
-// steps are those that the README of a resolver begins with.
+// steps are the commands with which the README of a resolver begins.
 func (m *made) steps() []string {
 	base := filepath.Base(m.Dir)
 	if abs, err := filepath.Abs(m.Dir); err == nil {

@@ -18,14 +18,13 @@ import (
 	"waymark/internal/reexec"
 )
 
-// app is the program: what its commands share.
+// app is the state that the program's commands share.
 type app struct {
 	// compiler compiles modules; nil means that this process does.
 	compiler *reexec.Program
-	// extism runs a module in the Extism SDK as it is.
+	// extism runs a module in the unmodified Extism SDK.
 	extism *extism.Child
-	// time is how long one call may take where no configuration says so; 0 means
-	// as long as in an agent.
+	// time is the limit of one call if the configuration sets none; 0 means the agent's.
 	time time.Duration
 
 	stdout, stderr io.Writer
@@ -35,7 +34,7 @@ type app struct {
 
 func usage(format string, args ...any) error { return cli.Usage(format, args...) }
 
-// printed is an error whose reason has been printed already.
+// printed is an error whose reason has already been printed.
 func printed(code int) error { return &cli.Error{Code: code} }
 
 // run runs one command line and returns its exit code.
@@ -80,8 +79,7 @@ same in a workspace as it does here.`,
 	return root
 }
 
-// doubled gives flags that are written with one dash, as those of go test are,
-// the second one.
+// doubled adds the second dash to flags written with one, as go test's are.
 func doubled(root *cobra.Command, args []string) []string {
 	known := map[string]bool{}
 	var walk func(cmd *cobra.Command)
@@ -105,8 +103,8 @@ func doubled(root *cobra.Command, args []string) []string {
 	return args
 }
 
-// logger makes the engine's logger. What a command finds it prints itself, so
-// without --verbose there is none.
+// logger makes the engine's logger. Commands print their findings themselves, so without
+// --verbose it discards everything.
 func (a *app) logger() (*slog.Logger, error) {
 	log, err := a.log.Logger(a.stderr, slog.LevelDebug)
 	if err != nil || a.log.Verbose {
@@ -120,7 +118,7 @@ func (a *app) progress(line string) {
 	_, _ = fmt.Fprintln(a.stderr, line)
 }
 
-// completions says what a shell offers for arguments and flags.
+// completions defines what a shell completes for arguments and flags.
 func completions() *cli.Completions {
 	module := cli.Files("wasm")
 	return &cli.Completions{

@@ -91,20 +91,20 @@ func (a *app) runOnce(ctx context.Context, s *settings, file string, root host.R
 	return result.failed()
 }
 
-// result is what a run gave, as `harness run --json` prints it.
+// result is the result of a run, as `harness run --json` prints it.
 type result struct {
 	Module    snapshot.Plugin    `json:"module"`
 	Root      string             `json:"root"`
 	Hash      snapshot.Hash      `json:"aggregate_hash"`
 	Resources snapshot.Resources `json:"resources"`
 	Resolvers []resolverResult   `json:"resolvers"`
-	// LeftOut lists finds that aren't in Resources, or not whole.
+	// LeftOut lists finds that are missing in Resources, or not whole there.
 	LeftOut []leftOut `json:"left_out"`
 
-	base string // the directory that paths are shown relative to
+	base string // the directory to which paths are shown relative
 }
 
-// resolverResult is what one resolver did.
+// resolverResult is the result of one resolver.
 type resolverResult struct {
 	Resolver string `json:"resolver"` // "module/resolver"
 	Error    string `json:"error"`
@@ -123,7 +123,7 @@ type resolverResult struct {
 	LogsDropped int       `json:"logs_dropped"`
 	guestOutput
 	Looked []observed `json:"looked"`
-	// Withheld counts what isn't among Looked because it could hold tokens.
+	// Withheld counts what is left out of Looked because it could hold tokens.
 	Withheld int     `json:"withheld"`
 	Sees     visible `json:"sees"`
 }
@@ -137,7 +137,7 @@ type visible struct {
 
 type denial struct {
 	Path   string     `json:"path"`
-	Target string     `json:"target,omitempty"` // where it leads, when that is why
+	Target string     `json:"target,omitempty"` // the target of a link, if that is the reason
 	Reason vfs.Reason `json:"reason"`
 }
 
@@ -146,7 +146,7 @@ type logLine struct {
 	Text  string `json:"text"`
 }
 
-// observed is one thing that a result depends on.
+// observed is one dependency of a result.
 type observed struct {
 	What   vfs.DepKind `json:"what"`
 	Path   string      `json:"path"`
@@ -162,7 +162,7 @@ type leftOut struct {
 	Detail string          `json:"detail"`
 }
 
-// result gathers what a refresh gave.
+// result gathers the results of a refresh.
 func (e *engine) result(report *host.Report) *result {
 	r := &result{
 		Module: e.module, Hash: report.Snapshot.AggregateHash, Resources: report.Snapshot.Resources,
@@ -220,8 +220,7 @@ func observedOf(d *vfs.Dep) observed {
 	return o
 }
 
-// failed is the error of a run in which a resolver failed. The reasons have
-// been printed.
+// failed is the error of a run in which a resolver failed. The reasons are already printed.
 func (r *result) failed() error {
 	for i := range r.Resolvers {
 		if r.Resolvers[i].Error != "" {
@@ -231,11 +230,11 @@ func (r *result) failed() error {
 	return nil
 }
 
-// dependenciesShown is how much of what a resolver looked at is shown when nobody
-// asks for all of it: enough for a workspace that was made to try it.
+// dependenciesShown is how many dependencies are shown unless all are requested: enough for
+// a small test workspace.
 const dependenciesShown = 12
 
-// runPrinter shows a result to a person.
+// runPrinter prints a result for a person.
 type runPrinter struct {
 	term.Lines
 	explain bool
@@ -271,7 +270,7 @@ func (p *runPrinter) printResult(r *result) error {
 	return p.Err
 }
 
-// resolver prints of one resolver what doesn't fit into the table.
+// resolver prints what doesn't fit into the table, for one resolver.
 func (p *runPrinter) resolver(r *resolverResult) {
 	p.Printf("\n%s", name(r.Resolver))
 	if r.Error != "" {

@@ -113,13 +113,13 @@ func (a *app) test(ctx context.Context, s *testSettings, module string, names []
 	return nil
 }
 
-// inCI reports whether this is a run that nobody looks at.
+// inCI reports whether no person watches this run.
 func inCI() bool {
 	ci := os.Getenv("CI")
 	return ci != "" && ci != "0" && ci != "false"
 }
 
-// fixtureFiles finds the fixtures that are meant.
+// fixtureFiles finds the selected fixtures.
 func fixtureFiles(module string, names []string, only *regexp.Regexp) ([]string, error) {
 	if len(names) == 0 {
 		dir := fixtureDir(module)
@@ -161,7 +161,7 @@ func fixtureFiles(module string, names []string, only *regexp.Regexp) ([]string,
 	return files, nil
 }
 
-// fixtureDir is where the fixtures of a module are when nothing else is said.
+// fixtureDir is the default directory of a module's fixtures.
 func fixtureDir(module string) string { return filepath.Join(filepath.Dir(module), "testdata") }
 
 func fixtureName(file string) string {

@@ -13,7 +13,7 @@ import (
 	"waymark/snapshot"
 )
 
-// The results of a fixture.
+// Results of a fixture.
 const (
 	resultOK      = "ok"
 	resultFail    = "fail"
@@ -21,7 +21,7 @@ const (
 	resultUpdated = "updated"
 )
 
-// testReport is the answer of `harness test --json`.
+// testReport is the output of `harness test --json`.
 type testReport struct {
 	Module   snapshot.Plugin `json:"module"`
 	OK       int             `json:"ok"`
@@ -31,7 +31,7 @@ type testReport struct {
 	Fixtures []fixtureResult `json:"fixtures"`
 }
 
-// fixtureResult is what became of one fixture.
+// fixtureResult is the result of one fixture.
 type fixtureResult struct {
 	Name     string        `json:"name"`
 	Path     string        `json:"path"`
@@ -41,8 +41,8 @@ type fixtureResult struct {
 	Finds    int           `json:"finds"`
 	Fuel     int64         `json:"fuel"`
 	Duration time.Duration `json:"duration_ns"`
-	// Output is what the resolvers wrote and where they failed, but for failures
-	// that the fixture wants.
+	// Output is what the resolvers wrote and where they failed, except for failures that
+	// the fixture expects.
 	Output []resolverOutput `json:"output"`
 }
 
@@ -60,14 +60,14 @@ func (r *testReport) add(one fixtureResult) {
 	}
 }
 
-// testPrinter shows results as they come.
+// testPrinter prints results as they arrive.
 type testPrinter struct {
 	w     io.Writer
-	quiet bool // JSON comes at the end
+	quiet bool // JSON is printed at the end
 	width int
 }
 
-// longest is how wide the column of names is.
+// longest is the width of the column of names.
 func longest(files []string) int {
 	n := 0
 	for _, f := range files {
@@ -93,7 +93,7 @@ func (p *testPrinter) fixture(r *fixtureResult) error {
 	return cmp.Or(err, p.output(r))
 }
 
-// output prints what the resolvers wrote on one fixture.
+// output prints what the resolvers wrote for one fixture.
 func (p *testPrinter) output(r *fixtureResult) error {
 	for i := range r.Output {
 		o := &r.Output[i]
@@ -113,7 +113,7 @@ func (p *testPrinter) finish(r *testReport) error {
 	return err
 }
 
-// summary is a report in one line.
+// summary formats a report in one line.
 func (r *testReport) summary() string {
 	parts := []string{fmt.Sprintf("%d ok", r.OK)}
 	for _, c := range []struct {
@@ -127,8 +127,8 @@ func (r *testReport) summary() string {
 	return fmt.Sprintf("%s %s: %s", r.Module.Name, term.Visible(r.Module.Version), strings.Join(parts, ", "))
 }
 
-// The JUnit form, as far as CI systems read it. Libraries for it bring parsers
-// and converters along; these are three elements.
+// The JUnit format, as far as CI systems read it. Three elements don't justify a library
+// with parsers and converters.
 type junitSuite struct {
 	XMLName  xml.Name    `xml:"testsuite"`
 	Name     string      `xml:"name,attr"`

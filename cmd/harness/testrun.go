@@ -14,10 +14,10 @@ import (
 	"waymark/host/plugin"
 )
 
-// errNeedsUser says that a fixture shows nothing when root runs it.
+// errNeedsUser says that a fixture proves nothing when run by root.
 var errNeedsUser = errors.New("root may read everything: run it as another user")
 
-// testAll runs fixtures, in order, and tells of each when it is done.
+// testAll runs fixtures in order, and reports each when it is done.
 func (e *engine) testAll(ctx context.Context, s *testSettings, files []string, done func(*fixtureResult) error) (*testReport, error) {
 	r := &testReport{Module: e.module, Fixtures: []fixtureResult{}}
 	for _, file := range files {
@@ -33,7 +33,7 @@ func (e *engine) testAll(ctx context.Context, s *testSettings, files []string, d
 	return r, nil
 }
 
-// testOne runs one fixture. The error is not the fixture's: it ends the test.
+// testOne runs one fixture. An error isn't the fixture's failure, and ends the test.
 func (e *engine) testOne(ctx context.Context, s *testSettings, file string) (fixtureResult, error) {
 	start := time.Now()
 	r := fixtureResult{Name: fixtureName(file), Path: file, Result: resultOK, Output: []resolverOutput{}}
@@ -50,7 +50,7 @@ func (e *engine) testOne(ctx context.Context, s *testSettings, file string) (fix
 		if err := r.compare(got.fixture, &got.Got, s.update); err != nil {
 			return r, err
 		}
-		if r.Result == resultFail || got.Error == "" { // not what a crash says that is wanted
+		if r.Result == resultFail || got.Error == "" { // omits the output of an expected crash
 			r.Output = got.output
 		}
 	}
@@ -58,8 +58,7 @@ func (e *engine) testOne(ctx context.Context, s *testSettings, file string) (fix
 	return r, nil
 }
 
-// compare fills in how a run compares, and writes the fixture anew if that is
-// asked for.
+// compare records how a run compares, and updates the fixture on request.
 func (r *fixtureResult) compare(f *fixture.Fixture, got *fixture.Got, update bool) error {
 	m := f.Compare(got)
 	if m != nil && m.Diff != "" && update {
@@ -80,14 +79,14 @@ func (r *fixtureResult) compare(f *fixture.Fixture, got *fixture.Got, update boo
 	return nil
 }
 
-// fixtureRun is what came of a fixture.
+// fixtureRun is the result of running a fixture.
 type fixtureRun struct {
 	fixture.Got
 	fixture *fixture.Fixture
 	output  []resolverOutput
 }
 
-// runFixture makes the workspace of a fixture and runs the module on it.
+// runFixture creates the workspace of a fixture and runs the module on it.
 func (e *engine) runFixture(ctx context.Context, file string) (_ *fixtureRun, err error) {
 	f, err := fixture.Read(file)
 	if err != nil {
@@ -122,7 +121,7 @@ func (e *engine) runFixture(ctx context.Context, file string) (_ *fixtureRun, er
 	return &fixtureRun{Got: gotOf(report, tree), fixture: f, output: outputsOf(report.Outcomes)}, nil
 }
 
-// configured are the options under which a fixture runs.
+// configured returns the options under which a fixture runs.
 func (e *engine) configured(r *fixture.Request) host.Options {
 	opts := e.opts
 	entry := plugin.Entry{Name: e.module.Name, Reads: r.Reads, GrantSecrets: r.GrantSecrets, Config: map[string][]byte{}}
@@ -136,7 +135,7 @@ func (e *engine) configured(r *fixture.Request) host.Options {
 	return opts
 }
 
-// gotOf gathers what a fixture is about.
+// gotOf gathers the results that a fixture checks.
 func gotOf(report *host.Report, tree *fixture.Tree) fixture.Got {
 	got := fixture.Got{Dir: tree.Dir, Resources: report.Snapshot.Resources}
 	var failures []string

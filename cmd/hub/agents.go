@@ -75,7 +75,7 @@ func printAgents(w io.Writer, agents []api.Agent, asJSON bool) error {
 	})
 }
 
-// discovery says whether more is still to come from the agent.
+// discovery says whether the agent's discovery is incomplete.
 func discovery(a *api.Agent) string {
 	if a.Revision == 0 {
 		return "-"
@@ -83,8 +83,8 @@ func discovery(a *api.Agent) string {
 	return term.Visible(string(cmp.Or(a.Discovery.Phase, snapshot.PhaseComplete)))
 }
 
-// connection says whether the agent is connected, or since when it is away, and that
-// others with its token are connected, too.
+// connection says whether the agent is connected, or since when it is away, and whether
+// others with its token are connected.
 func connection(a *api.Agent) string {
 	switch {
 	case a.State == api.StateNeverConnected:
@@ -99,7 +99,7 @@ func connection(a *api.Agent) string {
 	return "connected"
 }
 
-// stampOf is stamp for a time that may not have come.
+// stampOf is stamp for an optional time.
 func stampOf(t *time.Time) string {
 	if t == nil {
 		return "-"

@@ -47,8 +47,7 @@ keygen and sign need no hub; add, list and revoke need an operator's token.`,
 	return cmd
 }
 
-// writeNew writes a line, or what ends with one, to a file that isn't there yet, and that
-// only its owner can read.
+// writeNew writes a text, ending in a newline, to a new file that only its owner can read.
 func writeNew(path, text string) error {
 	err := credential.WriteFile(path, strings.TrimSuffix(text, "\n"))
 	if errors.Is(err, fs.ErrExist) {
@@ -204,11 +203,12 @@ func (f *signFlags) run(cmd *cobra.Command) error {
 	return nil
 }
 
-// maxKeyFile bounds a file with a key: a hundred bytes, and what people write around.
+// maxKeyFile limits a file with a key, which has about a hundred bytes and perhaps some
+// text around them.
 const maxKeyFile = 16 << 10
 
 // readKey reads a private key from a file that nobody else can read. Its errors never
-// repeat what the file holds.
+// contain what the file holds.
 func readKey(path string) (ed25519.PrivateKey, error) {
 	data, err := credential.ReadFile("key file", path, maxKeyFile)
 	if err != nil {
@@ -254,8 +254,8 @@ only the approval's id.`,
 	return cmd
 }
 
-// readDocument reads a signed approval and looks at its form, so that what isn't one
-// is told where it lies.
+// readDocument reads a signed approval and checks its form, so that the error for a
+// malformed one names the file.
 func readDocument(cmd *cobra.Command, path string) ([]byte, error) {
 	in := cmd.InOrStdin()
 	if path != "-" {
@@ -299,7 +299,7 @@ verify their contents or signatures. Times are in UTC.`,
 	return cmd
 }
 
-// shownDigest is how much of a digest a table has.
+// shownDigest is how many digits of a digest a table shows.
 const shownDigest = len("sha256:") + 12
 
 func printApprovals(w io.Writer, list []api.Approval, asJSON bool) error {

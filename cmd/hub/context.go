@@ -107,14 +107,14 @@ func (f *contextFlags) run(ctx context.Context, w io.Writer, c client.Client, ar
 	return &cli.Error{Code: cli.CodeNo, Err: missing}
 }
 
-// show prints what there is.
+// show prints the context.
 func (f *contextFlags) show(ctx context.Context, w io.Writer, c client.Client, agent string) error {
 	if f.format == "markdown" {
 		text, err := f.markdown(ctx, c, agent)
 		if err != nil {
 			return err
 		}
-		if term.IsTerminal(w) { // text that goes to a file or a program stays as it is
+		if term.IsTerminal(w) { // text for a file or a program stays as it is
 			text = term.VisibleLines(text, "")
 		}
 		_, err = io.WriteString(w, text)
@@ -130,10 +130,10 @@ func (f *contextFlags) show(ctx context.Context, w io.Writer, c client.Client, a
 	return printSnapshot(w, s)
 }
 
-// awaitComplete waits until the agent's discovery is complete. missing says why it isn't
-// in the end; nil: it is.
+// awaitComplete waits until the agent's discovery is complete. missing says why it isn't in
+// the end, or is nil.
 func awaitComplete(ctx context.Context, c client.Client, agent string, wait time.Duration) (missing, err error) {
-	// A hub waits for a minute at the most.
+	// A hub waits for a minute at most.
 	for end := time.Now().Add(wait); ; {
 		left := time.Until(end)
 		if left <= 0 {
@@ -163,7 +163,7 @@ func (f *contextFlags) snapshot(ctx context.Context, c client.Client, agent stri
 	return c.Context(ctx, agent, client.ContextOptions{Revision: f.revision})
 }
 
-// hasIssue reports whether something is wrong with a resource.
+// hasIssue reports whether a resource has a problem.
 func hasIssue(r *snapshot.Resource) bool { return r.Status != snapshot.StatusOK || r.Stale }
 
 func printSnapshot(w io.Writer, s *api.Snapshot) error {
@@ -196,7 +196,7 @@ func printSnapshot(w io.Writer, s *api.Snapshot) error {
 	return nil
 }
 
-// rank puts what needs a look first.
+// rank sorts what needs attention first.
 func rank(r *snapshot.Resource) int {
 	if hasIssue(r) {
 		return 0

@@ -20,10 +20,10 @@ import (
 	"waymark/internal/text"
 )
 
-// dbVariable names the database in place of --db.
+// dbVariable names the database if --db doesn't.
 const dbVariable = "HUB_DB"
 
-// withStore opens the database, which a hub has made, for the time of f.
+// withStore opens the database, which a hub must have created, while f runs.
 func withStore(cmd *cobra.Command, db string, f func(store.Store) error) (err error) {
 	if db, err = theDatabase(cmd.Context(), db); err != nil {
 		return err
@@ -39,7 +39,7 @@ func withStore(cmd *cobra.Command, db string, f func(store.Store) error) (err er
 	return err
 }
 
-// onStore has a command work on the database that --db names.
+// onStore makes a command work on the database that --db names.
 func onStore(cmd *cobra.Command, run func(cmd *cobra.Command, args []string, st store.Store) error) *cobra.Command {
 	var db string
 	addDB(cmd, &db)
@@ -49,13 +49,13 @@ func onStore(cmd *cobra.Command, run func(cmd *cobra.Command, args []string, st 
 	return cmd
 }
 
-// sayDatabase says on the side which database it was.
+// sayDatabase prints on standard error which database it was.
 func sayDatabase(cmd *cobra.Command, db string) {
 	fmt.Fprintf(cmd.ErrOrStderr(), "database %s\n", term.Visible(hub.DatabaseName(db)))
 }
 
-// theDatabase is what --db or HUB_DB say. The default is meant only where no hub is known
-// that may have another.
+// theDatabase returns the database that --db or HUB_DB names. It takes the default only if
+// no hub is known that may use another one.
 func theDatabase(ctx context.Context, db string) (string, error) {
 	if db = cmp.Or(db, os.Getenv(dbVariable)); db != "" {
 		return db, checkDB(db)
@@ -66,7 +66,7 @@ func theDatabase(ctx context.Context, db string) (string, error) {
 	return hub.DefaultDB()
 }
 
-// runningHubs are those of this user on this machine.
+// runningHubs returns this user's hubs on this machine.
 func runningHubs(ctx context.Context) ([]*shared.Place, error) {
 	dir, err := hub.StateDir()
 	if err != nil {
@@ -75,11 +75,11 @@ func runningHubs(ctx context.Context) ([]*shared.Place, error) {
 	return shared.Running(ctx, dir)
 }
 
-// answerWithin is how long a hub on this machine may take to say that it is there.
+// answerWithin is how long a hub on this machine may take to answer that it runs.
 const answerWithin = time.Second
 
 // needsName says how to name the database of the hub that a profile names or that runs on
-// this machine; nil where there is none.
+// this machine; nil if there is none.
 func needsName(ctx context.Context) error {
 	all, err := readProfiles()
 	if err != nil {
@@ -121,7 +121,7 @@ func databases() hub.Databases {
 	}
 }
 
-// checkDB reports whether --db can be right.
+// checkDB checks the form of --db.
 func checkDB(db string) error {
 	err := drivers.Check(db)
 	if errors.Is(err, drivers.ErrURL) {

@@ -67,8 +67,8 @@ difference.`,
 	return cmd
 }
 
-// diff finds out what is meant: revisions are of agents, and without them a
-// pin goes before an agent of the same id.
+// diff determines what to compare. Revisions belong to agents; without revisions a pin
+// takes precedence over an agent with the same id.
 func (f *diffFlags) diff(ctx context.Context, c client.Client, id string) (*api.Diff, error) {
 	if f.from == 0 && f.to == 0 {
 		diff, err := c.PinDiff(ctx, id)
@@ -85,7 +85,7 @@ func (f *diffFlags) diff(ctx context.Context, c client.Client, id string) (*api.
 		if err != nil {
 			return nil, err
 		}
-		for i := range history { // the newest first
+		for i := range history { // newest first
 			if from = history[i].Revision; i > 0 && (f.to == 0 || from < f.to) {
 				break
 			}

@@ -114,8 +114,8 @@ func (f *enrollFlags) run(cmd *cobra.Command, text string) (err error) {
 	})
 }
 
-// withSecret makes what a secret is for, when the secret is in the file out, if one is
-// named; a failure leaves no file.
+// withSecret creates what a secret is for, after writing the secret to the file out, if one
+// is named. After a failure no file is left.
 func withSecret[T any](out, secret string, create func() (T, error)) (made T, err error) {
 	if out == "" {
 		return create()

@@ -93,7 +93,7 @@ func (f *eventsFlags) run(ctx context.Context, stdout, stderr io.Writer, c clien
 			if !f.follow {
 				return err
 			}
-			// The last one, if no more comes, is the command's own error.
+			// The last one, if no more follows, is the command's own error.
 			fmt.Fprintf(stderr, "hub: %v\n", err)
 			continue
 		}
@@ -107,12 +107,12 @@ func (f *eventsFlags) run(ctx context.Context, stdout, stderr io.Writer, c clien
 		}
 	}
 	if ctx.Err() != nil {
-		return nil // told to stop
+		return nil // asked to stop
 	}
 	return lost
 }
 
-// history shows all pushes since a time, of the agents that have pushed since.
+// history prints all pushes since a time, of the agents that pushed since then.
 func (f *eventsFlags) history(ctx context.Context, cmd *cobra.Command, c client.Client) error {
 	since, err := ago(f.since, time.Now())
 	if err != nil {
@@ -128,7 +128,7 @@ func (f *eventsFlags) history(ctx context.Context, cmd *cobra.Command, c client.
 		for i := range page.Agents {
 			a := &page.Agents[i]
 			if a.LastPushAt == nil || a.LastPushAt.Before(since) {
-				page.Next = "" // nor has any that follows
+				page.Next = "" // nor has any later page
 				break
 			}
 			if f.agent != "" && f.agent != a.ID {
@@ -136,7 +136,7 @@ func (f *eventsFlags) history(ctx context.Context, cmd *cobra.Command, c client.
 			}
 			history, err := c.History(ctx, a.ID, 0)
 			if errors.Is(err, client.ErrNotFound) {
-				continue // it was removed meanwhile
+				continue // removed meanwhile
 			}
 			if err != nil {
 				return err
@@ -161,7 +161,7 @@ func (f *eventsFlags) history(ctx context.Context, cmd *cobra.Command, c client.
 	return nil
 }
 
-// ago reads a time before now, or a date.
+// ago parses a time before now, or a date.
 func ago(text string, now time.Time) (time.Time, error) {
 	if days, ok := strings.CutSuffix(text, "d"); ok {
 		if n, err := strconv.ParseUint(days, 10, 16); err == nil {
@@ -179,7 +179,7 @@ func ago(text string, now time.Time) (time.Time, error) {
 	return time.Time{}, errors.New("want a duration such as 90m or 7d, or a date such as 2027-01-31 or 2027-01-31T12:00:00Z")
 }
 
-// newest is the revision with which the list is complete.
+// newest is the revision up to which the list is complete.
 func (f *eventsFlags) newest(ctx context.Context, c client.Client) (newest int64, err error) {
 	if f.pin != "" {
 		pin, err := c.Pin(ctx, f.pin)
@@ -197,7 +197,7 @@ func (f *eventsFlags) newest(ctx context.Context, c client.Client) (newest int64
 	return newest, err
 }
 
-// eventJSON is an event on a line.
+// eventJSON is an event on one line.
 type eventJSON struct {
 	Type     string            `json:"type"`
 	Revision int64             `json:"revision"`
@@ -213,7 +213,7 @@ func (f *eventsFlags) print(w io.Writer, e *client.Event) error {
 	}
 	at := "-"
 	switch {
-	case e.Context != nil && !e.Context.At.IsZero(): // hubs of before don't say
+	case e.Context != nil && !e.Context.At.IsZero(): // older hubs don't send it
 		at = stamp(e.Context.At)
 	case e.Pin != nil && e.Pin.DriftedAt != nil:
 		at = stamp(*e.Pin.DriftedAt)
@@ -224,7 +224,7 @@ func (f *eventsFlags) print(w io.Writer, e *client.Event) error {
 	return err
 }
 
-// eventText says in words what happened.
+// eventText describes an event.
 func eventText(e *client.Event) string {
 	switch e.Type {
 	case api.EventContext:
@@ -257,7 +257,7 @@ func eventText(e *client.Event) string {
 	return e.Type
 }
 
-// countsText says what became of resources, and of plugins.
+// countsText counts the changes of resources and of plugins.
 func countsText(e *api.ContextEvent) string {
 	var text strings.Builder
 	for _, did := range []struct {
@@ -274,8 +274,8 @@ func countsText(e *api.ContextEvent) string {
 	return text.String()
 }
 
-// discoveryText says that more is still to come, or, where nothing else has changed,
-// what became of it.
+// discoveryText says that discovery is incomplete or, if nothing else has changed, what its
+// result is.
 func discoveryText(e *api.ContextEvent) string {
 	if !e.Discovery.Pending() && (len(e.Changed) > 0 || len(e.Discovery.Outcomes) == 0) {
 		return ""

@@ -41,8 +41,8 @@ created the link: 'hub token revoke' ends both.`,
 	return cmd
 }
 
-// linksPage reports whether such a link is printed: where a hub was started by hand, in
-// a terminal. What goes elsewhere is kept and passed on: secrets stay out of it.
+// linksPage reports whether a login link is printed: only if the hub was started by hand in
+// a terminal. Other output is kept and passed on, and must not hold secrets.
 func (f *serveFlags) linksPage(stderr io.Writer) bool {
 	return f.log.format != "json" && term.IsTerminal(stderr)
 }

@@ -1,11 +1,11 @@
-// Command hub is Waymark's control plane: it takes the context snapshots that
-// agents push, keeps the newest of each, and shows them through an HTTP API.
+// Command hub is Waymark's control plane: it receives the context snapshots that agents
+// push, stores the newest of each, and shows them through an HTTP API.
 //
-// hub serve runs it, hub token makes the tokens that agents and readers need;
-// hub help says more. Logs go to stderr, stdout carries only what was asked
-// for. Exit codes: 0 done, 1 failed, 2 wrong usage, 3 no (not found).
+// hub serve runs it, hub token makes the tokens for agents and readers; hub help says more.
+// Logs go to stderr, and only results to stdout. Exit codes: 0 done, 1 failed, 2 wrong
+// usage, 3 no (not found).
 //
-// All work is in package hub; here is only the command line.
+// Package hub does the work; this package is only the command line.
 package main
 
 import (

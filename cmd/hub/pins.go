@@ -58,7 +58,7 @@ func newPinsList() *cobra.Command {
 	return cmd
 }
 
-// pinState is how a pin is, in a word or two.
+// pinState is the state of a pin in a word or two.
 func pinState(p *api.Pin) string {
 	switch {
 	case p.AgentGone:
@@ -108,7 +108,7 @@ and takes the first snapshot. Without --json, stdout has only the pin's id.`,
 	return cmd
 }
 
-// newPinsOne makes a command that is about one pin.
+// newPinsOne makes a command for one pin.
 func newPinsOne(cmd *cobra.Command, do func(context.Context, client.Client, string) (*api.Pin, error)) *cobra.Command {
 	var r reader
 	cmd.Args = cli.Named("the pin's ID")

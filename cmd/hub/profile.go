@@ -26,27 +26,27 @@ import (
 	"waymark/internal/httpapi/apiclient"
 )
 
-// The variables that name a hub and the file of a token for it, for a shell or a script.
+// Variables that name a hub and the file of its token, for a shell or a script.
 const (
 	urlVariable   = "HUB_URL"
 	tokenVariable = "HUB_TOKEN_FILE" //nolint:gosec // the name of a variable
 )
 
-// localProfile is the name of the hub that the user's own agents run, or that runs at
-// the default address. It isn't in the file.
+// localProfile is the name of the hub that the user's own agents run, or that runs at the
+// default address. It isn't in the file.
 const localProfile = "local"
 
-// profile is a hub by a name, with the files of its tokens. No token is in it.
+// profile is a named hub with the files of its tokens. It holds no token itself.
 type profile struct {
 	Name string `json:"name"`
 	URL  string `json:"url"`
-	// Tokens are files, one of each role.
+	// Tokens are files, one for each role.
 	Tokens map[store.Role]string `json:"tokens"`
 }
 
-// profiles are those of a user.
+// profiles are the profiles of a user.
 type profiles struct {
-	// Use is the name of the one that is meant where nothing else is said.
+	// Use is the name of the default profile.
 	Use  string    `json:"use"`
 	List []profile `json:"profiles"`
 }
@@ -66,7 +66,7 @@ func profilesFile() (string, error) {
 	return filepath.Join(dir, "waymark", "hub-profiles.json"), nil
 }
 
-// maxProfiles bounds the file, in bytes.
+// maxProfiles is the largest size of the file, in bytes.
 const maxProfiles = 1 << 20
 
 func readProfiles() (*profiles, error) {
@@ -97,7 +97,7 @@ func (p *profiles) write() error {
 	return atomicfile.WriteFile(path, append(data, '\n'), 0o600)
 }
 
-// localHub is the profile of the user's own hub, whose token goes nowhere else.
+// localHub is the profile of the user's own hub. Its token is sent to no other.
 func localHub(ctx context.Context) profile {
 	p := profile{Name: localProfile, URL: "http://" + hub.DefaultHTTP, Tokens: map[store.Role]string{}}
 	dir, err := hub.StateDir()
@@ -111,8 +111,8 @@ func localHub(ctx context.Context) profile {
 	return p
 }
 
-// sameHub reports whether two URLs are certainly of the same hub. Names aren't looked
-// up: what localhost means is said by somebody else.
+// sameHub reports whether two URLs certainly name the same hub. It resolves no names,
+// because others decide what localhost means.
 func sameHub(a, b string) bool {
 	canonical := func(text string) string {
 		u, err := url.Parse(text)
@@ -128,8 +128,8 @@ func sameHub(a, b string) bool {
 	return canonical(a) == canonical(b)
 }
 
-// target finds out which hub is meant, and the file of the token for it. A token goes
-// only to the hub that it belongs to: one that somebody has put beside its URL.
+// target returns the selected hub and the file of its token. A token is sent only to the
+// hub that it belongs to, by a profile or because the user gave both.
 func (r *reader) target(ctx context.Context) (*profile, error) {
 	all, err := readProfiles()
 	if err != nil {
@@ -177,7 +177,7 @@ func (r *reader) target(ctx context.Context) (*profile, error) {
 	return nil, cli.Usage("no token for %s is known: name one with --token-file, or make a profile of both with 'hub profile add'", term.Visible(found.URL))
 }
 
-// errNoProfile says that there is no profile of a name.
+// errNoProfile says that no profile has the name.
 var errNoProfile = fmt.Errorf("%w: no profile", store.ErrNotFound)
 
 func newProfile() *cobra.Command {
@@ -243,7 +243,7 @@ stored nowhere else.`,
 }
 
 func makeProfile(cmd *cobra.Command, name, at string, files []string) (*profile, error) {
-	if store.CheckAgentID(name) != nil { // the same rules do
+	if store.CheckAgentID(name) != nil { // the same rules apply
 		return nil, usage(cmd, "profile name %q: use letters, digits and . _ @ : - and begin with a letter or digit", name)
 	}
 	if name == localProfile {
@@ -369,7 +369,7 @@ func newProfileList() *cobra.Command {
 	return cmd
 }
 
-// completeProfiles offers the names of profiles.
+// completeProfiles completes names of profiles.
 func completeProfiles(_ *cobra.Command, args []string, _ string) (names []cobra.Completion, _ cobra.ShellCompDirective) {
 	if all, err := readProfiles(); err == nil && len(args) == 0 {
 		for i := range all.List {

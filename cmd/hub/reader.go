@@ -17,15 +17,15 @@ import (
 	"waymark/internal/credential"
 )
 
-// reader is how the commands that read reach a hub.
+// reader is how reading commands connect to a hub.
 type reader struct {
 	url, tokenFile, profile string
 	json                    bool
-	// role is that of the token; empty means a reader's.
+	// role is the token's role; empty means a reader's.
 	role store.Role
 }
 
-// theHub says which hub is asked.
+// theHub returns the selected hub.
 const theHub = `
 
 It asks the hub of the profile in use ('hub profile'), of --profile, or at --url or
@@ -63,7 +63,7 @@ func (r *reader) add(cmd *cobra.Command) {
 	cmd.Long = strings.TrimSpace(cmd.Long) + help
 }
 
-// addJSON adds them and --json.
+// addJSON adds the flags and --json.
 func (r *reader) addJSON(cmd *cobra.Command) {
 	r.add(cmd)
 	cmd.Flags().BoolVar(&r.json, "json", false, "print JSON")
@@ -89,14 +89,14 @@ func (r *reader) client(ctx context.Context) (client.Client, error) {
 	return client.New(at.URL, client.Options{Token: token}), nil
 }
 
-// tokenFileOf is the file with the token to use for a hub: where there is no reader's, an
-// operator's, which reads as well.
+// tokenFileOf returns the file with the token for a hub. Without a reader's token it is an
+// operator's, which can read too.
 func (r *reader) tokenFileOf(p *profile) string {
 	return cmp.Or(p.Tokens[r.role], p.Tokens[store.RoleOperator])
 }
 
-// readToken reads a token of a role, or an operator's, from a file that nobody else can
-// read. Its errors never repeat what the file holds.
+// readToken reads a token of the role, or an operator's, from a file that nobody else can
+// read. Its errors never contain what the file holds.
 func readToken(role store.Role, path string) (string, error) {
 	token, err := credential.ReadToken(path)
 	if err != nil || credential.OperatorToken.Is(token) {
@@ -108,7 +108,7 @@ func readToken(role store.Role, path string) (string, error) {
 	return token, nil
 }
 
-// with runs something with a client.
+// with calls a function with a client.
 func (r *reader) with(cmd *cobra.Command, f func(ctx context.Context, c client.Client) error) error {
 	c, err := r.client(cmd.Context())
 	if err != nil {
@@ -117,7 +117,7 @@ func (r *reader) with(cmd *cobra.Command, f func(ctx context.Context, c client.C
 	return f(cmd.Context(), c)
 }
 
-// onlyAgent is the agent that is meant where none is named: the only one.
+// onlyAgent returns the hub's only agent, for commands that name none.
 func onlyAgent(ctx context.Context, c client.Client, args []string) (string, error) {
 	if len(args) > 0 {
 		return args[0], nil

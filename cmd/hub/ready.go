@@ -53,7 +53,7 @@ repeats until the hub is ready.`,
 	return cmd
 }
 
-// readyEvery is how often a hub is asked that isn't ready.
+// readyEvery is the interval at which a hub that isn't ready is asked.
 const readyEvery = 50 * time.Millisecond
 
 func areReady(cmd *cobra.Command, urls []string, timeout time.Duration) error {
@@ -78,11 +78,11 @@ func areReady(cmd *cobra.Command, urls []string, timeout time.Duration) error {
 	return nil
 }
 
-// usualAddress is where a hub is looked for that isn't known: tests have none there, whatever
-// else runs on the machine.
+// usualAddress is where an unknown hub is looked for. Tests set it to none, so that other
+// programs of the machine don't matter.
 var usualAddress = hub.DefaultHTTP
 
-// usualHub is the URL of a hub at the usual address, where one answers.
+// usualHub returns the URL of the hub at the usual address, if one answers.
 func usualHub(ctx context.Context, timeout time.Duration) string {
 	for _, scheme := range []string{"http://", "https://"} {
 		if ready(ctx, ownClient(timeout), scheme+usualAddress) == nil {
@@ -92,8 +92,8 @@ func usualHub(ctx context.Context, timeout time.Duration) string {
 	return ""
 }
 
-// ownClient asks hubs on this machine that nothing is shown to: their certificates are for
-// the names that others call them by.
+// ownClient is for hubs on this machine, and sends no secrets. It doesn't verify
+// certificates, which are for the hubs' public names.
 func ownClient(timeout time.Duration) *http.Client {
 	return &http.Client{Timeout: timeout, Transport: &http.Transport{
 		TLSClientConfig: &tls.Config{InsecureSkipVerify: true}, //nolint:gosec // see above

@@ -25,7 +25,7 @@ var completions = cli.Completions{Arguments: map[string]cobra.CompletionFunc{
 	"hub backup": nil, "hub restore": nil, "hub approvals add": nil, // files
 }}
 
-// coded gives the errors of the packages below their exit codes.
+// coded gives errors of the packages below their exit codes.
 func coded(err error) error {
 	switch {
 	case errors.Is(err, hub.ErrUsage):
@@ -36,7 +36,7 @@ func coded(err error) error {
 	return err
 }
 
-// usage says that a command line is wrong, and where help is.
+// usage returns the error of a wrong command line, which says where help is.
 func usage(cmd *cobra.Command, format string, args ...any) error {
 	return cli.Usage(format+"; see '%s --help'", append(args, cmd.CommandPath())...)
 }

@@ -26,8 +26,8 @@ import (
 	"waymark/internal/text"
 )
 
-// afterDrain is for what comes after the drain: closing listeners and the
-// database. With the default drain it is within stop.Bound.
+// afterDrain is for closing listeners and the database after the drain. With the default
+// drain both are within stop.Bound.
 const afterDrain = time.Second
 
 // serveFlags are the flags of hub serve.
@@ -90,7 +90,7 @@ is no longer in the file is no longer valid.`,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			err := f.run(cmd)
 			if cmd.Context().Err() != nil && errors.Is(err, context.Canceled) {
-				return nil // told to end before it had begun, which is no failure
+				return nil // asked to end before it began, which is no failure
 			}
 			return err
 		},
@@ -115,9 +115,9 @@ is no longer in the file is no longer valid.`,
 	return cmd
 }
 
-// gcPercent has the garbage collected half as often as usual: a push leaves several
-// times its length of it, beside a heap of some tens of MiB, and to collect that takes
-// a quarter of a busy hub's CPU.
+// gcPercent makes the garbage collector run half as often as usual. A push leaves several
+// times its length of garbage beside a heap of some tens of MiB, and collecting it takes a
+// quarter of a busy hub's CPU.
 const gcPercent = 200
 
 func (f *serveFlags) run(cmd *cobra.Command) error {
@@ -169,7 +169,7 @@ func (f *serveFlags) run(cmd *cobra.Command) error {
 		return err
 	}
 	link := f.linksPage(cmd.ErrOrStderr())
-	if !link { // who has one needs no token to see something
+	if !link { // with a link, no token is needed to see something
 		if err := hint(ctx, server.Store(), f.listen.DB, cmd.ErrOrStderr()); err != nil {
 			return err
 		}
@@ -194,21 +194,21 @@ func (f *serveFlags) run(cmd *cobra.Command) error {
 	return server.Close()
 }
 
-// announce tells commands on this machine where the hub is, and its database, until stop.
+// announce tells commands on this machine where the hub and its database are, until stop.
 func (f *serveFlags) announce(server *hub.Server, logger *slog.Logger) (stop func()) {
 	dir, err := hub.StateDir()
 	var release func() error
 	if err == nil {
 		release, err = shared.Announce(dir, &shared.Place{URL: server.HTTPURL(), PID: os.Getpid(), DB: hub.DatabaseName(f.listen.DB)})
 	}
-	if err != nil { // as where the home is read-only
+	if err != nil { // as when the home is read-only
 		logger.Info("commands on this machine aren't told of this hub", slog.Any("error", err))
 		return func() {}
 	}
 	return func() { _ = release() }
 }
 
-// count prepares the metrics, where there is a port for them.
+// count sets up the metrics, if there is a port for them.
 func (f *serveFlags) count() *metrics.Metrics {
 	if f.listen.Monitor == "" {
 		return nil
@@ -218,8 +218,8 @@ func (f *serveFlags) count() *metrics.Metrics {
 	return m
 }
 
-// reloadOnHangup reads the TLS certificate again at each SIGHUP, until stop.
-// Without TLS the signal is no reason to end either.
+// reloadOnHangup reads the TLS certificate again on each SIGHUP, until stop. The signal
+// doesn't end a hub without TLS either.
 func reloadOnHangup(ctx context.Context, server *hub.Server) (stop func()) {
 	hangups := make(chan os.Signal, 1)
 	signal.Notify(hangups, syscall.SIGHUP)
@@ -229,7 +229,7 @@ func reloadOnHangup(ctx context.Context, server *hub.Server) (stop func()) {
 		for {
 			select {
 			case <-hangups:
-				_ = server.ReloadTLS() // it has said so
+				_ = server.ReloadTLS() // it logs its error
 			case <-ctx.Done():
 				return
 			}
@@ -238,7 +238,7 @@ func reloadOnHangup(ctx context.Context, server *hub.Server) (stop func()) {
 	return func() { signal.Stop(hangups); cancel(); done.Wait() }
 }
 
-// hint tells someone who starts a hub for the first time what is missing.
+// hint tells a person who starts a hub for the first time what is missing.
 func hint(ctx context.Context, st store.Store, db string, stderr io.Writer) error {
 	tokens, err := st.Tokens(ctx)
 	if err != nil {
@@ -254,7 +254,7 @@ func hint(ctx context.Context, st store.Store, db string, stderr io.Writer) erro
 	return nil
 }
 
-// logFlags choose the form of the log.
+// logFlags select the log's format.
 type logFlags struct{ format, level string }
 
 func (f *logFlags) add(cmd *cobra.Command) {
@@ -279,7 +279,7 @@ func (f *logFlags) logger(cmd *cobra.Command, w io.Writer) (*slog.Logger, error)
 	return nil, usage(cmd, "--log-format %q: want text or json", f.format)
 }
 
-// complete offers the values of a flag to the shell.
+// complete completes the values of a flag.
 func complete(cmd *cobra.Command, flag string, values ...string) {
 	// It only fails for a flag that doesn't exist.
 	_ = cmd.RegisterFlagCompletionFunc(flag, cobra.FixedCompletions(values, cobra.ShellCompDirectiveNoFileComp))

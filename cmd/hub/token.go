@@ -88,7 +88,7 @@ without --json, stdout has only the token.`,
 	return cmd
 }
 
-// check looks at the flags and completes the token with them.
+// check validates the flags and completes the token with them.
 func (f *createFlags) check(cmd *cobra.Command) (err error) {
 	switch {
 	case f.token.Role == "":
@@ -153,10 +153,10 @@ func (f *createFlags) run(cmd *cobra.Command) error {
 	})
 }
 
-// maxExpiry is beyond what anybody means, and within what times can be.
+// maxExpiry is longer than anybody needs, and within the range of times.
 const maxExpiry = 100 * 365 * 24 * time.Hour
 
-// expiry reads a time from now, or a date.
+// expiry parses a time from now, or a date.
 func expiry(text string, now time.Time) (at time.Time, err error) {
 	if days, ok := strings.CutSuffix(text, "d"); ok {
 		n, err := strconv.ParseUint(days, 10, 16)
@@ -183,7 +183,7 @@ func expiry(text string, now time.Time) (at time.Time, err error) {
 	return at.UTC(), nil
 }
 
-// print prints a new token; text is empty where it is in a file.
+// print prints a new token; text is empty if it is in a file.
 func (f *createFlags) print(cmd *cobra.Command, text string, made store.Token) error {
 	if f.json {
 		return term.JSON(cmd.OutOrStdout(), struct {
@@ -293,7 +293,7 @@ there is no such token.`,
 	return cmd
 }
 
-// tokenJSON is a token in JSON; times that never were are null.
+// tokenJSON is a token in JSON; missing times are null.
 type tokenJSON struct {
 	ID          string     `json:"id"`
 	Role        store.Role `json:"role"`
@@ -302,9 +302,9 @@ type tokenJSON struct {
 	Provisioned bool       `json:"provisioned"`
 	// Scope is null for a reader of all agents, and for an agent.
 	Scope []string `json:"scope"`
-	// ScopeLabels is null for whoever isn't limited by labels.
+	// ScopeLabels is null if labels don't limit the token.
 	ScopeLabels store.Labels `json:"scope_labels"`
-	// EnrolledBy is the id of the code or key by which it was made.
+	// EnrolledBy is the id of the code or key with which it was made.
 	EnrolledBy string     `json:"enrolled_by,omitempty"`
 	CreatedAt  time.Time  `json:"created_at"`
 	LastUsedAt *time.Time `json:"last_used_at"`
@@ -329,7 +329,7 @@ func toJSON(t *store.Token) tokenJSON {
 	return j
 }
 
-// stamp is a time for a table.
+// stamp formats a time for a table.
 func stamp(t time.Time) string {
 	if t.IsZero() {
 		return "-"

@@ -1,10 +1,10 @@
-// Command supervisor holds the processes that an agent has started, so that they
-// outlive it. Agents start it by themselves; people need not.
+// Command supervisor holds the processes that an agent has started, so that they outlive
+// it. Agents start it; people needn't.
 //
-// It is small, because one runs for each workspace in which something runs: no
-// server, no sandbox, no library for commands.
+// It is small, because one runs for each workspace with processes: it has no server, no
+// sandbox and no command line library.
 //
-// Exit codes: 0, 1 failed, 2 wrong usage, 3 another one holds the directory.
+// Exit codes: 0, 1 failed, 2 wrong usage, 3 another supervisor holds the directory.
 package main
 
 import (

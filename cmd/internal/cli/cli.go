@@ -1,7 +1,7 @@
-// Package cli is what the commands' command lines have in common: exit codes,
-// errors that carry one, and what a shell is offered.
+// Package cli has what the programs' command lines share: exit codes, errors that carry
+// one, and shell completion.
 //
-// It has no state, and everything in it may be called by any goroutine.
+// It has no state. Everything in it may be called by any goroutine.
 package cli
 
 import (

@@ -1,8 +1,7 @@
-// Package resources prints the resources of a snapshot for a person, and finds
-// out what is different between two snapshots. Agent, hub and harness print
-// them with it, so that a resource looks the same everywhere.
+// Package resources prints the resources of a snapshot for people, and compares two
+// snapshots. Agent, hub and harness share it, so that a resource looks the same everywhere.
 //
-// It has no state, and everything in it may be called by any goroutine.
+// It has no state. Everything in it may be called by any goroutine.
 package resources
 
 import (

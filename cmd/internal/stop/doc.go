@@ -1,31 +1,25 @@
-// Package stop ends a program when a signal asks it to, whatever else goes on in
-// it.
+// Package stop ends a program when a signal asks it to, whatever else it is doing.
 //
 // # Guarantees
 //
-//   - After SIGTERM or SIGINT the process is gone within [Bound], or within
-//     the time that [Allow] has set. The context of [Main] ends at once; what doesn't
-//     end by itself is ended by force. What was acknowledged before
-//     is as safe as in a crash of the program, and whoever acknowledges has to
-//     make it so.
-//   - A second signal ends the process at once, as that signal would without
-//     this package.
-//   - A process in which no goroutine runs any more, because one of them is in
-//     native code that doesn't come back and a collection waits for it, ends
-//     by itself (see [Main]), also without a signal.
+//   - After SIGTERM or SIGINT the process is gone within [Bound], or within the time set by [Allow].
+//     The context of [Main] ends at once; what doesn't end by itself is ended by force. What was
+//     acknowledged before is as safe as in a crash, so whoever acknowledges must ensure that.
+//   - A second signal ends the process at once, as that signal would without this package.
+//   - If no goroutine runs any more, because one is in native code that doesn't return and a garbage
+//     collection waits for it, the process ends by itself (see [Main]), even without a signal.
 //
-// The last two, and the first in such a process, can't be done by a goroutine.
-// On Linux two POSIX timers of the kernel do it: one, armed by the first
-// signal, on a clock that stands still while the machine sleeps; one on the
-// process's own processor time, which a goroutine puts off after each second of that
-// time. A machine that sleeps or starves uses no processor time, so it trips nothing,
-// and a process that rests isn't woken up.
-// On amd64 the signals meet a handler of this package first, a few lines of
-// assembly, which arms the first timer even when no goroutine runs.
+// A goroutine can't ensure the last two, nor the first in such a process. On Linux two
+// POSIX timers of the kernel do. The first signal arms one of them; its clock stands still
+// while the machine sleeps. The other uses the process's own processor time, and a
+// goroutine resets it after each second of that time. A machine that sleeps or starves uses
+// no processor time, so it doesn't trigger that timer, and an idle process isn't woken up.
+// On amd64 a signal handler of this package, a few lines of assembly, runs first and arms
+// the first timer even if no goroutine runs.
 //
 // # Limits
 //
-// Elsewhere on Linux the first timer is armed by a goroutine, and a process
-// whose goroutines all stand still ends by the second timer alone. On other
-// systems there are only goroutines.
+// On other architectures of Linux a goroutine arms the first timer, so that a process whose
+// goroutines all stand still is ended only by the second one. On other systems there are
+// only goroutines.
 package stop

@@ -1,8 +1,7 @@
-// Package term writes what the commands show to a person: tables, sizes,
-// numbers, and text that comes from somewhere that isn't trusted. JSON for
-// programs, too. On a terminal tables have colors and fit its width.
+// Package term formats what commands show to people: tables, sizes, numbers, and untrusted
+// text; and JSON for programs. On a terminal, tables have colors and fit its width.
 //
-// It has no state, and everything in it may be called by any goroutine.
+// It has no state. Everything in it may be called by any goroutine.
 package term
 
 import (

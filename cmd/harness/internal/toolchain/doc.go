@@ -1,25 +1,22 @@
-// Package toolchain turns the source of a resolver into a .wasm file with the
-// toolchain of its language.
+// Package toolchain compiles the source of a resolver to a .wasm file with the toolchain of
+// its language.
 //
 // # Guarantees
 //
-//   - The output appears whole or not at all: it is built next to its place and
-//     renamed, and a build that fails leaves the one before.
-//   - Equal source and an equal toolchain make equal bytes: no paths, no times,
-//     no version control stamps.
-//   - A toolchain that isn't there is a *MissingError, which says what is
-//     missing and how to get it. Everything else that a toolchain has to say
-//     goes to Options.Stderr as it stands.
-//   - Nothing is installed. Go is told not to download toolchains or modules
-//     when Options.Offline is set; C never needs the network.
+//   - The output appears atomically: it is built next to its place and renamed. A failed build leaves
+//     the previous output.
+//   - Equal source and toolchain give equal bytes: no paths, times or version control stamps.
+//   - A missing toolchain is a *MissingError, which says what is missing and how to get it. All other
+//     output of a toolchain goes to Options.Stderr unchanged.
+//   - Nothing is installed. With Options.Offline, Go may not download toolchains or modules; C never
+//     needs the network.
 //
 // # Concurrency
 //
-// Build may be called by many goroutines at once, also for one directory.
+// Build may be called concurrently, even for one directory.
 //
 // # Limits
 //
-// A source directory has one language. What the toolchains understand (the
-// versions of Go and clang) is found out by asking them, not by their names. AssemblyScript
-// stays at 0.27: 0.28 takes Node 20, and Debian 12 has 18.
+// A source directory has one language. The supported features and versions of Go and clang
+// are determined by asking them, not by their names.
 package toolchain

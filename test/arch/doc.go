@@ -1,12 +1,10 @@
-// Package arch holds the rules of Waymark's architecture and checks them: who
-// may import what, and why not.
+// Package arch has the rules of Waymark's architecture, and checks them: which packages may
+// import which others, and why.
 //
-// Load asks the go command for the packages, Rules says what must hold, and
-// Check compares the two. The package's test does all three; the checker
-// itself is tested on made-up packages, so that a rule that no longer matches
-// anything can't pass unnoticed.
+// Load asks the go command for the packages, Rules returns the rules, and Check compares
+// them. The package's test does all three. The checker itself is tested on artificial
+// packages, so that a rule that matches nothing any more can't go unnoticed.
 //
-// A package that is in no layer is a finding too: whoever adds a directory
-// says in rules.go where it belongs. Files for other systems than the one that
-// Load is asked for are not seen.
+// A package without a layer is a finding, too: rules.go must say where a new directory
+// belongs. Files for other systems than the one that Load is asked for are ignored.
 package arch

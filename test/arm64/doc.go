@@ -1,11 +1,11 @@
-// Package arm64 runs, on machines with another processor, those tests of other packages
-// that are about code for arm64: they are compiled for it, and run by qemu's emulation of
-// a program (qemu-aarch64-static, of Debian's qemu-user-static). Where that isn't installed
-// it is skipped, and fails where nothing may be.
+// Package arm64 runs other packages' tests of code for arm64 on machines with another
+// processor. They are cross-compiled and run by qemu's user mode emulation
+// (qemu-aarch64-static, from Debian's qemu-user-static). Without that, the test is skipped,
+// or fails if nothing may be skipped.
 //
 // # Limits
 //
-// No child processes: a program starts itself by /proc/self/exe, for which the machine's
-// kernel would have to know qemu. qemu 7.2 has neither Landlock nor openat2. No time that
-// is measured there means anything.
+// No child processes: a program executes itself through /proc/self/exe, which would require
+// the kernel to know qemu. qemu 7.2 supports neither Landlock nor openat2. Measured times
+// are meaningless.
 package arm64

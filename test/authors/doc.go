@@ -1,19 +1,17 @@
-// Package authors tests what the authors of resolvers and templates are given:
-// the commands of docs/write-a-resolver.md, the resolvers in examples, and the
-// workspace template.
+// Package authors tests what authors of resolvers and templates get: the commands in
+// docs/write-a-resolver.md, the resolvers in examples, and the workspace template.
 //
 // # Guarantees
 //
-// Everything is done with the real programs, built from the source as it is
-// now, in a home of its own: what the tutorial says is what happens.
+// The tests use the real programs, built from the current source, in their own home: the
+// tutorial's output is the real output.
 //
 // # How a page is run
 //
-// Of a Markdown page the fenced blocks count, in their order; see Parse. The
-// commands of all sh blocks share a directory, and what they print is compared
-// with the text block that follows.
+// The fenced blocks of a Markdown page run in order; see Parse. The commands of all sh
+// blocks share a directory, and their output is compared with the text block that follows.
 //
 // # Limits
 //
-// Tests only. Programs are built once per test binary.
+// It has only tests. Programs are built once per test binary.
 package authors

@@ -1,34 +1,34 @@
-// Package built has programs and resolver modules for tests, built from the source
-// as it is now, once per machine: [Guest] a resolver module in Go, [AssemblyScript]
-// one in that language, [Programs] what else a test starts.
+// Package built provides programs and resolver modules for tests, built from the current
+// source once per machine: [Guest] a resolver module in Go, [AssemblyScript] one in that
+// language, [Programs] other programs.
 //
 // # Guarantees
 //
-// What go build has made is kept in a directory of the user's, under a name with a
-// digest of all that it is made from: the files of this module that it depends on, what
-// they embed, the versions of Go and of other modules, and the arguments. As long as the digest is
-// the same nothing is built or linked again, by no test process, and in no other
-// checkout of the same source. A path that was returned never changes its content.
-// Builds are reproducible: no paths, no version control stamps.
+// Results of go build are kept in a directory of the user, under a name with a digest of
+// everything that they depend on: this module's files including embedded ones, the versions
+// of Go and of other modules, and the arguments. While the digest is the same, no test
+// process builds or links again, even in another checkout of the same source. The content
+// of a returned path never changes. Builds are reproducible: no paths, no version control
+// stamps.
 //
-// All that counts is read in the test's own process, so that go test repeats no
-// result of other source.
+// Everything relevant is read in the test's own process, so that go test doesn't reuse
+// results for other source.
 //
-// The compiler of AssemblyScript, and what else package-lock.json names, is
-// installed once, into a directory whose name is a hash of that, so that a later
-// run installs nothing and needs no network. The source directory is left as it
-// is: no node_modules appears in it. Where npm is missing, or the registry can't
-// be reached, a test is skipped and says so; with WAYMARK_REQUIRE_ALL it fails.
+// The AssemblyScript compiler and the other packages in package-lock.json are installed
+// once, into a directory named by a hash of that file, so that later runs need no
+// installation and no network. The source directory stays unchanged: it gets no
+// node_modules. If npm or the registry is unavailable, a test is skipped with that reason;
+// with WAYMARK_REQUIRE_ALL it fails.
 //
 // # Concurrency
 //
-// Everything may be called by many goroutines and processes at once. One of them
-// builds, and the others wait for it: there is a lock for each package. Each installs
-// in a directory of its own, and the first one is kept.
+// Everything may be called by many goroutines and processes at once. A lock for each
+// package makes one of them build and the others wait. Installations use separate
+// directories, and the first one is kept.
 //
 // # Limits
 //
-// What builds needs the go command, and a working directory inside this module. The
-// last eight results of each package are kept. AssemblyScript needs node and npm in
-// PATH; old installations of some 100 MB each aren't removed.
+// Building requires the go command and a working directory inside this module. The last
+// eight results of each package are kept. AssemblyScript requires node and npm in PATH; old
+// installations, of some 100 MB each, aren't removed.
 package built

@@ -1,23 +1,21 @@
-// Package chaos has tests only: they run the real agent and the real hub, break
-// things around them, and want them to heal by themselves.
+// Package chaos tests that the real agent and hub recover by themselves when things around
+// them break. It has only tests.
 //
-// # What holds after each of them
+// # What holds after each test
 //
-//   - What the hub has equals what `agent resolve` finds in the same places
-//     with an empty memory: ids, states, hashes, and bodies that fit them.
-//   - Versions that were stored only rise, and no push but the first of a
-//     connection brought what was there already.
+//   - The hub's content equals what `agent resolve` finds in the same places without any cache: ids,
+//     states, hashes, and matching bodies.
+//   - Stored versions only rise, and no push except the first of a connection repeats what was there.
 //   - While something is broken, `agent status` says so.
 //
-// The agents' safety re-check is an hour away, so whatever heals, heals because
-// the agent noticed.
+// The agents' periodic re-check is an hour away, so recovery is always due to a change that
+// the agent has noticed.
 //
 // # Limits
 //
-// A seed repeats the edits, not the timing. The tests need Linux (/proc,
-// inotify), take about a minute, and are left out of `go test -short`. With the
-// race detector and WAYMARK_LONG set the programs have it too, which takes ten
-// minutes. The clock of a machine isn't theirs to set: files from the past and
-// the future stand for a clock that jumps, and Go's timers don't know the wall
-// clock.
+// A seed repeats the edits, not the timing. The tests require Linux (/proc, inotify), take
+// about a minute, and are skipped by `go test -short`. With the race detector and
+// WAYMARK_LONG the programs use it, too, which takes ten minutes. The tests can't set the
+// machine's clock: files with past and future times replace clock jumps, and Go's timers
+// don't depend on the wall clock.
 package chaos

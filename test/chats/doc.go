@@ -1,4 +1,3 @@
-// Package chats walks what a chat server does, with the programs as they are built: the
-// hub, an agent, and examples/chat. Its benchmark compares calls of tools through
-// a hub with calls without one.
+// Package chats tests what a chat server does, with the real programs: the hub, an agent,
+// and examples/chat. Its benchmark compares tool calls through a hub with direct ones.
 package chats

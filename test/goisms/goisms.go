@@ -1,7 +1,7 @@
-// Package goisms finds words of Go's in what people read, and calls commands
-// and APIs with what they don't expect, so that their errors are seen.
+// Package goisms finds Go terms in text for people, and calls commands and APIs with
+// unexpected input to get their errors.
 //
-// For tests. Its functions may be called by any goroutine.
+// It is for tests. Its functions may be called by any goroutine.
 package goisms
 
 import (

@@ -1,20 +1,20 @@
-// Package hostile holds modules and workspaces that are written to break the
-// agent, each with the outcome that the sandbox owes them, and runs them
-// against the real engine through its public API. `make hostile` prints what
-// came out and what it cost; this package's test asserts the outcomes.
+// Package hostile holds modules and workspaces written to break the agent, each
+// with the outcome that the sandbox must produce, and runs them against the real
+// engine through its public API. `make hostile` prints outcomes and costs; this
+// package's test asserts the outcomes.
 //
 // # A case
 //
 // A Case is a module, a plugin directory or a workspace, and a Want. It runs
-// together with a victim, a second module in the same engine, whose rows must
-// come out as if it were alone. Modules are text in the WebAssembly text format,
-// or built by code where that says more; none is an opaque blob.
+// together with a victim, a second module in the same engine, whose rows must be
+// the same as if it ran alone. Modules are in the WebAssembly text format, or built
+// by code where that is clearer; none is an opaque blob.
 //
 // # The corpus
 //
-// A case that can be read as text is a txtar file below corpus, with the name of
+// A case that can be written as text is a txtar file below corpus, with the name of
 // the case. The first part of the name is its class. The comment says what is
-// attacked where the name doesn't; the sections are, all of them optional:
+// attacked, if the name doesn't. All sections are optional:
 //
 //	case            properties, one a line (below)
 //	want            the expected outcome, one expectation a line (below)
@@ -50,27 +50,25 @@
 //	warning REGEXP            what one of the warnings says
 //	row kind:path status …    all rows but the victim's; "rows" alone: none
 //
-// For body.wat they are of resolve; without an outcome it is deadline. Elsewhere
-// the module is rejected, with the same error.
+// For body.wat they apply to resolve, and the default outcome is deadline. At the
+// other moments the module is rejected, with the same error.
 //
-// What stands between << and >> is a template: <<repeat 500 "text">>, <<each 500
-// "text #">> with the number in place of #, or <<"text">> for what can't be
-// written as it is.
+// Text between << and >> is a template: <<repeat 500 "text">>, <<each 500 "text #">>
+// with the number in place of #, or <<"text">> for what can't be written literally.
 //
-// Cases that aren't text: modules that break the binary format, or have a
-// million of something (bytes that the text format can't say), those made from a
-// seed or a table, and cases in which files change or that take several steps.
+// Some cases aren't text: modules that break the binary format or have a million of
+// something (which the text format can't express), those made from a seed or a
+// table, and cases in which files change or that take several steps.
 //
 // # Guarantees
 //
-//   - Each case runs in a child process that is killed when its time is up: a
-//     case that stops a whole process is a result like others.
-//   - A case has no state: it runs in directories of its own, which are removed.
-//   - Beside the stated outcome, each case is held to what no case may change:
-//     the victim's rows, one line per error, nothing of a file outside the root
-//     in anything that is said, no goroutine or descriptor left behind, a
-//     bound on memory, and, when asked for, the time to the outcome and the
-//     longest garbage collection elsewhere.
+//   - Each case runs in a child process that is killed when its time is up, so a
+//     case that stops a whole process is a result like any other.
+//   - A case has no state: it runs in its own directories, which are removed.
+//   - Besides its outcome, each case is checked for invariants: the victim's rows,
+//     one line per error, no content of a file outside the root in any output, no
+//     goroutine or descriptor left behind, a bound on memory, and, on request, the
+//     time to the outcome and the longest garbage collection elsewhere.
 //
 // # Concurrency
 //
@@ -79,6 +77,6 @@
 //
 // # Limits
 //
-// Memory, descriptors and mappings are read from Linux's /proc. Figures of a
-// busy machine are a busy machine's: `make hostile` takes medians.
+// Memory, descriptors and mappings are read from Linux's /proc. Other load on the
+// machine affects the figures, so `make hostile` takes medians.
 package hostile

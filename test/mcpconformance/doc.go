@@ -1,3 +1,3 @@
-// Package mcpconformance runs the conformance suite of the Model Context Protocol with
-// package session as the client, and with package mcpserver as the server.
+// Package mcpconformance runs the conformance suite of the Model Context Protocol, with
+// package session as client and package mcpserver as server.
 package mcpconformance

@@ -1,13 +1,12 @@
-// Package mcpserver is a small MCP server, made with the SDK, for tests that run a
-// real one: the commands' scripts have it as a program of their own, others build
-// the program below it.
+// Package mcpserver is a small MCP server, made with the SDK, for tests that need a real
+// one. Scripts of the commands have it as a program; other tests build the program below
+// it.
 //
-// Its tools: echo (message), add (a, b), fail, steps (count), which tells its
-// progress, picture, which answers with an image, long (bytes), and secret, which
-// gives back what it was given in secret places: the variable MCPSERVER_SECRET and
-// its own arguments.
+// Its tools: echo (message), add (a, b), fail, steps (count), which reports progress,
+// picture, which returns an image, long (bytes), and secret, which returns secrets that the
+// server was given: the variable MCPSERVER_SECRET and its arguments.
 //
-// Authority is such a server over HTTP, with an authorization server of its own.
+// Authority is such a server over HTTP, with its own authorization server.
 package mcpserver
 
 import (

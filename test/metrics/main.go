@@ -1,8 +1,5 @@
-// Command metrics counts what a tree of Go packages is made of, so that a change of the
-// layout can be judged by the same figures before and after: lines of code, of comments
-// and of tests for each package, small files, exported identifiers, imports that go
-// upwards, and lines that are written more than once. `make metrics` prints them. With a
-// second directory it prints both, the first as the state before.
+// Command metrics prints measurements of the packages in a tree; see package metrics. With
+// a second directory it prints both, the first as the state before.
 package main
 
 import (

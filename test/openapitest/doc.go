@@ -1,10 +1,9 @@
-// Package openapitest compares the answers of an HTTP API with its OpenAPI
-// document, in tests.
+// Package openapitest compares an HTTP API's answers with its OpenAPI document, in tests.
 //
-// Load reads a document made stricter than it is: consumers must take members
-// that aren't documented, but there are none. Check is called with every answer
-// that a test gets; Unseen and Undocumented tell afterwards what of the
-// document no answer had, and what answers had that it doesn't name.
+// Load reads a document and makes it stricter: consumers must accept undocumented members,
+// but there should be none. Check must be called with every answer in a test. Afterwards
+// Unseen and Undocumented report parts of the document that no answer had, and parts of
+// answers that the document lacks.
 //
-// A Checker may be used by tests that run at the same time.
+// A Checker may be used by concurrent tests.
 package openapitest

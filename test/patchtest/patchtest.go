@@ -1,7 +1,6 @@
-// Package patchtest applies unified diffs in tests: by the program patch, which is
-// what they are made for, and by a strict reader of its own where a process for
-// each would take too long. Neither takes a hunk that isn't exactly where its head
-// says.
+// Package patchtest applies unified diffs in tests: with the program patch, or with its own
+// strict parser where a process per diff would take too long. Both refuse a hunk that isn't
+// exactly where its head says.
 package patchtest
 
 import (

@@ -1,14 +1,14 @@
-// Package peers has tests only: the real agent over trees as large as people have them,
-// and what each kind of peer gets of it. A hub takes all, and a Coder server its share.
+// Package peers tests what each kind of peer gets from the real agent, with trees as large
+// as real ones. A hub gets everything, a Coder server a part. It has only tests.
 //
-// # What holds after each of them
+// # What holds after each test
 //
-//   - What is in the tree is listed, with name, description, hash and size, in the agent
-//     and in the hub.
-//   - A text that is listed without can be had of the agent, up to 1 MiB.
-//   - What a peer gets is what comes first, up to the peer's bounds.
+//   - Everything in the tree is listed, with name, description, hash and size, in the agent and in
+//     the hub.
+//   - The agent returns a text that is listed without its content, up to 1 MiB.
+//   - A peer with limits gets what comes first.
 //
 // # Limits
 //
-// They build the programs, take half a minute, and are left out of `go test -short`.
+// They build the programs, take half a minute, and are skipped by `go test -short`.
 package peers

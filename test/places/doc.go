@@ -1,10 +1,10 @@
-// Package places tries every one of the agent's own places in every way in which
-// something that acts for a chat could reach it.
+// Package places tests access to each of the agent's own places in every way that is open
+// to a chat's actions.
 //
-// The places are those that the running agent says it has (package host/places), so that
-// one that is added is tried, too. Each is tried by processes under each profile, by the
-// profile of MCP servers, by the files API, by git, and by resolvers, as a path, over a
-// link and by a hard link, in a workspace beside the places and in one that holds them.
+// The running agent reports the places (package host/places), so new ones are tested, too.
+// They are accessed by processes under each profile, by the profile of MCP servers, by the
+// files API, by git, and by resolvers; as a path, through a link and through a hard link;
+// in a workspace next to the places and in one that contains them.
 //
-// It has tests only.
+// It has only tests.
 package places

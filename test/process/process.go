@@ -1,15 +1,15 @@
-// Package process runs programs under test and looks at them from outside: what
-// they print, how they end, and what they use of the machine.
+// Package process runs programs under test and observes them from outside: their output,
+// how they end, and the resources that they use.
 //
 // # Concurrency
 //
-// All methods may be called from any goroutine, but each process has one owner
-// that starts and ends it.
+// All methods may be called from any goroutine, but each process has one owner that starts
+// and ends it.
 //
 // # Limits
 //
-// CPU time, memory and descriptors of other processes are read from Linux's
-// /proc; elsewhere that is an error.
+// CPU time, memory and descriptors of other processes are read from Linux's /proc;
+// elsewhere that is an error.
 package process
 
 import (

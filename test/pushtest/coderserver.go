@@ -1,11 +1,10 @@
-// This file is a Coder server as agents see one: a WebSocket that carries
-// yamux, on which each call has a stream of its own. It is made of the public packages
-// alone, and nothing of hub is in it, so that the two ends of a test don't share a
-// mistake.
+// Package coderserver is a Coder server as seen by agents: a WebSocket that carries yamux,
+// with a stream for each call. It uses only public packages and nothing of hub, so that the
+// two ends of a test can't share a mistake.
 //
-// A Server refuses what Coder's server refuses of a handshake: another token, another
-// version. The services on its streams are the handler's that it is given; Pushes is
-// one that holds pushes to the rules of Coder's server and keeps them.
+// Like Coder's server, a Server refuses handshakes with another token or another version.
+// The caller provides a handler for the services on its streams; Pushes is one that checks
+// pushes by the rules of Coder's server and stores them.
 //
 // # Concurrency
 //

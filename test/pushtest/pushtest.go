@@ -1,5 +1,5 @@
-// Package pushtest has what an agent pushes as tests write it, and sends it as an agent
-// does: with the names of all of it, and payloads where there is room for them.
+// Package pushtest builds pushes in tests, and sends them as an agent does: with the names
+// of everything, and with payloads as far as they fit.
 //
 // It has no state.
 package pushtest

@@ -1,8 +1,8 @@
-// Package stoptest ends real processes while something hangs around them, and
-// requires that they are gone in time.
+// Package stoptest stops real processes while something around them hangs, and requires
+// that they end in time.
 //
-// A [Process] belongs to its test, which kills what is left of it. What hangs is
-// made by [FullPipe], [Deaf] and [FIFO].
+// A [Process] belongs to its test, which kills what is left of it. [FullPipe], [Deaf] and
+// [FIFO] make things that hang.
 package stoptest
 
 import (

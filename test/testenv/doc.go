@@ -1,4 +1,4 @@
-// Package testenv tells tests about the machine and the process that they run in, and has
-// them run as they need: as an ordinary user, whose permissions count, also where root
-// runs them; in memory; many at once; against an address that nobody serves.
+// Package testenv describes the machine and process of a test, and provides what a test
+// needs: to run as an ordinary user, whose permissions apply even if root runs the tests;
+// in memory; in parallel; against an address that nobody serves.
 package testenv

@@ -1,11 +1,10 @@
-// This file gives tests random numbers that can be had again.
+// Package randtest provides repeatable random numbers for tests.
 //
-// A test that takes its numbers from here tries other cases each time it runs.
-// When it fails it says how to repeat them: by the environment variable
-// WAYMARK_SEED, a decimal number that fits in 64 bits. CI sets it, so that all
-// changes are judged by the same cases; `make soak` sets WAYMARK_LONG instead
-// and looks for new ones, with many more rounds. Where time or the scheduler
-// has a say the seed repeats what is done, though not when.
+// A test with these numbers tries other cases each time it runs. When it fails, it says how
+// to repeat them: with the environment variable WAYMARK_SEED, a decimal 64-bit number. CI
+// sets it, so that all changes are tested with the same cases; `make soak` sets
+// WAYMARK_LONG instead, which tries new cases in many more rounds. Where time or the
+// scheduler matters, the seed repeats what is done, but not when.
 //
 // All functions are safe for concurrent use.
 

@@ -1,6 +1,6 @@
-// Package wasmtest assembles small resolver modules, for tests that need
-// answers, or faults, that no SDK would make: File from fixed answers, WAT from
-// the WebAssembly text format, and WithSection what neither could say.
+// Package wasmtest assembles small resolver modules, for tests that need answers or faults
+// that no SDK would produce: File from fixed answers, WAT from the WebAssembly text format,
+// and WithSection for what neither can express.
 //
 // It has no state; everything in it is a value.
 package wasmtest

@@ -1,21 +1,20 @@
-// Package workspaces holds whole workspaces as people have them, with a list of what
-// agents read in each.
+// Package workspaces has realistic workspaces, each with a list of what agents read in it.
 //
-// # The form
+// # The format
 //
 // testdata/NAME.txtar has the files. testdata/NAME.list has a line for everything that
-// agents read there: the path, the convention of plugins/conventions that it follows,
-// the kind as which it is listed, when it applies, and who reads it. A file that holds
-// several things has a line for each. What stands with the kind "-" is known to agents
-// and not listed, and everything without a line is none of theirs.
+// agents read there: the path, its convention in plugins/conventions, the kind as which it
+// is listed, when it applies, and who reads it. A file that holds several things has a line
+// for each. The kind "-" means that agents know the file but don't list it; files without a
+// line are irrelevant to agents.
 //
 // # Guarantees
 //
-// Lists are checked against the table of conventions, and so are complete and right
-// where the table is: nothing in a workspace follows a convention without a line.
-// Settings and configurations hold Token in every place for a secret.
+// Lists are checked against the table of conventions, so they are as complete and correct
+// as the table: no file that follows a convention lacks a line. Settings and configurations
+// hold Token in every place for a secret.
 //
-// A Workspace isn't changed by its methods, which may be called from many goroutines.
+// A Workspace's methods don't change it, and may be called from many goroutines.
 package workspaces
 
 import (

@@ -1,22 +1,22 @@
-// Package clienttest holds implementations of client.Client to the contract of the
-// agent's API: one suite, for the agent itself over its socket and for the fake
-// that stands in for it in other programs' tests.
+// Package clienttest is a test suite for the contract of the agent's API, for
+// implementations of client.Client: the agent over its socket, and the fake for tests of
+// other programs.
 //
 // # Guarantees
 //
-// What passes answers the same codes, in the same order and with the same limits,
-// as far as a client can see and it has the [Features]. The suite waits for what is to happen and compares no
-// times, so that a slow machine doesn't make it fail.
+// Implementations that pass return the same codes, in the same order and with the same
+// limits, as far as a client can see and they have the [Features]. The suite waits for
+// events and compares no times, so that it doesn't fail on a slow machine.
 //
 // # Concurrency
 //
-// Parts run one after the other, each with an agent of its own.
+// Parts run sequentially, each with its own agent.
 //
 // # Limits
 //
-// The suite calls the interface alone: what a client can't send, such as bad JSON,
-// is for the tests of each service. Permissions aren't compared, since tests may
-// run as root.
+// The suite uses only the interface: what a client can't send, such as invalid JSON, is
+// left to the tests of each service. Permissions aren't compared, because tests may run as
+// root.
 package clienttest
 
 import (

@@ -1,6 +1,6 @@
-// Package storetest is the specification of store.Store as a suite of tests.
-// Every implementation runs it; a behavior that callers may rely on is
-// written here, not in one implementation's tests.
+// Package storetest is the specification of store.Store as a test suite that every
+// implementation runs. Behavior that callers may rely on is specified here, not in one
+// implementation's tests.
 package storetest
 
 import (

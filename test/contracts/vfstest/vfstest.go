@@ -1,9 +1,8 @@
-// Package vfstest is the conformance table of the file system that a resolver
-// sees. There are several ways to it (host/vfs itself, WASI, the fs_* host
-// functions), and all of them must give the same answers: Run checks one against
-// the table.
+// Package vfstest is the conformance table of the file system that resolvers see. There are
+// several ways to access it (host/vfs itself, WASI, the fs_* host functions), and all must
+// give the same answers: Run checks one of them against the table.
 //
-// To change the rules, change a case here and not a test of one of them.
+// To change the rules, change a case here, not a test of one of them.
 package vfstest
 
 import (

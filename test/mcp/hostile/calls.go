@@ -8,7 +8,7 @@ import (
 
 // ProgressNotes is how often a server tells of the progress of a call that is over
 // soon: many at once, and few enough for any machine to pass on in seconds.
-const ProgressNotes = 2_000
+const ProgressNotes = 500
 
 // callModes are servers that can be called, with consequences.
 func callModes() []Mode {

@@ -1,5 +1,5 @@
-// Command testprograms builds the programs, and the module, that most tests need: see
-// package built. Tests build what is missing by themselves.
+// Command testprograms builds the programs and the module that most tests need; see package
+// built. Tests build missing ones themselves.
 package main
 
 import (

@@ -2,7 +2,10 @@ package codingagents
 
 import (
 	"fmt"
+	"unicode/utf16"
 	"unicode/utf8"
+
+	"waymark/abi"
 )
 
 // line is a skill in a list.
@@ -124,4 +127,45 @@ func share(all []line, shown []int, left int64) {
 			}
 		}
 	}
+}
+
+// fitList removes the descriptions of skills and commands that have no room.
+func (v *viewer) fitList() {
+	b := v.in.Client.ListBudget
+	if b == nil {
+		return
+	}
+	const bytesOfSigns, signsWithout = len("- : "), len("- ")
+	units := func(text string) (n int) {
+		for _, r := range text {
+			n += utf16.RuneLen(r)
+		}
+		return n
+	}
+	room, full := b.Characters-b.BuiltinCharacters, 0
+	var list []*Item
+	for i := range v.view.Items {
+		if it := &v.view.Items[i]; it.Included && (it.Kind == abi.KindSkill || it.Kind == abi.KindCommand) {
+			list = append(list, it)
+			name := units(it.Name) + 1 // with its line end
+			room -= name + signsWithout
+			full += name + bytesOfSigns + units(it.Description)
+		}
+	}
+	usage := &v.view.Budget
+	usage.SkillTokens, usage.WindowTokens, usage.Builtin = tokens(int64(b.Characters)), int64(b.Window), b.Builtin
+	used := b.Characters - room - b.BuiltinCharacters // names alone
+	fits := full <= b.Characters-b.BuiltinCharacters
+	for _, it := range list {
+		more := units(it.Description) + bytesOfSigns - signsWithout
+		if fits || more <= room {
+			room, used = room-more, used+more
+			continue
+		}
+		it.CutBytes, it.Reason, it.Description = int64(len(it.Description)), Shortened, ""
+		it.Detail = fmt.Sprintf("the list has room for %d characters, and none for its description", b.Characters)
+		it.Tokens = tokens(it.Bytes - it.CutBytes)
+		usage.Shortened++
+	}
+	usage.UsedTokens = tokens(int64(used + b.BuiltinCharacters))
 }

@@ -38,6 +38,8 @@ type Client struct {
 	ListsTop           Top
 	ListsByName        bool
 	SubagentsDescribed bool
+	// ListBudget bounds the list of skills and commands; nil if nothing does.
+	ListBudget *ListBudget
 	// Own are conventions besides those of the table: places that only this client reads.
 	Own []conventions.Convention
 	// Sources are where the rules come from.
@@ -260,6 +262,17 @@ type Budget struct {
 	Builtin []Builtin
 }
 
+// ListBudget bounds a list of skills and commands in characters, UTF-16 code units with line
+// ends. Names always stay. The client's own entries have their descriptions first, then those
+// of the list for which there is room.
+type ListBudget struct {
+	// Characters is for a model with this Window, in tokens.
+	Characters, Window int
+	// Builtin is how many entries of the list are the client's own, and BuiltinCharacters
+	// what they take.
+	Builtin, BuiltinCharacters int
+}
+
 // Builtin is a skill that comes with a client, with the length of its line. All of them are
 // ASCII.
 type Builtin struct {
@@ -335,7 +348,8 @@ var Clients = []Client{
 			Moved:   []Moved{{"CLAUDE_CONFIG_DIR", ".claude"}},
 			Plugins: &Plugins{Dir: ".claude", Settings: true, Skills: []string{"plugin-skills", "plugin-skill"}, Lists: []string{"plugin-agents", "plugin-commands"}, Prefix: true},
 		},
-		Lists: []string{"claude-agents", "claude-commands"}, ListsTop: ProjectElseHome, ListsByName: true, SubagentsDescribed: true,
+		ListBudget: &ListBudget{Characters: 30_000, Window: 1_000_000, Builtin: 13, BuiltinCharacters: 6074},
+		Lists:      []string{"claude-agents", "claude-commands"}, ListsTop: ProjectElseHome, ListsByName: true, SubagentsDescribed: true,
 		Own: []conventions.Convention{skillFiles("claude-skill-files", "claude-code", ".claude/skills/*/SKILL.md")},
 		Sources: []Source{
 			{"https://code.claude.com/docs/en/memory", noted},

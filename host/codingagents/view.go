@@ -231,6 +231,7 @@ func Of(in Input) *View {
 	v.instructions()
 	v.skills()
 	v.lists()
+	v.fitList()
 	v.once()
 	slices.SortStableFunc(v.view.Items, func(a, b Item) int { return compareTrue(a.Included, b.Included) })
 	return v.view

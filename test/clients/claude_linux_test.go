@@ -12,6 +12,8 @@ import (
 	"strings"
 	"testing"
 
+	gocmp "github.com/google/go-cmp/cmp"
+
 	"waymark/abi"
 	"waymark/test/testenv"
 )
@@ -29,7 +31,7 @@ var (
 	claudeAgent  = regexp.MustCompile(`(?m)^- (.*?): `)
 	claudeSkills = regexp.MustCompile(`(?s)The following skills are available for use with the Skill tool:\n\n(.*)`)
 	// A skill that says another name than its directory's has that in parentheses.
-	claudeSkill = regexp.MustCompile(`(?m)^- ((?:[\w.-]+:)*[^\s:]+)(?: \([^)]*\))?(?::|$)`)
+	claudeSkill = regexp.MustCompile(`(?m)^- ((?:[\w.-]+:)*[^\s:]+)(?: \([^)]*\))?(:|$)`)
 )
 
 // claudeView is what Claude Code has at its start: paths without links, and names.
@@ -44,6 +46,9 @@ func readClaude(told string) (v claudeView) {
 		if m := part.FindStringSubmatch(told); m != nil {
 			for _, m := range name.FindAllStringSubmatch(m[1], -1) {
 				*list = append(*list, m[1])
+				if len(m) > 2 && m[2] == "" {
+					(*list)[len(*list)-1] += alone
+				}
 			}
 		}
 	}
@@ -52,10 +57,13 @@ func readClaude(told string) (v claudeView) {
 	return v
 }
 
+// alone is behind the name of a skill or command that is listed without its description.
+const alone = " alone"
+
 // without takes out what Claude Code has everywhere.
 func (v claudeView) without(own claudeView) claudeView {
 	v.agents = slices.DeleteFunc(v.agents, func(name string) bool { return slices.Contains(own.agents, name) })
-	v.lists = slices.DeleteFunc(v.lists, func(name string) bool { return slices.Contains(own.lists, name) })
+	v.lists = slices.DeleteFunc(v.lists, func(name string) bool { return slices.Contains(own.lists, strings.TrimSuffix(name, alone)) })
 	return v
 }
 
@@ -82,6 +90,8 @@ func (p programs) judgeClaude(t *testing.T, tr *tree, own claudeView) {
 			rules[resolved(it.Path)] = it.Convention == "claude-rules"
 		case it.Kind == abi.KindSubagent:
 			said.agents = append(said.agents, it.Name)
+		case it.Description == "":
+			said.lists = append(said.lists, it.Name+alone)
 		default:
 			said.lists = append(said.lists, it.Name)
 		}
@@ -104,7 +114,7 @@ func (p programs) judgeClaude(t *testing.T, tr *tree, own claudeView) {
 		"instructions": {order(has.instructions), order(said.instructions)}, "subagents": {has.agents, said.agents}, "skills and commands": {has.lists, said.lists},
 	} {
 		if !slices.Equal(lists[0], lists[1]) {
-			t.Errorf("Claude Code has the %s\n\t%q\nand not\n\t%q", what, lists[0], lists[1])
+			t.Errorf("the %s of Claude Code (-) aren't what is said (+):\n%.3000s", what, gocmp.Diff(lists[0], lists[1]))
 		}
 	}
 }
@@ -230,8 +240,21 @@ func randomClaudeTree(r *rand.Rand) *tree {
 	return tr
 }
 
+// manySkills are skills of many lengths, in the order of their names.
+func manySkills(n, longest int, letter string) map[string]string {
+	r, files := rand.New(rand.NewPCG(7, uint64(n))), map[string]string{}
+	for i := range n {
+		files[fmt.Sprintf(".claude/skills/s%03d/SKILL.md", i)] = head(fmt.Sprintf("s%03d", i), strings.Repeat(letter, 5+r.IntN(longest)))
+		files[fmt.Sprintf(".claude/commands/c%03d.md", i)] = fmt.Sprintf("---\ndescription: %s\n---\n", strings.Repeat("y", 5+r.IntN(longest/2)))
+	}
+	return files
+}
+
 // claudeTrees are the classes in which it differed once.
 var claudeTrees = []tree{
+	{name: "more than a list has room for", files: manySkills(60, 1000, "x")},
+	{name: "letters of two bytes", files: manySkills(80, 700, "é")},
+	{name: "names alone", files: manySkills(700, 300, "x")},
 	{name: "agents only", files: map[string]string{"AGENTS.md": "a"}},
 	{name: "dir agents", files: map[string]string{".claude/AGENTS.md": "a", "AGENTS.md": "b"}},
 	{name: "nested start", start: "sub", files: map[string]string{"AGENTS.md": "a", "sub/AGENTS.md": "b", "sub/x": "x"}},

@@ -7,6 +7,7 @@ import (
 	"io"
 	"net"
 	"net/http"
+	"net/http/httptest"
 	"os"
 	"path/filepath"
 	"strings"
@@ -381,4 +382,19 @@ type zeros struct{}
 func (zeros) Read(p []byte) (int, error) {
 	clear(p)
 	return len(p), nil
+}
+
+// TestDuplicateNames: what others have written is passed on, also with a name that stands twice.
+func TestDuplicateNames(t *testing.T) {
+	t.Parallel()
+	const schema = `{"type":"object","b":1,"b":2}`
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		w.Header().Set("Content-Type", "application/json")
+		_, _ = io.WriteString(w, `{"tools":[{"name":"a","input_schema":`+schema+`}]}`)
+	}))
+	t.Cleanup(server.Close)
+	tools, err := client.New("tcp:"+server.Listener.Addr().String(), client.Options{}).ListMCPTools(t.Context(), client.MCPToolOptions{})
+	if err != nil || len(tools.Tools) != 1 || string(tools.Tools[0].InputSchema) != schema {
+		t.Errorf("%+v, %v", tools, err)
+	}
 }

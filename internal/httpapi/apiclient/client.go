@@ -34,6 +34,7 @@ import (
 	"time"
 
 	"github.com/go-json-experiment/json"
+	"github.com/go-json-experiment/json/jsontext"
 
 	"waymark/internal/httpapi/problem"
 )
@@ -253,10 +254,11 @@ func (s *Server) Unreachable(ctx context.Context, err error) error {
 	return s.opts.Unreachable(err)
 }
 
-// Decode reads the JSON of an answer.
+// Decode reads the JSON of an answer. What is passed on in it may have a name twice, such as
+// the schema of a tool that somebody else has written.
 func Decode[T any](s *Server, a *Answer) (*T, error) {
 	v := new(T)
-	if err := json.Unmarshal(a.Body, v); err != nil {
+	if err := json.Unmarshal(a.Body, v, jsontext.AllowDuplicateNames(true)); err != nil {
 		return nil, fmt.Errorf("the %s's answer can't be read: %w", s.opts.Name, err)
 	}
 	return v, nil

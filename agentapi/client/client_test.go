@@ -384,10 +384,11 @@ func (zeros) Read(p []byte) (int, error) {
 	return len(p), nil
 }
 
-// TestDuplicateNames: what others have written is passed on, also with a name that stands twice.
-func TestDuplicateNames(t *testing.T) {
+// TestOddJSON: what others have written is passed on, also with a name that stands twice, and
+// with half of a surrogate pair.
+func TestOddJSON(t *testing.T) {
 	t.Parallel()
-	const schema = `{"type":"object","b":1,"b":2}`
+	const schema = `{"type":"object","b":1,"b":"\ud800"}`
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
 		w.Header().Set("Content-Type", "application/json")
 		_, _ = io.WriteString(w, `{"tools":[{"name":"a","input_schema":`+schema+`}]}`)

@@ -254,11 +254,11 @@ func (s *Server) Unreachable(ctx context.Context, err error) error {
 	return s.opts.Unreachable(err)
 }
 
-// Decode reads the JSON of an answer. What is passed on in it may have a name twice, such as
-// the schema of a tool that somebody else has written.
+// Decode reads the JSON of an answer. What is passed on in it, such as the schema of a tool
+// that somebody else has written, may have a name twice, or half of a surrogate pair.
 func Decode[T any](s *Server, a *Answer) (*T, error) {
 	v := new(T)
-	if err := json.Unmarshal(a.Body, v, jsontext.AllowDuplicateNames(true)); err != nil {
+	if err := json.Unmarshal(a.Body, v, jsontext.AllowDuplicateNames(true), jsontext.AllowInvalidUTF8(true)); err != nil {
 		return nil, fmt.Errorf("the %s's answer can't be read: %w", s.opts.Name, err)
 	}
 	return v, nil

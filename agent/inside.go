@@ -7,7 +7,7 @@ import (
 	"sync"
 	"time"
 
-	remotetools "waymark/agent/hubcalls"
+	"waymark/agent/hubcalls"
 	"waymark/agentapi/client"
 	"waymark/internal/httpapi"
 )
@@ -91,8 +91,8 @@ func (d *Agent) serveInside(handler http.Handler, others func(context.Context) e
 }
 
 // newRemote makes the service that lets chats at the hub call tools.
-func (s *services) newRemote() *remotetools.Service {
-	return remotetools.New(remotetools.Options{
+func (s *services) newRemote() *hubcalls.Service {
+	return hubcalls.New(hubcalls.Options{
 		Enabled: func() bool { return s.config.Load().Hub }, Tokens: s.tokens, Audit: s.audit, Logger: s.d.log,
 		Client: s.inside.client,
 	})

@@ -12,7 +12,7 @@ import (
 
 	"log/slog"
 
-	remotetools "waymark/agent/hubcalls"
+	"waymark/agent/hubcalls"
 	"waymark/host/config"
 	"waymark/host/push"
 	"waymark/wire"
@@ -26,7 +26,7 @@ import (
 func TestApprovalsOfAHub(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
-	d := &Agent{opts: Options{Program: &Program{}}, log: slog.New(slog.DiscardHandler), services: &services{audit: access.OpenLog(dir, 0, slog.New(slog.DiscardHandler)), remote: remotetools.New(remotetools.Options{})}}
+	d := &Agent{opts: Options{Program: &Program{}}, log: slog.New(slog.DiscardHandler), services: &services{audit: access.OpenLog(dir, 0, slog.New(slog.DiscardHandler)), remote: hubcalls.New(hubcalls.Options{})}}
 	if opts := d.prepare(&push.Options{}); opts.Reverse.SetApprovals != nil || opts.Observe == nil {
 		t.Error("approvals are taken that nobody wants")
 	}

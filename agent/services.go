@@ -13,7 +13,7 @@ import (
 	"sync/atomic"
 	"time"
 
-	remotetools "waymark/agent/hubcalls"
+	"waymark/agent/hubcalls"
 	"waymark/agent/server"
 	"waymark/agentapi"
 	"waymark/agentapi/status"
@@ -42,7 +42,7 @@ type services struct {
 	// inside connects this program to its own local API.
 	inside *inside
 	// remote lets chats at the hub call tools.
-	remote *remotetools.Service
+	remote *hubcalls.Service
 	// endpoint serves MCP on the agent's address.
 	endpoint *mcpserver.Endpoint
 

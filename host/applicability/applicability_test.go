@@ -102,3 +102,29 @@ func TestOfEnds(t *testing.T) {
 		t.Errorf("got %v", err)
 	}
 }
+
+// TestMatchIgnored: globs as in .gitignore.
+func TestMatchIgnored(t *testing.T) {
+	for _, tt := range []struct {
+		glob, file string
+		want       bool
+	}{
+		{"*.txt", "a/b/x.TXT", true},
+		{"X.txt", "a/x.txt", true},
+		{"src", "a/src/b.go", true},
+		{"src/", "src/b.go", true},
+		{"/src", "a/src/b.go", false},
+		{"a/src", "a/src/b.go", true},
+		{"a/src", "b/a/src/c.go", false},
+		{"src/**", "src/a/b.go", true},
+		{"**/*.go", "b.go", true},
+		{"*.go", "b.goo", false},
+	} {
+		if glob, ok := applicability.MatchIgnored(list(tt.glob), "/w", "/w/"+tt.file); ok != tt.want || ok && glob != tt.glob {
+			t.Errorf("%s matches %s: %v, by %q", tt.glob, tt.file, ok, glob)
+		}
+	}
+	if _, ok := applicability.MatchIgnored(list("*"), "/w/a", "/w/b"); ok {
+		t.Error("a file elsewhere is matched")
+	}
+}

@@ -2,9 +2,12 @@ package clients_test
 
 import (
 	"cmp"
+	"encoding/json"
 	"fmt"
 	"maps"
 	"math/rand/v2"
+	"os"
+	"os/exec"
 	"path/filepath"
 	"regexp"
 	"runtime"
@@ -15,6 +18,7 @@ import (
 	gocmp "github.com/google/go-cmp/cmp"
 
 	"waymark/abi"
+	"waymark/host/applicability"
 	"waymark/test/testenv"
 )
 
@@ -24,6 +28,76 @@ func (p programs) askClaude(t *testing.T, home user, start string) string {
 	home.env = append(slices.Clone(home.env), "ANTHROPIC_API_KEY=sk-ant-none", "DISABLE_AUTOUPDATER=1", "DISABLE_TELEMETRY=1", "DISABLE_ERROR_REPORTING=1",
 		"CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC=1")
 	return string(run(t, home, "model", start, p.claude, "-p", "hello"))
+}
+
+// fileTrees are workspaces in which Claude Code reads sub/deep/x.txt.
+var fileTrees = []tree{
+	{name: "all that comes", files: map[string]string{
+		"CLAUDE.md": "top", "sub/CLAUDE.md": "sc", "sub/deep/CLAUDE.md": "dc", "sub/.claude/CLAUDE.md": "dot", "sub/CLAUDE.local.md": "loc", "sub/AGENTS.md": "sa",
+		"sub/.claude/skills/n/SKILL.md": head("n", "Below."), "sub/.claude/agents/a.md": head("a", "Not."), "sub/.claude/commands/c.md": "Not.", "other/CLAUDE.md": "Not.",
+		"sub/.claude/rules/r.md": "rule", "sub/.claude/rules/q.md": "---\npaths: \"*.TXT\"\n---\nQ", ".claude/rules/p.md": "---\npaths: sub/**\n---\nP",
+		".claude/rules/no.md": "---\npaths: other\n---\nN", ".claude/rules/dir.md": "---\npaths: /sub\n---\nD", ".claude/rules/top.md": "---\npaths: /*.txt\n---\nT",
+	}},
+	{name: "AGENTS.md in the place of all", files: map[string]string{
+		"AGENTS.md": "top", "sub/AGENTS.md": "sa", "sub/deep/CLAUDE.md": "dc", "sub/.claude/AGENTS.md": "dot", "sub/deep/.claude/rules/r.md": "rule",
+	}},
+	{name: "nothing at the start", files: map[string]string{"sub/AGENTS.md": "sa", "sub/deep/AGENTS.md": "da"}},
+}
+
+var claudeAdds = regexp.MustCompile(`(?m)^(?:tool\.call hook additional context: )?Contents of (/.*?)(?: \(.*\))?:$`)
+
+// TestClaudeFile: what is said to come with a file is what Claude Code has when it has read it.
+func TestClaudeFile(t *testing.T) {
+	t.Parallel()
+	p := find(t)
+	for i := range fileTrees {
+		tr := &fileTrees[i]
+		t.Run(tr.name, func(t *testing.T) {
+			t.Parallel()
+			tr.files["sub/deep/x.txt"] = "content"
+			start, home := tr.make(t), tr.makeHome(t)
+			file := filepath.Join(start, "sub/deep/x.txt")
+			before := readClaude(p.askClaude(t, home, start))
+			home.env = append(home.env, readsFile+"="+file)
+			told := p.askClaude(t, home, start)
+			var has []string
+			for _, m := range claudeAdds.FindAllStringSubmatch(told, -1) {
+				if !slices.Contains(before.instructions, m[1]) && !slices.Contains(has, m[1]) {
+					has = append(has, m[1])
+				}
+			}
+			if strings.Contains(told, "New skills discovered") {
+				has = append(has, "skills")
+			}
+			cmd := exec.CommandContext(t.Context(), p.agent, "for", "--client", "claude", "--root", start, "--json", file)
+			cmd.Env = []string{"PATH=" + os.Getenv("PATH"), "HOME=" + home.dir}
+			out, err := cmd.Output()
+			if err != nil {
+				t.Fatal(err)
+			}
+			var answer applicability.Answer
+			if err := json.Unmarshal(out, &answer); err != nil {
+				t.Fatal(err)
+			}
+			var said []string
+			for i := range answer.Items {
+				switch it := &answer.Items[i]; {
+				case !it.Applies || it.When != "file":
+				case it.Kind == abi.KindInstructionFile:
+					said = append(said, filepath.Join(start, it.Path))
+				case it.Kind == abi.KindSkill:
+					said = append(said, "skills")
+				default:
+					t.Errorf("the %s %s is said to come with a file", it.Kind, it.Name)
+				}
+			}
+			slices.Sort(has)
+			slices.Sort(said)
+			if !slices.Equal(has, said) || len(has) == 0 {
+				t.Errorf("Claude Code (-) has something else than is said (+):\n%s", gocmp.Diff(has, said))
+			}
+		})
+	}
 }
 
 var (

@@ -60,7 +60,7 @@ func runInside(mode string, args []string) error {
 		cmd.Stdout = os.Stdout
 		return cmd.Run()
 	}
-	model := &model{}
+	model := &model{read: os.Getenv(readsFile)}
 	var lc net.ListenConfig
 	l, err := lc.Listen(context.Background(), "tcp", "127.0.0.1:0")
 	if err != nil {
@@ -116,9 +116,13 @@ func namespace(cmd *exec.Cmd) {
 	}
 }
 
+// readsFile names a file that the model has Claude Code read before it answers.
+const readsFile = "WAYMARK_TEST_CLIENT_READS"
+
 // model answers "ok" to whoever asks, and keeps what it was told by the system.
 type model struct {
-	mu     sync.Mutex // guards system
+	mu     sync.Mutex // guards the fields below
+	read   string     // a file that Claude Code is to read before it is answered
 	system string
 }
 
@@ -155,24 +159,35 @@ func (m *model) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	_, _ = io.WriteString(w, "data: [DONE]\n\n")
 }
 
-// messages answers Claude Code, and keeps the texts of a request with tools.
+// messages answers Claude Code, and keeps the texts of the last request with tools.
 func (m *model) messages(w io.Writer, asked []message, tools bool) {
 	m.mu.Lock()
+	told := ""
 	for _, message := range asked {
 		parts, _ := message.Content.([]any)
 		for _, part := range parts {
 			if text, ok := part.(map[string]any)["text"].(string); ok && tools {
-				m.system += text + "\n"
+				told += text + "\n"
 			}
 		}
+	}
+	if tools {
+		m.system = told // with what was told before
+	}
+	block, delta, end := `{"type":"text","text":""}`, `{"type":"text_delta","text":"ok"}`, "end_turn"
+	if m.read != "" && tools {
+		input, _ := json.Marshal(map[string]string{"file_path": m.read})
+		partial, _ := json.Marshal(string(input))
+		block, delta, end = `{"type":"tool_use","id":"toolu_1","name":"Read","input":{}}`, `{"type":"input_json_delta","partial_json":`+string(partial)+`}`, "tool_use"
+		m.read = ""
 	}
 	m.mu.Unlock()
 	for _, event := range []string{
 		`{"type":"message_start","message":{"id":"m","type":"message","role":"assistant","model":"m","content":[],"stop_reason":null,"usage":{"input_tokens":1,"output_tokens":1}}}`,
-		`{"type":"content_block_start","index":0,"content_block":{"type":"text","text":""}}`,
-		`{"type":"content_block_delta","index":0,"delta":{"type":"text_delta","text":"ok"}}`,
+		`{"type":"content_block_start","index":0,"content_block":` + block + `}`,
+		`{"type":"content_block_delta","index":0,"delta":` + delta + `}`,
 		`{"type":"content_block_stop","index":0}`,
-		`{"type":"message_delta","delta":{"stop_reason":"end_turn"},"usage":{"output_tokens":1}}`, `{"type":"message_stop"}`,
+		`{"type":"message_delta","delta":{"stop_reason":"` + end + `"},"usage":{"output_tokens":1}}`, `{"type":"message_stop"}`,
 	} {
 		kind, _, _ := strings.Cut(strings.TrimPrefix(event, `{"type":"`), `"`)
 		_, _ = fmt.Fprintf(w, "event: %s\ndata: %s\n\n", kind, event)

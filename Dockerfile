@@ -40,7 +40,7 @@ COPY --from=build /out/hub /hub
 # hub is doing.
 EXPOSE 7878 9090
 # It asks the hub that runs here, by whatever flags.
-HEALTHCHECK --interval=10s --timeout=5s CMD ["/hub", "ready"]
+HEALTHCHECK --interval=10s --timeout=5s CMD ["/hub", "ready", "--readers"]
 ENTRYPOINT ["/hub"]
 # A container's address isn't loopback: name a certificate, or say --insecure
 # where the network between can be trusted.

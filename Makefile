@@ -19,6 +19,8 @@ BENCHHUBFLAGS ?=
 HOSTILEFLAGS ?=
 # More arguments for `make bench-latency`, as in: -run edits -skills 200 -json
 LATENCYFLAGS ?=
+# What `make clients` runs, as in: CLIENTS='claude codex@latest', or all
+CLIENTS ?=
 # What to compare with: another tree, as in make metrics BEFORE=../before, or another
 # version, as in make bench-latency BEFORE=main
 BEFORE ?=
@@ -41,7 +43,7 @@ SOURCE_DATE_EPOCH ?= $(shell git log -1 --format=%ct 2>/dev/null || echo 0)
 # test's own program again and again (launch), and the scripts of the commands, which put
 # together what was looked at by itself, have their turn with WAYMARK_LONG.
 RACE_NOT  ?= host/sandbox/meter host/sandbox/gowasm hub/page \
-	test/hostile test/authors test/clients test/peers test/e2e test/mcpconformance test/tools test/built test/arm64 test/chats \
+	test/hostile test/authors test/clients test/pushtest test/e2e test/tools test/built test/chats \
 	$(if $(WAYMARK_LONG),,workspace/launch test/mcp cmd/agent cmd/hub cmd/harness)
 RACE_PKGS ?= $(shell $(GO) list ./host/... ./hub/... ./wire/... ./cmd/... ./snapshot/... ./internal/... ./workspace/... ./agent/... ./agentapi/... ./test/... | grep -v $(RACE_NOT:%=-e '^waymark/%\(/\|$$\)'))
 # `make stress`: how many busy loops run beside the tests, and how often the tests do.
@@ -61,13 +63,13 @@ GUEST       := host/builtin/dist/builtin.wasm
 # Its native code for this machine's architecture and CPU features; elsewhere
 # the agent compiles the module once.
 NATIVE      := host/builtin/dist/builtin.native
-SHRINK_FILES := $(shell find host/sandbox/gowasm internal/tools/shrink -name '*.go' ! -name '*_test.go' 2>/dev/null)
+SHRINK_FILES := $(shell find host/sandbox/gowasm internal/tools/aot -name '*.go' ! -name '*_test.go' 2>/dev/null)
 GUEST_FILES := $(shell find abi sdk-guest plugins -name '*.go' ! -name '*_test.go' 2>/dev/null)
 
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
 NATIVE_FILES := $(shell find host/sandbox internal/sealedstore internal/tools/aot -name '*.go' ! -name '*_test.go' 2>/dev/null)
-.PHONY: help run build guest native test test-all test-programs race stress check fmt vet cross lint generate generated clean-tree bench bench-hub bench-latency bench-mcp fuzz soak hostile cover metrics contracts install-user uninstall-user dist clean
+.PHONY: help run build guest native test clients test-all test-programs race stress check fmt vet cross lint generate generated clean-tree bench bench-fleet faults bench-hub bench-latency bench-mcp fuzz soak hostile cover metrics contracts install-user uninstall-user dist clean
 
 help: ## Say what the targets are.
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-14s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -77,8 +79,10 @@ run: build ## Build everything and run the agent with its own hub; ROOT=dir for 
 
 build: guest native ## Build bin/agent, bin/hub, bin/harness and bin/supervisor.
 	@mkdir -p bin
-	$(GO) build -o bin/ ./cmd/supervisor ./cmd/hub ./cmd/harness
-	$(GO) build -ldflags="$$(packaging/helper.sh bin/supervisor)" -o bin/ ./cmd/agent
+	CGO_ENABLED=0 $(GO) build -o bin/ ./cmd/supervisor ./cmd/hub ./cmd/harness
+	@$(GO) run ./internal/tools/aot -pack bin/_builtin.wasm $(GUEST) # with its digest, which is needed at each start
+	@printf '{"Replace": {"%s": "%s"}}\n' '$(abspath $(GUEST))' '$(abspath bin/_builtin.wasm)' >bin/_overlay.json
+	CGO_ENABLED=0 $(GO) build -overlay bin/_overlay.json -ldflags="$$(packaging/helper.sh bin/supervisor)" -o bin/ ./cmd/agent
 	@$(GO) run ./internal/tools/aot -place bin/agent $(NATIVE) # so that the code can be mapped
 
 guest: $(GUEST)
@@ -95,7 +99,7 @@ $(YAML)/overlay.json: go.mod go.sum $(YAML_FILES)
 $(GUEST): go.mod go.sum $(GUEST_FILES) $(SHRINK_FILES) $(YAML)/overlay.json
 	@rm -f $@ # or go build leaves what it knows as its own, though it was rewritten
 	GOOS=wasip1 GOARCH=wasm $(GO) build -overlay $(YAML)/overlay.json -buildmode=c-shared -buildvcs=false -trimpath -ldflags='-s -w' -gcflags='waymark/...=-l' -o $@ ./plugins/builtin # not inlined, for less native code
-	$(GO) run ./internal/tools/shrink $@
+	$(GO) run ./internal/tools/aot -shrink $@
 
 $(NATIVE): $(GUEST) $(NATIVE_FILES)
 	$(GO) run ./internal/tools/aot -o $@ $(GUEST)
@@ -106,11 +110,14 @@ test: ## Run the short form of all tests, without what isn't Go: between two edi
 test-all: guest native ## Run all tests, with foreign programs and long random forms.
 	$(GO) test -timeout 30m $(TESTFLAGS) $(PKGS)
 
+clients: guest native ## Compare the rules of coding agents with recorded answers; CLIENTS= runs the programs.
+	$(GO) test ./test/clients -run 'TestAnswers$$' -count=1 -v -timeout 90m -args -clients='$(CLIENTS)'
+
 race: ## Run the short form with the race detector (needs a C compiler).
 	$(GO) test -race -short -timeout 20m $(TESTFLAGS) $(RACE_PKGS)
 
 test-programs: ## Build what most tests need, once per machine; they do it themselves otherwise.
-	$(GO) run ./test/tools/testprograms
+	$(GO) run ./test/tools programs
 
 stress: test-programs ## Run tests COUNT times beside LOAD busy loops: make stress PKGS=./hub LOAD=16.
 	@loops=; trap 'kill $$loops' EXIT; for i in $$(seq $(LOAD)); do (while :; do :; done) & loops="$$loops $$!"; done; \
@@ -128,11 +135,11 @@ vet: $(YAML)/overlay.json
 
 # The other systems that the code is for. Their types are checked; `make dist` builds.
 cross:
-	$(GO) run ./internal/tools/typecheck linux/arm64 darwin/arm64
+	$(GO) run ./test/tools typecheck linux/arm64 darwin/arm64
 
 lint: ## Run golangci-lint (built from source the first time), and look for code that no program reaches.
 	$(LINT) run ./...
-	@dead=$$($(DEADCODE) -filter '^waymark/(abi|agent/|cmd|host|hub|internal|snapshot|wire|workspace/(access|files|git|launch|mcp|output|process|supervisor))' ./cmd/... ./internal/tools/... ./test/tools/...) || { echo "$$dead"; exit 1; }; \
+	@dead=$$($(DEADCODE) -filter '^waymark/(abi|agent/|cmd|host|hub|internal|snapshot|wire|workspace/(access|files|git|launch|mcp|output|process|supervisor))' ./cmd/... ./internal/tools/... ./test/tools) || { echo "$$dead"; exit 1; }; \
 	dead=$$(echo "$$dead" | grep -v '^[^:]*test/'); \
 	if [ -n "$$dead" ]; then echo "no program reaches:"; echo "$$dead"; exit 1; fi
 
@@ -165,20 +172,28 @@ soak: guest ## Run the random tests for long, with cases that nobody has tried; 
 	WAYMARK_LONG=1 $(GO) test -count 1 -timeout 4h $(TESTFLAGS) $(SOAK_PKGS)
 
 metrics: ## Count lines, files, exported names and repetitions of each package; BEFORE=dir to compare.
-	@$(GO) run ./test/metrics $(BEFORE) .
+	@$(GO) run ./test/tools metrics $(BEFORE) .
 
 contracts: ## Say which packages are held to which suite of test/contracts.
 	@$(GO) list -f '{{$$p := .ImportPath}}{{range .TestImports}}{{.}} {{$$p}}{{"\n"}}{{end}}{{range .XTestImports}}{{.}} {{$$p}}{{"\n"}}{{end}}' ./... | \
 	sed -n 's,^waymark/test/contracts/\([^ ]*\) waymark/,\1 ,p' | sort -u | awk '$$1 != suite { suite = $$1; print suite } { print "  " $$2 }'
 
 bench-hub: ## Measure a hub under a thousand agents, on SQLite and on PostgreSQL.
-	$(GO) test ./test/benchhub -run 'TestHub|TestReconnect' -count 1 -v -timeout 30m -args -agents 1000 -interval 10s -steady 20s -saturate 10s -workers 32 $(BENCHHUBFLAGS)
+	$(GO) test ./test/benchhub -run 'TestHub|TestStorm' -count 1 -v -timeout 30m -args -agents 1000 -interval 10s -steady 20s -saturate 10s -workers 32 $(BENCHHUBFLAGS)
+
+bench-fleet: ## Measure agents that storm three hubs, with PostgreSQL's commits made slow; BENCHHUBFLAGS='-agents 10000'.
+	$(GO) test ./test/benchhub -run TestStorm -count 1 -v -timeout 30m -args -agents 2000 -resources 5 -size 512 -saturate 3s -hubs 3 -delay 20000 $(BENCHHUBFLAGS)
+
+# What kills, cuts, fills, slows down and misleads hubs, databases and agents.
+FAULTS = Kill|Cut|NotAnswered|Restart|Chaos|Loris|Slow|Silent|Clock|Full|Drain|Hostile
+faults: guest ## Break hubs, databases, lines and clocks, and compare what is left with what was acknowledged.
+	$(GO) test -count 1 -p 1 -timeout 1h $(TESTFLAGS) -run '$(FAULTS)' ./hub ./hub/store/... ./hub/transport ./host/push ./cmd/hub ./test/chaos
 
 bench-mcp: guest ## Measure MCP servers: their catalogue cold and cached, memory, calls. BEFORE=agent to compare.
 	$(if $(BEFORE),WAYMARK_BENCH_BEFORE=$(abspath $(BEFORE)) )$(GO) test ./test/mcp -run '^$$' -bench . -benchtime 20x -timeout 30m
 
 hostile: guest ## Run the hostile modules and workspaces, and print outcomes, times and memory.
-	$(GO) run ./test/tools/hostile $(HOSTILEFLAGS)
+	$(GO) run ./test/tools hostile $(HOSTILEFLAGS)
 
 cover: guest ## Measure what the tests cover, into cover.html.
 	$(GO) test -coverprofile cover.out -coverpkg ./... $(PKGS)

@@ -112,7 +112,14 @@ type Resolver struct {
 	// ReadsFromConfig names keys of the resolver's config that hold a literal relative path,
 	// or a list of them, which count as Reads.
 	ReadsFromConfig []string `json:"reads_from_config,omitempty"`
+	// Ignores names fields of the request that make no difference to the answer, such as
+	// IgnoreRootName. A host may use an answer for several roots that differ only in these.
+	Ignores []string `json:"ignores,omitempty"`
 }
+
+// IgnoreRootName is the value of Resolver.Ignores for Root.Name, in roots without a role. The
+// host then sends an empty name.
+const IgnoreRootName = "root.name"
 
 // Request is the input of resolve.
 type Request struct {

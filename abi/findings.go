@@ -23,6 +23,14 @@ const (
 	// FindingImportMissing: an import leads nowhere or, with severity info, where the host
 	// doesn't look. Resolvers don't see what a file imports, so only the host can report it.
 	FindingImportMissing = "import-missing"
+	// FindingGlobsMissing: it applies by globs, and has none.
+	FindingGlobsMissing = "globs-missing"
+	// FindingGlobQuotes: a glob is in typographic quotes, which are part of it.
+	FindingGlobQuotes = "glob-quotes"
+	// FindingMisplaced: a file has its servers below a key that its client doesn't read.
+	FindingMisplaced = "misplaced"
+	// FindingPathMissing: a manifest names a path that leads nowhere.
+	FindingPathMissing = "path-missing"
 	// FindingWithheld: the text isn't shown, because servers or hooks are beside it.
 	FindingWithheld = "withheld"
 	// FindingNotHere: a list names a plugin that isn't in this root.

@@ -43,6 +43,9 @@ type Options struct {
 	Listen, ListenTokenFile string
 	// WaitFor delays the first snapshot until this file exists; "" means no delay.
 	WaitFor string
+	// EndIdle ends the agent when for this time no client has asked anything, and no process is
+	// held that runs; 0 means never.
+	EndIdle time.Duration
 	// Confirm asks the user whether to accept a configuration file that chats can write and
 	// that has changed since it was approved. It is nil when there is no user to ask.
 	Confirm func(changed error) (bool, error)
@@ -76,6 +79,7 @@ type Agent struct {
 	ids         agentIDs
 
 	services      *services
+	clients       clients
 	silent        atomic.Bool // hubs aren't told what coding agents see
 	listener      io.Closer
 	serve         func(ctx context.Context) error
@@ -102,6 +106,9 @@ func (d *Agent) Run(ctx context.Context) error {
 	start("local API", d.serve)
 	if d.hub != nil {
 		start("hub", func(ctx context.Context) error { d.hub.Run(ctx); return nil })
+	}
+	if d.opts.EndIdle > 0 {
+		start("end", d.endIdle)
 	}
 	start("configuration", d.follow)
 	if servers := d.services.servers; servers != nil {
@@ -264,13 +271,13 @@ func (d *Agent) listen(ctx context.Context) error {
 		return err
 	}
 	d.listener = l
-	if err := d.claim.Announce(l); err != nil {
+	if err := d.claim.announce(l, d.opts.EndIdle > 0); err != nil {
 		return err
 	}
 	timeout := d.opts.Timeout
 	opts.Backend, opts.Metrics, opts.Logger, opts.WriteTimeout = d, d.metricsHandler(), d.log, timeout
 	d.services.mount(&opts)
-	handler := server.New(opts)
+	handler := d.clients.count(server.New(opts))
 	server := &httpapi.Server{Handler: handler, Logger: d.log, HeaderTimeout: timeout, ReadTimeout: timeout, WriteTimeout: timeout}
 	d.serve = d.serveInside(handler, func(ctx context.Context) error { return server.Serve(ctx, l) })
 	return nil
@@ -320,7 +327,7 @@ func (d *Agent) Instance() *Instance {
 	return &now
 }
 
-// Base returns the directory to which tables shorten paths.
+// Base returns the directory that tables leave out at the beginning of paths.
 func (d *Agent) Base() string { return d.workspace.base() }
 
 // Accepted waits until the control plane has stored this version of the snapshot, a newer

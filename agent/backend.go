@@ -14,7 +14,6 @@ import (
 	"waymark/host"
 	"waymark/host/applicability"
 	"waymark/host/codingagents"
-	"waymark/host/coverage"
 	"waymark/host/plugin"
 	"waymark/host/plugin/approvals"
 	"waymark/host/sources"
@@ -119,6 +118,12 @@ func (d *Agent) ClientContext(ctx context.Context, client *codingagents.Client, 
 	return view, d.ending(err)
 }
 
+// CompareClients returns what clients see when they are started in dir, side by side.
+func (d *Agent) CompareClients(ctx context.Context, clients []*codingagents.Client, dir string) (*codingagents.Comparison, error) {
+	c, err := d.host.CompareClients(ctx, clients, dir)
+	return c, d.ending(err)
+}
+
 // ForClient returns what a client reads for a file.
 func (d *Agent) ForClient(ctx context.Context, client *codingagents.Client, path string) (*applicability.Answer, error) {
 	answer, err := d.host.ForClient(ctx, client, path)
@@ -131,8 +136,9 @@ func (d *Agent) WhyClient(ctx context.Context, client *codingagents.Client, path
 	return verdicts, d.ending(err)
 }
 
-// Coverage lists the files in places that agents read which aren't used.
-func (d *Agent) Coverage(ctx context.Context) (*coverage.Report, error) {
+// Coverage lists files that lie where coding agents look for them, but that no resource was
+// made of.
+func (d *Agent) Coverage(ctx context.Context) (*why.Coverage, error) {
 	report, err := d.host.Coverage(ctx)
 	return report, d.ending(err)
 }

@@ -10,9 +10,9 @@ import (
 	"waymark/agent/server"
 	"waymark/host/applicability"
 	"waymark/host/codingagents"
-	"waymark/host/coverage"
 	"waymark/host/push"
-	"waymark/internal/clientview"
+	"waymark/host/why"
+	"waymark/hub/api"
 	"waymark/internal/text"
 	"waymark/snapshot"
 	"waymark/wire/reverse"
@@ -48,7 +48,7 @@ var errUnreadable = &reverse.Error{Code: reverse.CodeInvalid, Text: "the request
 // are not shown here either, only counted.
 func (d *Agent) clientContext(hold func(*snapshot.Resource) push.Reason) reverse.Handler {
 	return d.looking(reverse.KindClientContext, func(ctx context.Context, body []byte) ([]byte, []string, error) {
-		request, err := clientview.DecodeRequest(body)
+		request, err := api.DecodeClientRequest(body)
 		if err != nil {
 			return nil, nil, errUnreadable
 		}
@@ -60,7 +60,7 @@ func (d *Agent) clientContext(hold func(*snapshot.Resource) push.Reason) reverse
 		if err != nil {
 			return nil, nil, err
 		}
-		encoded, err := clientview.Encode(forHub(view, d.Current(), d.hub != nil, hold))
+		encoded, err := api.EncodeClientContext(forHub(view, d.Current(), d.hub != nil, hold))
 		return encoded, []string{client.ID}, err
 	})
 }
@@ -73,7 +73,7 @@ func (d *Agent) contextCoverage() reverse.Handler {
 		if err != nil {
 			return nil, nil, err
 		}
-		encoded, err := clientview.EncodeCoverage(coverageForHub(report, d.hub != nil))
+		encoded, err := api.EncodeCoverage(coverageForHub(report, d.hub != nil))
 		return encoded, nil, err
 	})
 }
@@ -81,16 +81,16 @@ func (d *Agent) contextCoverage() reverse.Handler {
 // coverageForHub reduces a report to what a hub may know. The user's own hub on this
 // machine gets all of it. Another hub gets only the number of files for each reason: unused
 // files aren't pushed, and their names may come from the operator's configuration.
-func coverageForHub(report *coverage.Report, own bool) clientview.Coverage {
-	c := clientview.Coverage{Groups: make([]clientview.CoverageGroup, 0, len(report.Groups)), Partial: report.Partial}
+func coverageForHub(report *why.Coverage, own bool) api.Coverage {
+	c := api.Coverage{Groups: make([]api.CoverageGroup, 0, len(report.Groups)), Partial: report.Partial}
 	for _, g := range report.Groups {
-		told := clientview.CoverageGroup{Reason: string(g.Reason), Text: g.Text}
+		told := api.CoverageGroup{Reason: string(g.Reason), Text: g.Text}
 		if !own {
 			told.Text, told.Withheld = g.Reason.Count(len(g.Files)), len(g.Files)
 			g.Files = nil
 		}
 		for _, f := range g.Files {
-			told.Files = append(told.Files, clientview.CoverageFile{Path: f.Path, As: f.As, Readers: f.Readers})
+			told.Files = append(told.Files, api.CoverageFile{Path: f.Path, As: f.As, Readers: f.Readers})
 		}
 		c.Groups = append(c.Groups, told)
 	}
@@ -99,17 +99,17 @@ func coverageForHub(report *coverage.Report, own bool) clientview.Coverage {
 
 // forHub reduces a view to what a hub may know. The user's own hub on this machine gets all
 // of it. Another hub gets only resources that are also pushed to it.
-func forHub(v *codingagents.View, pushed *snapshot.Snapshot, own bool, hold func(*snapshot.Resource) push.Reason) clientview.Answer {
-	a := clientview.Answer{
+func forHub(v *codingagents.View, pushed *snapshot.Snapshot, own bool, hold func(*snapshot.Resource) push.Reason) api.ClientContext {
+	a := api.ClientContext{
 		Client: v.Client, Name: v.Name, Version: v.Version, Judged: v.Judged, Root: v.Root, Project: v.Project,
-		Items: make([]clientview.Item, 0, len(v.Items)), Budget: clientview.Budget{
+		Items: make([]api.ClientContextItem, 0, len(v.Items)), Budget: api.ClientContextBudget{
 			InstructionBytes: v.Budget.InstructionBytes, UsedBytes: v.Budget.UsedBytes,
 			SkillTokens: v.Budget.SkillTokens, WindowTokens: v.Budget.WindowTokens, UsedTokens: v.Budget.UsedTokens,
 			Builtin: v.Budget.Builtin, Shortened: v.Budget.Shortened, Dropped: v.Budget.Dropped,
 		},
 	}
 	for i := range codingagents.Clients {
-		a.Known = append(a.Known, clientview.Known{Client: codingagents.Clients[i].ID, Name: codingagents.Clients[i].Name})
+		a.Known = append(a.Known, api.KnownClient{Client: codingagents.Clients[i].ID, Name: codingagents.Clients[i].Name})
 	}
 	told := map[string]bool{}
 	for i := range pushed.Resources {
@@ -130,7 +130,7 @@ func forHub(v *codingagents.View, pushed *snapshot.Snapshot, own bool, hold func
 		if !own && (it.Reason == codingagents.Duplicate || it.ImportedBy != "") {
 			detail = "" // it names another file
 		}
-		a.Items = append(a.Items, clientview.Item{
+		a.Items = append(a.Items, api.ClientContextItem{
 			ID: it.ID, Kind: string(it.Kind), Path: it.Path, Name: it.Name, Bytes: it.Bytes, Tokens: it.Tokens,
 			Included: it.Included, CutBytes: it.CutBytes, Reason: string(it.Reason), Detail: detail,
 		})

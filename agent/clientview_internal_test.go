@@ -10,9 +10,9 @@ import (
 
 	"waymark/abi"
 	"waymark/host/codingagents"
-	"waymark/host/coverage"
 	"waymark/host/push"
-	"waymark/internal/clientview"
+	"waymark/host/why"
+	"waymark/hub/api"
 	"waymark/snapshot"
 	"waymark/wire/reverse"
 	"waymark/workspace/access"
@@ -36,7 +36,7 @@ func TestToldToAHub(t *testing.T) {
 	pushed := &snapshot.Snapshot{Resources: []snapshot.Resource{
 		resource("/home/me/w/sub/CLAUDE.md", ""), resource("/home/me/w/sub/x.md", ""), resource("/home/me/.claude/CLAUDE.md", snapshot.ScopeUser),
 	}}
-	paths := func(a clientview.Answer) (list []string) {
+	paths := func(a api.ClientContext) (list []string) {
 		for i := range a.Items {
 			list = append(list, strings.TrimPrefix(a.Items[i].Path, "/home/me/"))
 		}
@@ -66,9 +66,9 @@ func TestToldToAHub(t *testing.T) {
 // user's own which they are.
 func TestCoverageToldToAHub(t *testing.T) {
 	t.Parallel()
-	report := &coverage.Report{Partial: true, Groups: []coverage.Group{{
-		Reason: coverage.NoKind, Text: "1 file that no kind fits (secret plans)",
-		Files: []coverage.File{{Path: "/home/me/w/secret.json", Convention: "secret", As: "secret plans", Readers: []string{"secret-agent"}}},
+	report := &why.Coverage{Partial: true, Groups: []why.CoverageGroup{{
+		Reason: why.NoKind, Text: "1 file that no kind fits (secret plans)",
+		Files: []why.CoverageFile{{Path: "/home/me/w/secret.json", Convention: "secret", As: "secret plans", Readers: []string{"secret-agent"}}},
 	}}}
 	own := coverageForHub(report, true)
 	if g := own.Groups[0]; !own.Partial || g.Reason != "no_kind" || g.Text != report.Groups[0].Text || g.Withheld != 0 || len(g.Files) != 1 ||
@@ -95,7 +95,7 @@ func TestRefusedToAHub(t *testing.T) {
 		}
 	}
 	ask("{", reverse.CodeInvalid, "can't be read")
-	ask(`{"client":"codec"}`, reverse.CodeInvalid, "claude, codex, copilot, opencode")
+	ask(`{"client":"codec"}`, reverse.CodeInvalid, "claude, cline, codex, ")
 	handle = d.skillManifests(nil)
 	ask("{", reverse.CodeInvalid, "can't be read")
 	d.silent.Store(true)

@@ -35,6 +35,8 @@ type Instance struct {
 	Root   string `json:"root"`
 	PID    int    `json:"pid"`
 	Listen string `json:"listen"` // unix:PATH or tcp:HOST:PORT
+	// OnDemand says that the agent ends when nobody needs it.
+	OnDemand bool `json:"on_demand,omitempty"`
 
 	State places.Place `json:"-"` // the directory that holds the record
 }
@@ -213,7 +215,9 @@ func ClaimWorkspace(ctx context.Context, w *config.Workspace) (*Claim, error) {
 }
 
 // Announce records where the agent listens.
-func (c *Claim) Announce(l net.Listener) error {
+func (c *Claim) Announce(l net.Listener) error { return c.announce(l, false) }
+
+func (c *Claim) announce(l net.Listener, onDemand bool) error {
 	address := l.Addr().String()
 	if l.Addr().Network() == "unix" { // made absolute: commands have another working directory
 		var err error
@@ -221,7 +225,7 @@ func (c *Claim) Announce(l net.Listener) error {
 			return err
 		}
 	}
-	return c.Change(func(i *Instance) { i.Listen = l.Addr().Network() + ":" + address })
+	return c.Change(func(i *Instance) { i.Listen, i.OnDemand = l.Addr().Network()+":"+address, onDemand })
 }
 
 // setRoot records the new root. The workspace stays the same.

@@ -84,7 +84,7 @@ func (s *services) mcp(c *httpapi.Call) error {
 		return &problem.Error{Code: http.StatusMethodNotAllowed, Message: c.Failed(), Detail: "use POST, GET or DELETE"}
 	}
 	c.Stream()
-	err := s.endpoint.Serve(&partWriter{c.Writer()}, c.Request, httpapi.BearerToken(c.Request), offerOf(access.From(c.Context())))
+	err := s.endpoint.Serve(&partWriter{c.Writer()}, c.Request, httpapi.BearerToken(c.Request), s.offerOf(access.From(c.Context())))
 	if errors.Is(err, mcpserver.ErrFull) {
 		return &problem.Error{Code: http.StatusTooManyRequests, Message: c.Failed(), Detail: err.Error()}
 	}
@@ -93,13 +93,15 @@ func (s *services) mcp(c *httpapi.Call) error {
 
 // offerOf returns the tools that a grant allows. Without a grant these are the ones that
 // read.
-func offerOf(g *access.Grant) (o tools.Offer) {
+func (s *services) offerOf(g *access.Grant) (o tools.Offer) {
 	if g == nil {
 		return o
 	}
 	o.Plan = g.Plan != ""
 	for _, scope := range g.Scopes {
-		o.Scopes = append(o.Scopes, string(scope))
+		if scope != access.ScopeDesktop || s.config.Load().Desktop {
+			o.Scopes = append(o.Scopes, string(scope))
+		}
 	}
 	return o
 }

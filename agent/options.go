@@ -14,7 +14,6 @@ import (
 	"waymark/host"
 	"waymark/host/codingagents"
 	"waymark/host/config"
-	"waymark/host/crashlog"
 	"waymark/host/places"
 	"waymark/host/plugin"
 	"waymark/host/sandbox"
@@ -52,9 +51,9 @@ type Program struct {
 	// may be nil.
 	Attach func(ctx context.Context, words *[5]uint64, beat func())
 	// WrapRecord, if set, replaces the record that the engine uses.
-	WrapRecord func(*crashlog.Record) plugin.Running
+	WrapRecord func(*plugin.Crashes) plugin.Running
 
-	record *crashlog.Record // records the running modules; nil before RecordRuns
+	record *plugin.Crashes // records the running modules; nil before RecordRuns
 }
 
 // Roles are the roles in which a program with agents runs itself as a child or a detached
@@ -111,7 +110,7 @@ func (p *Program) RecordRuns(ctx context.Context, paths *config.Paths, log *slog
 	dir := paths.State.In("running").Path()
 	err := config.MakePrivate(dir)
 	if err == nil {
-		p.record, err = crashlog.Open(dir)
+		p.record, err = plugin.OpenCrashes(dir)
 	}
 	if err != nil {
 		log.Warn("a module that ends the agent will be run again", slog.Any("error", err))

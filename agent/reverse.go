@@ -144,7 +144,7 @@ const maxApprovalsNoted = 64
 // observeReverse records refused requests of a hub in the audit log.
 func (d *Agent) observeReverse(s reverse.Served) {
 	d.log.Debug("the hub has asked", slog.String("kind", s.Kind), slog.Uint64("code", s.Code), slog.Duration("took", s.Duration))
-	if s.Code == 0 || (s.Kind == reverse.KindToolsCall || s.Kind == reverse.KindSkillFile) && s.Code != wire.CodeUnauthorized {
+	if s.Code == 0 || (s.Kind == reverse.KindToolsCall || s.Kind == reverse.KindMCPRequest || s.Kind == reverse.KindSkillFile) && s.Code != wire.CodeUnauthorized {
 		return // package hubcalls records it, with its chat
 	}
 	code := http.StatusInternalServerError

@@ -23,6 +23,7 @@ import (
 	"waymark/internal/httpapi"
 	"waymark/internal/httpapi/problem"
 	"waymark/workspace/access"
+	"waymark/workspace/desktop"
 	filesvc "waymark/workspace/files"
 	"waymark/workspace/git"
 	"waymark/workspace/launch"
@@ -36,8 +37,9 @@ type services struct {
 	d      *Agent
 	tokens *access.Tokens
 	audit  *access.Log
-	// config is the [services] table in force.
+	// config is the [services] table in force, screen the [desktop] table.
 	config atomic.Pointer[config.Services]
+	screen atomic.Pointer[config.Desktop]
 
 	// inside connects this program to its own local API.
 	inside *inside
@@ -49,6 +51,7 @@ type services struct {
 	held      *holding
 	processes *procs.Service
 	git       *git.Service
+	desktop   *desktop.Service
 	servers   *servers // nil if they are unavailable
 	// The file service twice: without and with restriction to the workspace.
 	files, filesWithin *filesvc.Service
@@ -70,18 +73,31 @@ func newServices(d *Agent, all *config.Config) *services {
 		held:   newHolding(d, spools(c)),
 	}
 	s.configureServices(c)
+	s.screen.Store(&all.Desktop)
 	s.remote, s.endpoint = s.newRemote(), s.newEndpoint()
 	s.makeGit()
 	s.makeFiles()
+	s.desktop = desktop.New(desktop.Options{
+		Supervisor: s.held, Root: d.workspace.resolvedRoot, Places: s.places,
+		HideSecrets: func() bool { return s.config.Load().HideSecrets },
+		Run:         filepath.Join(d.workspace.paths.Sockets, d.workspace.places.ID+"-d"), Dir: filepath.Join(state, "desktop"),
+		Settings: func() desktop.Settings { return DesktopSettings(s.screen.Load(), d.workspace.paths) }, Logger: d.log,
+	})
 	s.processes = procs.New(procs.Options{
 		Supervisor: s.held, Root: d.workspace.resolvedRoot, Tmp: filepath.Join(state, "tmp"),
 		Places:      s.places,
 		HideSecrets: func() bool { return s.config.Load().HideSecrets },
-		Narrow:      s.developing,
-		Touched:     s.git.Touched, Logger: d.log,
+		Narrow:      s.developing, Display: s.desktop.Environ,
+		Touched: s.git.Touched, Logger: d.log,
 	})
 	s.servers = s.makeServers(&all.MCP)
 	return s
+}
+
+// DesktopSettings returns what the [desktop] table says.
+func DesktopSettings(c *config.Desktop, paths *config.Paths) desktop.Settings {
+	program := func(path string) string { path, _ = paths.Expand(path); return path }
+	return desktop.Settings{Server: program(c.Server), Manager: program(c.WindowManager), Recorder: program(c.Recorder), Width: c.Width, Height: c.Height, Idle: c.Idle}
 }
 
 // developing reports whether a user develops an MCP server, whose files chats must leave
@@ -136,6 +152,7 @@ func (s *services) makeFiles() {
 // configure applies the parts of the configuration that concern services.
 func (s *services) configure(c *config.Config) {
 	s.configureServices(&c.Services)
+	s.screen.Store(&c.Desktop)
 	s.servers.configure(&c.MCP)
 }
 
@@ -164,7 +181,7 @@ func (s *services) close() error {
 	if s.servers != nil {
 		servers = s.servers.Close() // they end before the connection to what holds them is closed
 	}
-	return errors.Join(servers, s.processes.Close(), s.git.Close(), s.held.Close(), s.audit.Close())
+	return errors.Join(servers, s.desktop.Close(), s.processes.Close(), s.git.Close(), s.held.Close(), s.audit.Close())
 }
 
 // ControlFile returns the place of a workspace's control token.
@@ -223,6 +240,7 @@ func (s *services) mount(opts *server.Options) {
 		s.gated("", always, s.serveMCP()),
 		s.gated("processes", func(c *config.Services) bool { return c.Processes }, s.processes.Service()),
 		s.gated("files", func(c *config.Services) bool { return c.Files }, s.fileService()),
+		s.gated("desktop", func(c *config.Services) bool { return c.Desktop }, s.desktop.Service()),
 		s.gated("git", func(c *config.Services) bool { return c.Git }, s.git.Service()),
 	)
 	if s.servers != nil {

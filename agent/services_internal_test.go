@@ -164,7 +164,13 @@ var guards = map[string]guarded{
 	"POST /api/v0/processes/{id}/stdin": {"processes", access.ScopeProcesses, "holds"}, "POST /api/v0/processes/{id}/resize": {"processes", access.ScopeProcesses, "holds"},
 
 	"GET /api/v0/read-file": {"files", "", ""}, "GET /api/v0/read-file-lines": {"files", "", ""}, "POST /api/v0/list-directory": {"files", "", ""},
+	"POST /api/v0/find-files": {"files", "", ""}, "POST /api/v0/search-files": {"files", "", ""},
 	"POST /api/v0/write-file": {"files", access.ScopeFiles, "holds"}, "POST /api/v0/edit-files": {"files", access.ScopeFiles, "holds"},
+
+	"GET /api/v0/desktop": {"desktop", access.ScopeDesktopView, "refuses"}, "GET /api/v0/desktop/vnc": {"desktop", access.ScopeDesktopView, "refuses"},
+	"POST /api/v0/desktop/start": {"desktop", access.ScopeDesktop, "refuses"}, "POST /api/v0/desktop/stop": {"desktop", access.ScopeDesktop, "refuses"},
+	"POST /api/v0/desktop/action":          {"desktop", access.ScopeDesktop, "refuses"},
+	"POST /api/v0/desktop/recording/start": {"desktop", access.ScopeDesktop, "refuses"}, "POST /api/v0/desktop/recording/stop": {"desktop", access.ScopeDesktop, "refuses"},
 
 	"GET /api/v0/git/watch": {"git", "", ""}, "POST /api/v0/git/diff": {"git", "", ""},
 
@@ -173,7 +179,7 @@ var guards = map[string]guarded{
 
 	"GET /api/v0/mcp/tools": {"owner", "", ""}, "GET /api/v0/mcp/search": {"owner", "", ""}, "GET /api/v0/mcp/results/{id}": {"owner", "", ""},
 	"GET /api/v0/mcp/servers": {"owner", "", ""}, "GET /api/v0/mcp/servers/{name}": {"owner", "", ""}, "GET /api/v0/mcp/servers/{name}/logs": {"owner", "", ""},
-	"POST /api/v0/mcp/call-tool": {"owner", access.ScopeMCP, "refuses"}, "POST /api/v0/mcp/servers/{name}/restart": {"owner", access.ScopeMCP, "refuses"},
+	"POST /api/v0/mcp/call-tool": {"owner", access.ScopeMCP, "refuses"}, "POST /api/v0/mcp/request": {"owner", access.ScopeMCP, "refuses"}, "POST /api/v0/mcp/servers/{name}/restart": {"owner", access.ScopeMCP, "refuses"},
 	"POST /api/v0/mcp/servers/{name}/approve": {"owner", access.ScopeApprove, "refuses"}, "POST /api/v0/mcp/servers/{name}/deny": {"owner", access.ScopeApprove, "refuses"},
 	"POST /api/v0/mcp/servers/{name}/login": {"owner", access.ScopeApprove, "refuses"},
 }
@@ -183,13 +189,14 @@ var guards = map[string]guarded{
 func (g guarded) want(c *config.Services, path string, tcp bool, who string) int {
 	valid := !slices.Contains([]string{"no token", "wrong", "expired", "revoked", "capability"}, who)
 	reader := valid || who == "no token" && !tcp
-	on := map[string]bool{"": true, "owner": true, "processes": c.Processes, "files": c.Files, "git": c.Git}[g.service]
+	on := map[string]bool{"": true, "owner": true, "processes": c.Processes, "files": c.Files, "git": c.Git, "desktop": c.Desktop}[g.service]
 	switch {
 	case path == "/healthz":
 		return 0
 	case !reader, g.scope != "" && who == "no token":
 		return http.StatusUnauthorized
-	case g.scope != "" && (who == "listen" || who == "without "+string(g.scope)), g.fence == "refuses" && who == "fenced",
+	case g.scope != "" && (who == "listen" || who == "without "+string(g.scope) && g.scope != access.ScopeDesktopView), // which ScopeDesktop includes
+		g.fence == "refuses" && who == "fenced",
 		!on, g.service != "" && tcp && !c.TCP:
 		return http.StatusForbidden
 	}
@@ -226,6 +233,10 @@ func TestWhoMayCall(t *testing.T) {
 		*map[string]*bool{"tcp": new(bool), "processes": &c.Processes, "files": &c.Files, "git": &c.Git}[name] = false
 		configs[name] = c
 	}
+	on := config.Default().Services
+	on.Desktop, on.TCP = true, true
+	configs["desktop"] = on
+	s.screen.Store(&config.Desktop{Server: "/nowhere/Xvnc"}) // so that nothing starts
 	calls := 0
 	for name, c := range configs {
 		s.configureServices(&c)

@@ -286,7 +286,7 @@ func newWorkspace(paths *config.Paths, root string, flags []string, getenv func(
 	return w, nil
 }
 
-// base returns the directory to which tables shorten paths.
+// base returns the directory that tables leave out at the beginning of paths.
 func (w *workspace) base() string {
 	w.mu.Lock()
 	defer w.mu.Unlock()

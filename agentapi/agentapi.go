@@ -28,10 +28,13 @@ const (
 	PathWriteFile     = "/api/v0/write-file"
 	PathListDirectory = "/api/v0/list-directory"
 	PathEditFiles     = "/api/v0/edit-files"
+	PathFindFiles     = "/api/v0/find-files"
+	PathSearchFiles   = "/api/v0/search-files"
 	PathGitWatch      = "/api/v0/git/watch"
 	PathGitDiff       = "/api/v0/git/diff"
 	PathContextConfig = "/api/v0/context-config"
 	PathMintedTokens  = "/api/v0/tokens" //nolint:gosec // a route
 	PathStop          = "/api/v0/stop"
 	PathMCP           = "/api/v0/mcp"
+	PathDesktop       = "/api/v0/desktop"
 )

@@ -78,7 +78,7 @@ type FileEdits struct {
 type Edit struct {
 	// Search is the text to find: exactly, or ignoring white space around its lines.
 	Search string `json:"search" minLength:"1"`
-	// Replace is the new text.
+	// Replace is the new text, which must differ from Search.
 	Replace string `json:"replace"`
 	// ReplaceAll replaces every match. Without it, more than one match is an error.
 	ReplaceAll bool `json:"replace_all,omitempty" default:"false"`
@@ -94,7 +94,7 @@ type EditedFiles struct {
 type EditedFile struct {
 	// Path is the path in the request.
 	Path string `json:"path"`
-	// Diff is a unified diff with three lines of context; empty if nothing has changed.
+	// Diff is a unified diff with three lines of context; empty if the edits undo one another.
 	Diff string `json:"diff"`
 }
 
@@ -102,4 +102,93 @@ type EditedFile struct {
 type Written struct {
 	// Message says what was written.
 	Message string `json:"message"`
+}
+
+// FindFiles is the body of POST /api/v0/find-files, only in Waymark.
+type FindFiles struct {
+	// Path is the absolute path of a directory. Default: the workspace's.
+	Path string `json:"path,omitempty"`
+	// Query is a part of a file's name or path, in any case; several words must all occur.
+	// With any of the characters `*?[{` it is a glob: without a slash for names at any depth,
+	// otherwise for the path from the directory on, with `**` for any number of directories.
+	Query string `json:"query" minLength:"1" maxLength:"1024"`
+	// Limit is the maximum number of files.
+	Limit int `json:"limit,omitempty" minimum:"0" maximum:"200" default:"20"`
+	// Ignored includes files that git ignores. What is in `.git` is never found.
+	Ignored bool `json:"ignored,omitempty" default:"false"`
+}
+
+// FoundFiles answers POST /api/v0/find-files.
+type FoundFiles struct {
+	// Path is the directory, absolute and without links.
+	Path string `json:"path"`
+	// Files are relative to it, the best first.
+	Files []string `json:"files"`
+	// Omitted is the number of other files that match.
+	Omitted int `json:"omitted,omitempty" minimum:"0"`
+	// Incomplete says why not all files were looked at.
+	Incomplete string `json:"incomplete,omitempty"`
+}
+
+// Values of SearchFiles.Output.
+const (
+	SearchOutputLines = "lines"
+	SearchOutputFiles = "files"
+)
+
+// SearchFiles is the body of POST /api/v0/search-files, only in Waymark.
+type SearchFiles struct {
+	// Path is the absolute path of a directory or a file. Default: the workspace's directory.
+	Path string `json:"path,omitempty"`
+	// Pattern is a text, which occurs within a line.
+	Pattern string `json:"pattern" minLength:"1" maxLength:"1024"`
+	// Regexp says that it is a regular expression of RE2 instead.
+	Regexp bool `json:"regexp,omitempty" default:"false"`
+	// IgnoreCase matches letters in any case.
+	IgnoreCase bool `json:"ignore_case,omitempty" default:"false"`
+	// Glob restricts the files, as in FindFiles.
+	Glob string `json:"glob,omitempty" maxLength:"1024"`
+	// Context is the number of lines to show before and after each match.
+	Context int `json:"context,omitempty" minimum:"0" maximum:"20" default:"0"`
+	// Output selects what the answer has: matching lines, or only files with the numbers of
+	// their matches.
+	Output string `json:"output,omitempty" enum:"lines,files" default:"lines"`
+	// Ignored includes files that git ignores. `.git` is never searched.
+	Ignored bool `json:"ignored,omitempty" default:"false"`
+}
+
+// SearchedFiles answers POST /api/v0/search-files.
+type SearchedFiles struct {
+	// Path is the directory or file, absolute and without links.
+	Path string `json:"path"`
+	// Files are the files with matches, ordered by path; at most 200. Their texts have at
+	// most 32 KiB together.
+	Files []SearchedFile `json:"files"`
+	// Matches is the number of matching lines in all files.
+	Matches int `json:"matches" minimum:"0"`
+	// Matching is the number of files with matches.
+	Matching int `json:"matching_files" minimum:"0"`
+	// Omitted is the number of matching files that aren't in Files.
+	Omitted int `json:"omitted,omitempty" minimum:"0"`
+	// Binary is the number of files that weren't searched because they aren't text.
+	Binary int `json:"binary,omitempty" minimum:"0"`
+	// Large is the number of files that weren't searched because they have more than 32 MiB.
+	Large int `json:"large,omitempty" minimum:"0"`
+	// Unread is the number of files that may not or can't be read.
+	Unread int `json:"unread,omitempty" minimum:"0"`
+	// Incomplete says why not all files were searched.
+	Incomplete string `json:"incomplete,omitempty"`
+}
+
+// SearchedFile is a file with matches.
+type SearchedFile struct {
+	// Path is relative to the directory; empty if a file was searched.
+	Path string `json:"path"`
+	// Matches is the number of matching lines.
+	Matches int `json:"matches" minimum:"1"`
+	// Text has the lines, each with its number: `12:` before a match, `13-` before a line of
+	// context, and `--` between parts that aren't adjacent.
+	Text string `json:"text,omitempty"`
+	// Cut says that Text doesn't have all matches.
+	Cut bool `json:"cut,omitempty"`
 }

@@ -49,11 +49,15 @@ type GitQuestion struct {
 	// Paths are absolute paths of files and directories in the workspace or in the chat's
 	// repositories. Without paths, the answer has everything.
 	Paths []string `json:"paths,omitempty"`
+	// MaxBytes limits all diffs of the answer; 0 means 32 KiB.
+	MaxBytes int `json:"max_bytes,omitempty" minimum:"0" maximum:"3145728" default:"32768"`
 }
 
 // GitDiffs has the uncommitted changes of repositories.
 type GitDiffs struct {
-	// Repositories are those of the watch, or with paths, those that contain the paths.
+	// Repositories are those of the watch, or with paths, those that contain the paths; if the
+	// workspace's directory lies in none, up to 50 below it. Submodules with changes, and
+	// repositories with changes that another one doesn't track, follow.
 	Repositories []GitDiff `json:"repositories"`
 	// Message has a line for each repository that can't be compared.
 	Message string `json:"message,omitempty"`
@@ -72,7 +76,7 @@ type GitDiff struct {
 	Files []GitFile `json:"files"`
 	// Omitted is the number of changed files that Files leaves out.
 	Omitted int `json:"omitted_files,omitempty"`
-	// Diff has the diffs from HEAD of as many files as fit into 32 KiB.
+	// Diff has the diffs from HEAD of as many files as fit.
 	Diff string `json:"diff"`
 }
 

@@ -12,6 +12,7 @@ import (
 const (
 	PathMCPTools    = "/api/v0/mcp/tools"
 	PathMCPCallTool = "/api/v0/mcp/call-tool"
+	PathMCPRequest  = "/api/v0/mcp/request"
 	PathMCPServers  = "/api/v0/mcp/servers"
 	PathMCPSearch   = "/api/v0/mcp/search"
 	PathMCPResults  = "/api/v0/mcp/results"
@@ -69,11 +70,40 @@ type CallMCPTool struct {
 	// Arguments is a JSON object; nil means none. Any other value, even an empty array, is
 	// sent unchanged and refused.
 	Arguments json.RawMessage `json:"arguments,omitzero"`
+
+	// Logs, only in Waymark, asks for events "log".
+	Logs bool `json:"logs,omitzero"`
+	// Asks, only in Waymark, are what the server may ask the caller, as far as its approval
+	// names it, too: a result with asked then comes before the tool's. Everything else that it
+	// asks is refused.
+	Asks []string `json:"asks,omitempty" enum:"elicitation,elicitation-url,sampling,roots"`
+	// State, only in Waymark, continues the call of a result with asked.
+	State string `json:"state,omitempty"`
+	// Answers, with State, are results of MCP, by the ids of what was asked. What isn't
+	// answered is refused.
+	Answers map[string]json.RawMessage `json:"answers,omitempty"`
+}
+
+// MCPRequest is the body of POST /api/v0/mcp/request, which only Waymark has.
+type MCPRequest struct {
+	// Server is the server's name.
+	Server string `json:"server" minLength:"1"`
+	// Method is the request's.
+	Method string `json:"method" enum:"resources/list,resources/templates/list,resources/read,prompts/list,prompts/get,completion/complete"`
+	// Params are its parameters, a JSON object.
+	Params json.RawMessage `json:"params,omitzero"`
+}
+
+// MCPAnswer answers POST /api/v0/mcp/request.
+type MCPAnswer struct {
+	// Result is the server's result.
+	Result json.RawMessage `json:"result"`
 }
 
 // The events of a call, and their types.
 const (
 	MCPEventProgress = "progress" // an MCPProgress
+	MCPEventLog      = "log"      // an MCPLogMessage
 	MCPEventResult   = "result"   // an MCPToolResult
 	MCPEventError    = "error"    // an MCPCallError
 )
@@ -86,6 +116,53 @@ type MCPProgress struct {
 	Total float64 `json:"total,omitempty"`
 	// Message describes the progress.
 	Message string `json:"message,omitempty"`
+	// Log is a log message in place of progress, where the caller has asked for these.
+	Log *MCPLogMessage `json:"-"`
+}
+
+// MCPLogMessage is what a server logs during a call that is its only one.
+type MCPLogMessage struct {
+	// Level is a level of MCP.
+	Level string `json:"level"`
+	// Logger names what has logged it.
+	Logger string `json:"logger,omitempty"`
+	// Data is the message, a string or any other JSON.
+	Data json.RawMessage `json:"data"`
+}
+
+// What a server may ask the caller of a tool, if its approval names it: for what a form takes,
+// to open an address, for the text of a model, and for the caller's directories.
+const (
+	MCPAskForm     = "elicitation"
+	MCPAskURL      = "elicitation-url"
+	MCPAskSampling = "sampling"
+	MCPAskRoots    = "roots"
+)
+
+// MCPAsks are all of them.
+var MCPAsks = []string{MCPAskForm, MCPAskURL, MCPAskSampling, MCPAskRoots}
+
+// The requests of servers.
+const (
+	MCPElicit    = "elicitation/create"
+	MCPSample    = "sampling/createMessage"
+	MCPListRoots = "roots/list"
+)
+
+// MCPAsked is what a server asks the caller of its tool.
+type MCPAsked struct {
+	// State continues the call, for five minutes.
+	State string `json:"state"`
+	// Requests are what it asks, by ids. Their texts are the server's.
+	Requests map[string]MCPAsk `json:"requests"`
+}
+
+// MCPAsk is a request of a server.
+type MCPAsk struct {
+	// Method is elicitation/create, sampling/createMessage or roots/list.
+	Method string `json:"method"`
+	// Params are its parameters.
+	Params json.RawMessage `json:"params"`
 }
 
 // MCPCallError is an error that occurs after the HTTP status has been sent.
@@ -96,6 +173,9 @@ type MCPCallError struct {
 	Message string `json:"message"`
 	// Detail says why, and what to do about it.
 	Detail string `json:"detail"`
+	// Cause is the server's error of JSON-RPC, if it has answered with one: code, message and
+	// data.
+	Cause json.RawMessage `json:"cause,omitempty"`
 }
 
 // MCPToolResult answers POST /api/v0/mcp/call-tool.
@@ -107,6 +187,8 @@ type MCPToolResult struct {
 
 	// Structured, only in Waymark, is the result according to the tool's output schema.
 	Structured json.RawMessage `json:"structured_content,omitempty"`
+	// Asked, only in Waymark, is what the server asks before it answers, in place of content.
+	Asked *MCPAsked `json:"asked,omitempty"`
 	// Truncated, only in Waymark, says that the content was too long, and where the whole
 	// result is.
 	Truncated *MCPTruncated `json:"truncated,omitempty"`
@@ -206,6 +288,8 @@ type MCPServer struct {
 	Tools int `json:"tools" minimum:"0"`
 	// Held is the number of tools that wait for approval.
 	Held int `json:"held" minimum:"0"`
+	// Offers lists what it offers besides tools: resources, prompts, completions.
+	Offers []string `json:"offers,omitempty"`
 	// CatalogueAt is when its tools were listed.
 	CatalogueAt *time.Time `json:"catalogue_at,omitempty"`
 	// Findings is the number of findings, which a person should look at.
@@ -325,11 +409,13 @@ type MCPWidening struct {
 	Env []string `json:"env,omitempty"`
 	// Unconfined runs it without a profile.
 	Unconfined bool `json:"unconfined,omitempty"`
+	// Asks are what it may ask the callers of its tools.
+	Asks []string `json:"asks,omitempty" enum:"elicitation,elicitation-url,sampling,roots"`
 }
 
 // Widens reports whether w allows anything.
 func (w *MCPWidening) Widens() bool {
-	return w != nil && (len(w.Read)+len(w.Write)+len(w.Env) > 0 || w.Ports != nil || w.Unix || w.Unconfined)
+	return w != nil && (len(w.Read)+len(w.Write)+len(w.Env)+len(w.Asks) > 0 || w.Ports != nil || w.Unix || w.Unconfined)
 }
 
 // MCPChange is a difference between a definition and what was approved.

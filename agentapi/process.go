@@ -109,6 +109,20 @@ type Process struct {
 	ChatID string `json:"chat_id,omitempty"`
 	// Usage, only in Waymark, are the resources that it used; absent until it has ended.
 	Usage *ProcessUsage `json:"usage,omitempty"`
+	// Left, only in Waymark, are the processes of its session that still run though it has
+	// ended. A signal reaches them, and what they write is added to the output.
+	Left []LeftProcess `json:"left,omitempty"`
+	// TimedOutMS, only in Waymark, is the timeout after which it was ended, in milliseconds;
+	// absent if it wasn't.
+	TimedOutMS int64 `json:"timed_out_ms,omitempty"`
+}
+
+// LeftProcess is a process that another one has left running.
+type LeftProcess struct {
+	// PID is its id in the system.
+	PID int `json:"pid"`
+	// Command is its command line; empty if it isn't known.
+	Command string `json:"command"`
 }
 
 // ProcessUsage are the resources that a process used, including children that it waited
@@ -153,6 +167,11 @@ type ProcessOutput struct {
 	OmittedBytes int64 `json:"omitted_bytes,omitempty"`
 	// Lost, only in Waymark, says why it is unknown how the process ended.
 	Lost string `json:"lost,omitempty"`
+	// Left, only in Waymark, are the processes that it has left running.
+	Left []LeftProcess `json:"left,omitempty"`
+	// TimedOutMS, only in Waymark, is the timeout after which it was ended, in milliseconds;
+	// absent if it wasn't.
+	TimedOutMS int64 `json:"timed_out_ms,omitempty"`
 }
 
 // OutputTruncated says how much head and tail leave out.
@@ -179,6 +198,8 @@ type OutputOptions struct {
 	WaitFor time.Duration
 	// Raw requests the page as ProcessOutput.Data.
 	Raw bool
+	// Terminal requests head and tail of what a terminal shows at the end.
+	Terminal bool
 }
 
 // SignalProcess is the body of POST /api/v0/processes/{id}/signal.

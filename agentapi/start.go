@@ -21,8 +21,8 @@ const (
 	maxTimeout = 30 * 24 * time.Hour
 )
 
-// Check reports why a process can't be started with these values on any machine. It ignores
-// the fields of tracked starts.
+// Check returns the first reason why no machine could start this process. It ignores the
+// fields of tracked starts.
 func (p *StartProcess) Check() error {
 	size := len(p.Command)
 	switch {

@@ -53,7 +53,7 @@ func TestBoundRoots(t *testing.T) {
 				t.Fatal(err)
 			}
 		}
-		s := await(t, h, step.target, func(s *snapshot.Snapshot) bool {
+		s := awaitSnapshot(t, h, step.target, func(s *snapshot.Snapshot) bool {
 			return sorted(payloads(s)) == sorted(step.want) && (s.SnapshotError != "") == (step.reason != "")
 		})
 		refused := h.Status().Refused

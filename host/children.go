@@ -54,11 +54,11 @@ func (h *Host) adapt(s scope, used []usedRoot, resolvers []resolve.Resolver) err
 	for i := range used {
 		u := &used[i]
 		names := u.slot.children.names
-		if u.root.Scope != snapshot.ScopeUser && len(names) == 0 {
+		if u.root.Scope != snapshot.ScopeUser && len(names)+len(u.slot.nested.files) == 0 {
 			u.slot.adapted = nil
 			continue
 		}
-		if a := u.slot.adapted; a == nil || a.plugins != h.plugins || !slices.Equal(a.children, names) || !slices.Equal(a.installed, u.slot.installs.list) {
+		if a := u.slot.adapted; a == nil || a.plugins != h.plugins || !slices.Equal(a.children, names) || !slices.Equal(a.nested, u.slot.nested.files) || !slices.Equal(a.installed, u.slot.installs.list) {
 			list, err := h.adaptedTo(u, resolvers, names)
 			if err != nil {
 				return err
@@ -76,7 +76,7 @@ func (h *Host) adapt(s scope, used []usedRoot, resolvers []resolve.Resolver) err
 }
 
 func newAdapted(plugins *plugin.List, slot *rootSlot, resolvers []resolve.Resolver, scope snapshot.Scope) (*adapted, error) {
-	a := &adapted{plugins: plugins, children: slot.children.names, installed: slot.installs.list, resolvers: resolvers}
+	a := &adapted{plugins: plugins, children: slot.children.names, nested: slot.nested.files, installed: slot.installs.list, resolvers: resolvers}
 	if scope != snapshot.ScopeUser {
 		return a, nil
 	}
@@ -101,7 +101,20 @@ func (h *Host) adaptedTo(u *usedRoot, resolvers []resolve.Resolver, names []stri
 			err = h.forUser(r, u.slot.installs.list)
 		case !r.DropIn:
 			r.Children, r.ChildrenAlways = names, h.config.children == config.ChildrenAlways
-			r.Config, err = edited(r, func(config map[string]any) { config["children"] = names })
+			if slices.Contains(r.Info.Kinds, abi.KindInstructionFile) {
+				r.Nested = u.slot.nested.files
+			}
+			for _, file := range r.Nested {
+				r.Places = append(slices.Clip(r.Places), vfs.LiteralPattern(file))
+			}
+			r.Config, err = edited(r, func(config map[string]any) {
+				if len(names) > 0 {
+					config["children"] = names
+				}
+				if len(r.Nested) > 0 {
+					config["nested"] = r.Nested
+				}
+			})
 		}
 		if err != nil {
 			return nil, err

@@ -118,7 +118,7 @@ func TestTooManyChildren(t *testing.T) {
 	var logs logBuffer
 	h := newHost(t, host.Options{Builtin: module(builtin(t)), Logger: debugLogger(&logs), Watch: slow, Roots: []host.RootSpec{{Path: dir, Children: true}}})
 	running(t, h)
-	s := await(t, h, "first", func(s *snapshot.Snapshot) bool { return s.Version > 0 })
+	s := awaitSnapshot(t, h, "first", func(s *snapshot.Snapshot) bool { return s.Version > 0 })
 	if len(s.Resources) != 1+64 {
 		t.Errorf("%d resources", len(s.Resources))
 	}
@@ -134,16 +134,16 @@ func TestTooManyChildren(t *testing.T) {
 			t.Errorf("the log doesn't say %q", want)
 		}
 	}
-	// The way to the root, the root, and of each directory itself and of a project's .git.
+	// The way to the root, the root, each directory for its .git, and a project's .git for its index.
 	above := strings.Count(dir, "/")
-	for h.Status().Watch.Dirs < above+1+256 {
+	for h.Status().Watch.Dirs < above+1+256+64 {
 		if t.Context().Err() != nil {
 			t.Fatal("not all are watched")
 		}
 		refresh(t, h)
 	}
-	if n := h.Status().Watch.Dirs; n > above+1+256 {
-		t.Errorf("%d directories are watched, want %d", n, above+1+256)
+	if n := h.Status().Watch.Dirs; n > above+1+256+64 {
+		t.Errorf("%d directories are watched, want %d", n, above+1+256+64)
 	}
 }
 
@@ -313,7 +313,7 @@ func TestLiveScopes(t *testing.T) {
 		if err := step.do(); err != nil {
 			t.Fatalf("%s: %v", step.name, err)
 		}
-		await(t, h, step.name, func(s *snapshot.Snapshot) bool { return payloads(s) == step.want })
+		awaitSnapshot(t, h, step.name, func(s *snapshot.Snapshot) bool { return payloads(s) == step.want })
 	}
 }
 
@@ -360,7 +360,7 @@ func TestScopesIncremental(t *testing.T) {
 				}
 			}
 			want := refresh(t, clean).Snapshot
-			await(t, h, "after\n"+quoteLines(done), func(s *snapshot.Snapshot) bool {
+			awaitSnapshot(t, h, "after\n"+quoteLines(done), func(s *snapshot.Snapshot) bool {
 				return slices.Equal(spell(s.Resources, dir), spell(want.Resources, dir)) &&
 					slices.Equal(whose(s.Resources, dir), whose(want.Resources, dir))
 			})

@@ -32,6 +32,21 @@ func (h *Host) ClientContext(ctx context.Context, client *codingagents.Client, d
 	return ClientContext(ctx, opts, client, at)
 }
 
+// CompareClients returns what clients would see when started in dir, side by side. The path
+// and the errors are those of ClientContext.
+func (h *Host) CompareClients(ctx context.Context, clients []*codingagents.Client, dir string) (*codingagents.Comparison, error) {
+	opts, at, err := h.clientStart(ctx, dir)
+	if err != nil {
+		return nil, err
+	}
+	ctx, leave, err := h.asking.Take(ctx)
+	if err != nil {
+		return nil, err
+	}
+	defer leave()
+	return CompareClients(ctx, opts, clients, at)
+}
+
 // ForClient returns what applies to a file for a client that is started in the working
 // directory, or in the root that contains the path. Finds are ordered nearest first, and
 // within a directory in the client's own order. The path is as in For, and so are the
@@ -98,6 +113,7 @@ func (h *Host) WhyClient(ctx context.Context, client *codingagents.Client, paths
 		return nil, err
 	}
 	defer leave()
+	client = named(&opts, client, start)
 	views := map[string]*codingagents.FileView{} // by directory; the start for places on its walk
 	verdicts := make([]codingagents.Verdict, len(paths))
 	for i, path := range paths {
@@ -105,7 +121,7 @@ func (h *Host) WhyClient(ctx context.Context, client *codingagents.Client, paths
 		at := client.Place(path)
 		from, dir := start, at.Directory
 		var below []string
-		if at.Row == nil && client.Imports > 0 { // a file on the way to it may import it
+		if at.Row == nil && client.Imports != nil { // a file on the way to it may import it
 			dir = filepath.Dir(path)
 		}
 		if rel, ok := applicability.Below(start, dir); ok && rel != "." {

@@ -86,12 +86,15 @@ start CLAUDE.md
 - web/AGENTS.md
 - AGENTS.md
 `,
-		"copilot": `file web/AGENTS.md
-started_there web/.claude/skills/ui/SKILL.md
+		"copilot-cli": `file web/src/CLAUDE.md
+file web/AGENTS.md
+file web/CLAUDE.md
 started_there web/.agents/skills/near/SKILL.md
-file .github/instructions/go.instructions.md
+started_there web/.claude/skills/ui/SKILL.md
 start AGENTS.md
 start CLAUDE.md
+file .github/instructions/go.instructions.md
+file .claude/rules/go.md
 start .agents/skills/top/SKILL.md
 `,
 	} {

@@ -3,6 +3,7 @@ package host
 import (
 	"cmp"
 	"context"
+	"crypto/sha256"
 	"errors"
 	"path"
 	"path/filepath"
@@ -44,6 +45,8 @@ func importer(ctx context.Context, opts *Options, in *codingagents.Input, dirs [
 		switch e, _ := errors.AsType[*vfs.Error](err); content.Class {
 		case vfs.ContentOK, vfs.ContentOversize:
 			f.Source, f.SizeBytes, f.Payload, f.Status = filepath.Join(root.Path(), content.Path), content.Size, content.Data, snapshot.StatusOK
+			sum := sha256.Sum256(content.Data)
+			f.ContentHash = sum[:]
 		case vfs.ContentHidden:
 			f.Error = "Waymark doesn't look at it: " + string(e.Reason)
 		case vfs.ContentUnreadable:

@@ -41,7 +41,7 @@ func lookAtPlugins(ctx context.Context, opts Options, in *codingagents.Input) (e
 	}
 	h, report, err := lookOnce(ctx, opts, in.Client, plugin.Conventions{
 		Own: movedRows(home.moved, rules.Own), Disabled: besidesPlugins(), Heads: in.Client.Heads, Dependencies: in.Client.Dependencies,
-	})
+	}, mcpResolver)
 	if err != nil {
 		return err
 	}
@@ -129,13 +129,19 @@ func pluginFinds(in *codingagents.Input) (list []codingagents.Find) {
 	return list
 }
 
-// lookOnce makes a host that looks at the roots of opts by the given conventions. The caller
-// closes it.
-func lookOnce(ctx context.Context, opts Options, client *codingagents.Client, by plugin.Conventions) (h *Host, report *Report, err error) {
+// Built-in resolvers that a view doesn't always need, each of which costs several milliseconds.
+const (
+	hooksResolver = "hooks"
+	mcpResolver   = "mcp-config"
+)
+
+// lookOnce makes a host that looks at the roots of opts by the given conventions, without some
+// of the built-in resolvers. The caller closes it.
+func lookOnce(ctx context.Context, opts Options, client *codingagents.Client, by plugin.Conventions, without ...string) (h *Host, report *Report, err error) {
 	opts.PluginDirs, opts.Plugins, opts.Providers, opts.Push, opts.Only = nil, nil, nil, nil, nil
 	opts.MemoDir, opts.NoMemo, opts.Hold = "", true, false
 	opts.Observe, opts.Amended, opts.ObserveWatch, opts.Settled = nil, nil, nil, nil
-	opts.DisableBuiltin, opts.Conventions = nil, by
+	opts.DisableBuiltin, opts.Conventions = without, by
 	if h, err = New(opts); err != nil {
 		return nil, nil, err
 	}

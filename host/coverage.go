@@ -4,13 +4,13 @@ import (
 	"context"
 
 	"waymark/abi"
-	"waymark/host/coverage"
+	"waymark/host/why"
 )
 
 // Coverage reports files that lie where agents look but that no resource was made of. It
 // reads only names, and only in roots without a role. It refreshes first if no refresh has
 // run yet.
-func (h *Host) Coverage(ctx context.Context) (*coverage.Report, error) {
+func (h *Host) Coverage(ctx context.Context) (*why.Coverage, error) {
 	if err := h.haveReport(ctx); err != nil {
 		return nil, err
 	}
@@ -19,15 +19,15 @@ func (h *Host) Coverage(ctx context.Context) (*coverage.Report, error) {
 		return nil, err
 	}
 	defer leave()
-	opts := coverage.Options{Own: h.config.conventions.Own, Disabled: h.config.conventions.Disabled}
+	opts := why.CoverageOptions{Own: h.config.conventions.Own, Disabled: h.config.conventions.Disabled}
 	for _, r := range h.resolvers() {
 		opts.Kinds = append(opts.Kinds, r.Info.Kinds...)
 	}
-	var roots []coverage.Root
+	var roots []why.CoverageRoot
 	for _, u := range h.used() {
 		if u.root.Role == abi.RoleNone {
-			roots = append(roots, coverage.Root{FS: u.root.FS, Scope: u.root.Scope, Children: u.slot.children.names})
+			roots = append(roots, why.CoverageRoot{FS: u.root.FS, Scope: u.root.Scope, Children: u.slot.children.names})
 		}
 	}
-	return coverage.Of(roots, opts), nil
+	return why.CoverageOf(roots, opts), nil
 }

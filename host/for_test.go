@@ -216,7 +216,7 @@ func TestForHostile(t *testing.T) {
 - a/AGENTS.md (always: invalid: the link escapes the root)
 - a/CLAUDE.md (always: unreadable: not a regular file)
 - a/GEMINI.md (always: oversize: 9000000 bytes, at most 262144 are kept)
-! a/.agents/skills: open a/.agents/skills: Permission denied
+- a/.agents/skills (always: invalid: the link escapes the root)
 ! dropped "a/WARP.md": it is not in the resolver's reads, or hidden
 `; got != want {
 		t.Errorf("got\n%s\nwant\n%s", got, want)

@@ -86,7 +86,7 @@ func someFile(r *rand.Rand, base string) forFile {
 	case 16:
 		return ruled(windsurf, false, "glob", "trigger: glob", "globs: "+quoted)
 	case 17:
-		return ruled(copilot, false, "always", "applyTo: '**'")
+		return ruled(copilot, true, "always", "applyTo: '**'")
 	case 18:
 		return named(".claude/skills/"+name+"/SKILL.md", abi.KindSkill, true)
 	case 19:

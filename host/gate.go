@@ -6,7 +6,7 @@ import (
 	"sync"
 	"time"
 
-	"waymark/internal/notify"
+	"waymark/internal/await"
 )
 
 // pause waits for d, and reports whether ctx is still active.
@@ -53,7 +53,7 @@ func (g *gate) isOpen() bool {
 type replaceable[T any] struct {
 	mu      sync.Mutex // guards value and changed
 	value   T
-	changed notify.Signal
+	changed await.Signal
 }
 
 // get returns the value, and a channel that is closed when it is replaced.

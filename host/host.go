@@ -11,8 +11,7 @@ import (
 	"waymark/host/push"
 	"waymark/host/resolve"
 	"waymark/host/watch"
-	"waymark/internal/notify"
-	"waymark/internal/priolock"
+	"waymark/internal/await"
 	"waymark/snapshot"
 )
 
@@ -37,11 +36,11 @@ type Host struct {
 	noticing
 	told
 
-	turn *priolock.Turn
+	turn *await.Turn
 	owned
 
 	// asking serializes looks on behalf of clients, each of which needs resolvers of its own.
-	asking *priolock.Turn
+	asking *await.Turn
 }
 
 // pending is the work to be done. It is safe for concurrent use.
@@ -50,7 +49,7 @@ type pending struct {
 	hints     hints
 	unchecked unchecked
 	postponed postponed
-	unsaved   notify.Wake // holds a token while there are memos to save
+	unsaved   await.Wake // holds a token while there are memos to save
 }
 
 // noticing is how changes are noticed.

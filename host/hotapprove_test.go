@@ -192,7 +192,7 @@ func TestApprovalWhich(t *testing.T) {
 	// What has been approved is what a module of this name reads. At the next
 	// look, which a slow test may not come before, the first file reads no more
 	// than that, and is the one that has the name.
-	await(t, b.Host, "the second, or the first after it", func(s *snapshot.Snapshot) bool {
+	awaitSnapshot(t, b.Host, "the second, or the first after it", func(s *snapshot.Snapshot) bool {
 		now := state(s)
 		return now == "b.wasm needs_approval "+reason+"; c.wasm ready; a=3" ||
 			strings.HasPrefix(now, "b.wasm ready; c.wasm rejected ") && strings.HasSuffix(now, "; a=2")

@@ -68,7 +68,7 @@ func hotplug(t *testing.T, opts host.Options) *bench {
 	}
 	b.Host = newHost(t, opts)
 	running(t, b.Host)
-	await(t, b.Host, "first", func(s *snapshot.Snapshot) bool { return s.Version > 0 })
+	awaitSnapshot(t, b.Host, "first", func(s *snapshot.Snapshot) bool { return s.Version > 0 })
 	return b
 }
 
@@ -98,7 +98,7 @@ func state(s *snapshot.Snapshot) string {
 func (b *bench) reaches(t *testing.T, what, want string) {
 	t.Helper()
 	last := ""
-	await(t, b.Host, what+": "+want, func(s *snapshot.Snapshot) bool {
+	awaitSnapshot(t, b.Host, what+": "+want, func(s *snapshot.Snapshot) bool {
 		if now := state(s); now != last {
 			last = now
 			t.Logf("%s: %s", what, now)
@@ -111,7 +111,7 @@ func (b *bench) reaches(t *testing.T, what, want string) {
 func (b *bench) is(t *testing.T, what, want string) {
 	t.Helper()
 	last := ""
-	await(t, b.Host, what, func(s *snapshot.Snapshot) bool {
+	awaitSnapshot(t, b.Host, what, func(s *snapshot.Snapshot) bool {
 		if now := state(s); now != last {
 			last = now
 			t.Logf("%s: %s", what, now)

@@ -30,7 +30,7 @@ func TestHotplugRandom(t *testing.T) {
 		clean := newHost(t, host.Options{PluginDirs: []string{g.dir}, Roots: []host.RootSpec{{Path: g.root}}})
 		want := state(refresh(t, clean).Snapshot)
 		last := ""
-		await(t, g.Host, fmt.Sprintf("after %s: want %q", strings.Join(g.done, ", "), want), func(s *snapshot.Snapshot) bool {
+		awaitSnapshot(t, g.Host, fmt.Sprintf("after %s: want %q", strings.Join(g.done, ", "), want), func(s *snapshot.Snapshot) bool {
 			last = state(s)
 			return last == want
 		})

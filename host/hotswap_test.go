@@ -57,7 +57,7 @@ func TestHotSwapUnderLoad(t *testing.T) {
 		} else {
 			b.drop(t, "swapped.wasm", wasm[version])
 		}
-		await(t, b.Host, "swap "+strconv.Itoa(i), func(s *snapshot.Snapshot) bool {
+		awaitSnapshot(t, b.Host, "swap "+strconv.Itoa(i), func(s *snapshot.Snapshot) bool {
 			return strings.Contains(state(s), "swapped="+strconv.Itoa(i%2))
 		})
 		if i == swaps/10 {

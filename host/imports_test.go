@@ -106,9 +106,9 @@ func TestImportAppears(t *testing.T) {
 			return len(s.Resources) == 1 && len(importFindings(s, dir)) == 1 == want
 		}
 	}
-	await(t, h, "missing", missing(true))
+	awaitSnapshot(t, h, "missing", missing(true))
 	grow(t, dir, []string{"docs/a.md = a"})
-	s := await(t, h, "there", missing(false))
+	s := awaitSnapshot(t, h, "there", missing(false))
 	grow(t, dir, []string{"docs/a.md = longer"})
 	if report := refresh(t, h); report.Changed || report.Snapshot.Version != s.Version {
 		t.Errorf("an edit of the imported file makes version %d of %d", report.Snapshot.Version, s.Version)
@@ -116,5 +116,5 @@ func TestImportAppears(t *testing.T) {
 	if err := os.RemoveAll(filepath.Join(dir, "docs")); err != nil {
 		t.Fatal(err)
 	}
-	await(t, h, "gone again", missing(true))
+	awaitSnapshot(t, h, "gone again", missing(true))
 }

@@ -51,6 +51,11 @@ func incremental(t *testing.T) {
 			{Path: dir}, {Path: filepath.Join(dir, "skills"), Optional: true},
 			{Path: filepath.Join(dir, ".mcp.json"), Optional: true, Role: abi.RoleMCP},
 		}
+		for range 1 + g.IntN(6) { // many of which have the same of nothing
+			other := vfstest.Build(t, g.tree()[:1])
+			t.Cleanup(func() { vfstest.Reopen(other) })
+			roots = append(roots, host.RootSpec{Path: other})
+		}
 		h := newHost(t, host.Options{Builtin: module(builtin(t)), Roots: roots})
 		before := refresh(t, h).Snapshot
 		for range steps {
@@ -61,6 +66,7 @@ func incremental(t *testing.T) {
 			checkVersion(t, before, after)
 			want := clean.resources(t, roots)
 			compare(t, "resources", spell(after.Resources, dir), spell(want, dir))
+			compare(t, "resources after a start", spell(clean.again().resources(t, roots), dir), spell(want, dir))
 			if t.Failed() {
 				t.Fatalf("after\n%s", quoteLines(e.done[max(0, len(e.done)-20):]))
 			}
@@ -102,6 +108,9 @@ func newClean(t *testing.T) clean {
 	d := newDifferential(t)
 	return clean{d.module, resolve.New(resolve.Options{NoMemo: true})}
 }
+
+// again is the same with an engine that remembers, but nothing yet.
+func (c clean) again() clean { return clean{c.module, resolve.New(resolve.Options{})} }
 
 func (c clean) resources(t *testing.T, specs []host.RootSpec) []snapshot.Resource {
 	t.Helper()

@@ -153,7 +153,7 @@ func TestInstalledComesAndGoes(t *testing.T) {
 	running(t, h)
 	sees := func(what string, ok func(list []string) bool) {
 		t.Helper()
-		await(t, h, what, func(s *snapshot.Snapshot) bool { return ok(broughtBy(s)) })
+		awaitSnapshot(t, h, what, func(s *snapshot.Snapshot) bool { return ok(broughtBy(s)) })
 	}
 	on := func(name string) func([]string) bool {
 		return func(list []string) bool { return slices.Contains(list, name+" skill s-"+name+" claude-code") }
@@ -249,8 +249,9 @@ func TestInstalledForClients(t *testing.T) {
 	for id, want := range map[string][]string{
 		"claude":   {"skill on:extra", "skill on:s-on", "subagent on:a-on", "command on:c-on"},
 		"codex":    {"skill con:s-con"},
-		"copilot":  {"skill s-pon", "subagent a-pon", "command c-pon"},
 		"opencode": nil,
+
+		"copilot-cli": {"skill s-pon", "subagent pon:a-pon", "command c-pon"},
 	} {
 		if got := brought(id, false); !slices.Equal(got, want) {
 			t.Errorf("%s has %q, not %q", id, got, want)

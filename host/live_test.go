@@ -35,9 +35,9 @@ func running(t *testing.T, h *host.Host) {
 	})
 }
 
-// await waits for a snapshot that fulfills a condition. Only a test that fails
+// awaitSnapshot waits for a snapshot that fulfills a condition. Only a test that fails
 // waits until its context ends.
-func await(t *testing.T, h *host.Host, what string, ok func(*snapshot.Snapshot) bool) *snapshot.Snapshot {
+func awaitSnapshot(t *testing.T, h *host.Host, what string, ok func(*snapshot.Snapshot) bool) *snapshot.Snapshot {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), timeout)
 	defer cancel()
@@ -77,7 +77,7 @@ func TestLive(t *testing.T) {
 	is := func(want string) func(*snapshot.Snapshot) bool {
 		return func(s *snapshot.Snapshot) bool { return payloads(s) == want }
 	}
-	await(t, h, "first", is("AGENTS.md=one"))
+	awaitSnapshot(t, h, "first", is("AGENTS.md=one"))
 	steps := []struct {
 		name string
 		do   func() error
@@ -107,7 +107,7 @@ func TestLive(t *testing.T) {
 		if err := step.do(); err != nil {
 			t.Fatalf("%s: %v", step.name, err)
 		}
-		await(t, h, step.name, is(step.want))
+		awaitSnapshot(t, h, step.name, is(step.want))
 	}
 	if s := h.Status().Watch; s.Mode != watch.ModeNotify || s.Dirs == 0 || s.Error != "" {
 		t.Errorf("watch state %+v", s)
@@ -147,7 +147,7 @@ func TestOnlyWhatChanged(t *testing.T) {
 		},
 	})
 	running(t, h)
-	await(t, h, "first", func(s *snapshot.Snapshot) bool { return len(s.Resources) == 3 })
+	awaitSnapshot(t, h, "first", func(s *snapshot.Snapshot) bool { return len(s.Resources) == 3 })
 	<-watched // what comes sooner would share a batch with the news that all three are watched
 	for range 500 {
 		f, err := os.CreateTemp(filepath.Join(dir, "a"), "noise-*")
@@ -157,7 +157,7 @@ func TestOnlyWhatChanged(t *testing.T) {
 		_ = f.Close()
 	}
 	put(t, filepath.Join(dir, "b/AGENTS.md"), "two")
-	await(t, h, "the edit", func(s *snapshot.Snapshot) bool { return strings.Contains(payloads(s), "two") })
+	awaitSnapshot(t, h, "the edit", func(s *snapshot.Snapshot) bool { return strings.Contains(payloads(s), "two") })
 	<-edited
 	mu.Lock()
 	defer mu.Unlock()
@@ -271,7 +271,7 @@ func TestHold(t *testing.T) {
 	}
 	h.Ready()
 	h.Ready()
-	await(t, h, "ready", func(s *snapshot.Snapshot) bool { return s.Version == 1 && len(s.Resources) == 1 })
+	awaitSnapshot(t, h, "ready", func(s *snapshot.Snapshot) bool { return s.Version == 1 && len(s.Resources) == 1 })
 	if h.Status().Held {
 		t.Error("still held")
 	}
@@ -356,7 +356,7 @@ func TestSetRoots(t *testing.T) {
 	at := func(name string) string { return filepath.Join(dir, name) }
 	h := newHost(t, host.Options{Builtin: module(builtin(t)), Watch: slow, Roots: []host.RootSpec{{Path: at("a")}}})
 	running(t, h)
-	await(t, h, "first", func(s *snapshot.Snapshot) bool { return payloads(s) == "AGENTS.md=a" })
+	awaitSnapshot(t, h, "first", func(s *snapshot.Snapshot) bool { return payloads(s) == "AGENTS.md=a" })
 	set := func(specs ...host.RootSpec) error {
 		t.Helper()
 		err := h.SetRoots(t.Context(), specs)
@@ -428,7 +428,7 @@ func TestReconfigure(t *testing.T) {
 	opts := host.Options{Builtin: module(builtin(t)), Watch: slow, Roots: []host.RootSpec{{Path: dir}}}
 	h := newHost(t, opts)
 	running(t, h)
-	first := await(t, h, "first", func(s *snapshot.Snapshot) bool { return payloads(s) == "AGENTS.md=a CLAUDE.md=b" })
+	first := awaitSnapshot(t, h, "first", func(s *snapshot.Snapshot) bool { return payloads(s) == "AGENTS.md=a CLAUDE.md=b" })
 	apply := func(change func(*host.Options)) error {
 		t.Helper()
 		next := testOptions(opts)
@@ -459,7 +459,7 @@ func TestReconfigure(t *testing.T) {
 		t.Errorf("excluded: %s", got)
 	}
 	put(t, filepath.Join(dir, "AGENTS.md"), "edited")
-	await(t, h, "an edit afterwards", func(s *snapshot.Snapshot) bool { return payloads(s) == "AGENTS.md=edited" })
+	awaitSnapshot(t, h, "an edit afterwards", func(s *snapshot.Snapshot) bool { return payloads(s) == "AGENTS.md=edited" })
 	if err := apply(func(o *host.Options) { o.DisableBuiltin = []string{"context"} }); err != nil {
 		t.Error(err)
 	}
@@ -484,16 +484,16 @@ func TestNotifierFails(t *testing.T) {
 		},
 	}})
 	running(t, h)
-	s := await(t, h, "degraded", func(s *snapshot.Snapshot) bool { return s.SnapshotError != "" })
+	s := awaitSnapshot(t, h, "degraded", func(s *snapshot.Snapshot) bool { return s.SnapshotError != "" })
 	if !strings.Contains(s.SnapshotError, "inotify") {
 		t.Errorf("it says %q", s.SnapshotError)
 	}
 	put(t, filepath.Join(dir, "AGENTS.md"), "polled")
-	await(t, h, "an edit while degraded", func(s *snapshot.Snapshot) bool { return payloads(s) == "AGENTS.md=polled" })
+	awaitSnapshot(t, h, "an edit while degraded", func(s *snapshot.Snapshot) bool { return payloads(s) == "AGENTS.md=polled" })
 	works.Store(true)
-	await(t, h, "recovered", func(s *snapshot.Snapshot) bool { return s.SnapshotError == "" })
+	awaitSnapshot(t, h, "recovered", func(s *snapshot.Snapshot) bool { return s.SnapshotError == "" })
 	put(t, filepath.Join(dir, "AGENTS.md"), "watched")
-	await(t, h, "an edit afterwards", func(s *snapshot.Snapshot) bool { return payloads(s) == "AGENTS.md=watched" })
+	awaitSnapshot(t, h, "an edit afterwards", func(s *snapshot.Snapshot) bool { return payloads(s) == "AGENTS.md=watched" })
 }
 
 // TestHint: what somebody says that it has written is looked at without an event,
@@ -524,7 +524,7 @@ func TestHint(t *testing.T) {
 	is := func(want string) func(*snapshot.Snapshot) bool {
 		return func(s *snapshot.Snapshot) bool { return payloads(s) == want }
 	}
-	await(t, h, "first", is("AGENTS.md=x AGENTS.md=one"))
+	awaitSnapshot(t, h, "first", is("AGENTS.md=x AGENTS.md=one"))
 	for _, step := range []struct{ path, text, want string }{
 		{"root/AGENTS.md", "two", "AGENTS.md=x AGENTS.md=two"},
 		{"link/AGENTS.md", "three", "AGENTS.md=x AGENTS.md=three"},
@@ -541,7 +541,7 @@ func TestHint(t *testing.T) {
 			t.Fatal(err)
 		}
 		h.Hint(path)
-		await(t, h, step.path, is(step.want))
+		awaitSnapshot(t, h, step.path, is(step.want))
 	}
 	mu.Lock()
 	if slices.Contains(checked, "other") || len(checked) == 0 {
@@ -556,5 +556,5 @@ func TestHint(t *testing.T) {
 		t.Fatal(err)
 	}
 	h.Hint(many...) // too many to compare: everything is looked at
-	await(t, h, "all", is("AGENTS.md=y"))
+	awaitSnapshot(t, h, "all", is("AGENTS.md=y"))
 }

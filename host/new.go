@@ -7,17 +7,19 @@ import (
 	"waymark/host/plugin"
 	"waymark/host/push"
 	"waymark/host/resolve"
-	"waymark/internal/notify"
-	"waymark/internal/priolock"
+	"waymark/internal/await"
 )
 
 // New makes a Host and opens its roots. It starts nothing, and fails if a root that must
 // exist doesn't.
 func New(opts Options) (*Host, error) {
 	opts.setDefaults()
+	if opts.Shared == nil {
+		opts.Shared = &plugin.Shared{}
+	}
 	h := &Host{
 		opts: opts, log: opts.Logger, hold: newGate(),
-		pending: pending{unsaved: notify.NewWake()},
+		pending: pending{unsaved: await.NewWake()},
 		owned:   owned{config: opts.config(), logged: map[string]string{}},
 	}
 	for _, spec := range opts.Roots {
@@ -35,11 +37,11 @@ func New(opts Options) (*Host, error) {
 	if opts.Push != nil {
 		h.peer.set(push.New(*opts.Push))
 	}
-	h.hints.wake = notify.NewWake()
-	h.unchecked.wake = notify.NewWake()
-	h.postponed.wake = notify.NewWake()
+	h.hints.wake = await.NewWake()
+	h.unchecked.wake = await.NewWake()
+	h.postponed.wake = await.NewWake()
 	h.life, h.end = context.WithCancelCause(context.Background())
-	h.turn, h.asking = priolock.New(h.life), priolock.New(h.life)
+	h.turn, h.asking = await.NewTurn(h.life), await.NewTurn(h.life)
 	h.flights.work, h.flights.life = h.fly, h.life
 	h.memos = openMemos(opts.MemoDir, opts.KeyDir, opts.Logger)
 	h.engine = h.newEngine()
@@ -62,7 +64,7 @@ func (h *Host) newEngine() *resolve.Engine {
 func (h *Host) catalogOptions() plugin.Options {
 	o := &h.opts
 	opts := plugin.Options{
-		Builtin: o.Builtin, BuiltinDigest: o.BuiltinDigest, BuiltinNative: o.BuiltinNative, BuiltinNames: o.BuiltinNames,
+		Builtin: o.Builtin, BuiltinDigest: o.BuiltinDigest, BuiltinNative: o.BuiltinNative, Shared: o.Shared, BuiltinNames: o.BuiltinNames,
 		Settle: o.PluginSettle, ReloadWithin: o.ReloadWithin, Approvals: o.Approvals,
 		CacheDir: o.CacheDir, KeyDir: o.KeyDir, Compiler: o.Compiler, Running: o.Running,
 		Progress: o.Progress, Logger: o.Logger, GuestOutput: o.GuestOutput,

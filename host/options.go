@@ -30,6 +30,9 @@ type Options struct {
 	// BuiltinNative returns the built-in module's native code, compiled ahead of time; see
 	// sandbox.Ahead. It may be nil, and may return nil.
 	BuiltinNative func() io.ReaderAt
+	// Shared has the built-in module loaded for Hosts with the same one; nil means that the
+	// Host shares it with what it looks at for clients only.
+	Shared *plugin.Shared
 	// Home is the user's home directory, for advice and for imports relative to it; empty if
 	// there is none.
 	Home string

@@ -105,10 +105,9 @@ func basicOutcomes() []outcome {
 			"instruction_file:AGENTS.md invalid the link escapes the root",
 			"instruction_file:CLAUDE.md invalid the link escapes the root",
 			"mcp_config:.mcp.json invalid the link escapes the root",
-			"skill:skills/one invalid the link escapes the root",
+			"skill:.agents/skills invalid the link escapes the root", "skill:skills/one invalid the link escapes the root",
 			"skill:skills/two invalid the link escapes the root",
 		},
-		warn: []string{".agents/skills: open .agents/skills: Permission denied"},
 	}, {
 		name: "links that lead nowhere",
 		tree: []string{"AGENTS.md -> nothing", "CLAUDE.md -> CLAUDE.md", "skills/one/SKILL.md -> nothing", ".mcp.json -> gone"},

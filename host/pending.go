@@ -7,12 +7,12 @@ import (
 	"sync"
 	"time"
 
-	"waymark/internal/notify"
+	"waymark/internal/await"
 )
 
 // hints are paths that are known to have changed and that no refresh has taken yet.
 type hints struct {
-	wake notify.Wake // holds a token while there are paths
+	wake await.Wake // holds a token while there are paths
 
 	mu      sync.Mutex // guards pending
 	pending scope
@@ -21,7 +21,7 @@ type hints struct {
 // unchecked are the roots of which only the parts near events were checked since their last
 // full check. Events say where to look first; they don't prove that nothing else has changed.
 type unchecked struct {
-	wake notify.Wake // holds a token when the first root is added
+	wake await.Wake // holds a token when the first root is added
 
 	mu     sync.Mutex // guards what follows
 	owners map[string]bool
@@ -54,7 +54,7 @@ func (u *unchecked) waiting() (owners map[string]bool, quiet time.Duration) {
 // postponed are the roots in which a refresh didn't wait for a module. A separate refresh
 // runs these modules, and ends as soon as another refresh is wanted.
 type postponed struct {
-	wake notify.Wake // holds a token when there is a root, or when runs may continue
+	wake await.Wake // holds a token when there is a root, or when runs may continue
 
 	mu     sync.Mutex // guards what follows
 	owners map[string]bool

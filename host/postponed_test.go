@@ -64,7 +64,7 @@ func TestPostponed(t *testing.T) {
 			}
 		}
 	}
-	last := await(t, b.Host, "all", func(s *snapshot.Snapshot) bool {
+	last := awaitSnapshot(t, b.Host, "all", func(s *snapshot.Snapshot) bool {
 		text, stale := told(s)
 		return text == "third;" && stale == 0
 	})

@@ -13,7 +13,7 @@ import (
 
 	"waymark/abi"
 	"waymark/host"
-	"waymark/internal/notify"
+	"waymark/internal/await"
 	"waymark/snapshot"
 	"waymark/test/contracts/vfstest"
 	"waymark/test/testenv"
@@ -24,7 +24,7 @@ type provider struct {
 	mu        sync.Mutex // guards rows and discovery
 	rows      []snapshot.Candidate
 	discovery snapshot.Discovery
-	changed   notify.Signal
+	changed   await.Signal
 }
 
 func (p *provider) Resources() []snapshot.Candidate {
@@ -104,7 +104,7 @@ func TestProvider(t *testing.T) {
 		t.Error("discovery is complete before there is a snapshot")
 	}
 	running(t, h)
-	first := await(t, h, "first", func(s *snapshot.Snapshot) bool { return s.Version > 0 })
+	first := awaitSnapshot(t, h, "first", func(s *snapshot.Snapshot) bool { return s.Version > 0 })
 	if got := outcomes(first.Discovery); got != "pending a=pending b=pending" || len(first.Resources) != 1 {
 		t.Errorf("first: %s, %s", got, payloads(first))
 	}
@@ -125,12 +125,12 @@ func TestProvider(t *testing.T) {
 	before := runs.Load()
 
 	p.set(map[string]string{"b": "", "a": "x"})
-	s := await(t, h, "one server", func(s *snapshot.Snapshot) bool { return len(s.Resources) == 2 })
+	s := awaitSnapshot(t, h, "one server", func(s *snapshot.Snapshot) bool { return len(s.Resources) == 2 })
 	if got := outcomes(s.Discovery); got != "pending a=connected b=pending" {
 		t.Errorf("one server: %s", got)
 	}
 	p.set(map[string]string{"b": "y", "a": "x"})
-	s = await(t, h, "both", func(s *snapshot.Snapshot) bool { return !s.Discovery.Pending() })
+	s = awaitSnapshot(t, h, "both", func(s *snapshot.Snapshot) bool { return !s.Discovery.Pending() })
 	if got := lines(s.Resources, root); len(got) != 3 || s.Find("mcp_server:/w/.mcp.json#b") == nil || s.Find("instruction_file:"+root+"/AGENTS.md") == nil {
 		t.Errorf("complete: %v", got)
 	}
@@ -147,7 +147,7 @@ func TestProvider(t *testing.T) {
 	}
 	heard(s.Version)
 	put(t, filepath.Join(root, "AGENTS.md"), "two")
-	s = await(t, h, "an edit", func(s *snapshot.Snapshot) bool { return strings.Contains(payloads(s), "AGENTS.md=two") })
+	s = awaitSnapshot(t, h, "an edit", func(s *snapshot.Snapshot) bool { return strings.Contains(payloads(s), "AGENTS.md=two") })
 	if len(s.Resources) != 3 || s.Discovery.Pending() {
 		t.Errorf("after an edit: %v", lines(s.Resources, root))
 	}
@@ -164,12 +164,12 @@ func TestProviderWhileNothingIsKnown(t *testing.T) {
 	})
 	h := newHost(t, opts)
 	running(t, h)
-	await(t, h, "first", func(s *snapshot.Snapshot) bool { return len(s.Resources) == 2 })
+	awaitSnapshot(t, h, "first", func(s *snapshot.Snapshot) bool { return len(s.Resources) == 2 })
 	if err := h.Reconfigure(t.Context(), opts); err != nil {
 		t.Fatal(err)
 	}
 	p.set(map[string]string{"a": "x"})
-	s := await(t, h, "the server", func(s *snapshot.Snapshot) bool { return s.Find("mcp_server:/w/.mcp.json#a") != nil })
+	s := awaitSnapshot(t, h, "the server", func(s *snapshot.Snapshot) bool { return s.Find("mcp_server:/w/.mcp.json#a") != nil })
 	if len(s.Resources) != 3 {
 		t.Errorf("only %v", lines(s.Resources, root))
 	}
@@ -235,7 +235,7 @@ func TestProvidersRandomly(t *testing.T) {
 		if err := clean.Close(); err != nil { // there are hundreds, and each has two hundred mappings
 			t.Fatal(err)
 		}
-		await(t, h, fmt.Sprintf("round %d: want %v, %s", round, lines(want.Resources, root), outcomes(want.Discovery)), func(s *snapshot.Snapshot) bool {
+		awaitSnapshot(t, h, fmt.Sprintf("round %d: want %v, %s", round, lines(want.Resources, root), outcomes(want.Discovery)), func(s *snapshot.Snapshot) bool {
 			return snapshot.SameContent(s, want)
 		})
 	}

@@ -65,6 +65,7 @@ func (h *Host) refresh(ctx context.Context, s scope) (*Report, error) {
 	s = s.merge(h.unknown())
 	h.openRoots(s)
 	h.findChildren(s)
+	h.findNested(s)
 	s = h.findInstalled(s)
 	used, resolvers := h.used(), h.resolvers()
 	if err := h.adapt(s, used, resolvers); err != nil {
@@ -106,7 +107,7 @@ func (h *Host) content(report *Report, list *plugin.List) (snapshot.Content, []s
 	told := []string{h.watchProblem(), rootProblem(h.looked.Load().refused), unlistedProblem(notes, report.Outcomes, len(resources))}
 	for _, slot := range h.slots {
 		if slot.open != nil {
-			told = append(told, slot.children.lost(slot.open.Path()))
+			told = append(told, slot.children.lost(slot.open.Path()), slot.nested.lost(slot.open.Path()))
 		}
 	}
 	return snapshot.Content{
@@ -165,7 +166,9 @@ func (h *Host) resolve(ctx context.Context, s scope, used []usedRoot, resolvers 
 	})
 	looked := roots(todo)
 	for i, u := range todo {
-		looked[i].Near = s.nearIn(u.slot)
+		if u.slot.traced() >= wholeBelow {
+			looked[i].Near = s.nearIn(u.slot)
+		}
 	}
 	checked, err := h.engine.ResolveWithin(ctx, h.patience(s), resolvers, looked)
 	if err != nil {

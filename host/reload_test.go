@@ -97,7 +97,7 @@ func TestReloadGoesThrough(t *testing.T) {
 			if err := b.Reconfigure(t.Context(), next); err != nil {
 				t.Fatal(err)
 			}
-			await(t, b, "only the good one", func(s *snapshot.Snapshot) bool { return state(s) == "good.wasm ready; good=1" })
+			awaitSnapshot(t, b, "only the good one", func(s *snapshot.Snapshot) bool { return state(s) == "good.wasm ready; good=1" })
 		})
 	}
 }

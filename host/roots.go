@@ -13,6 +13,7 @@ import (
 	"waymark/host/vfs"
 	"waymark/internal/beneath"
 	"waymark/internal/errtext"
+	"waymark/snapshot"
 )
 
 // newSlot makes a slot with a unique name.
@@ -46,6 +47,7 @@ func (h *Host) openRoots(s scope) {
 		if s.covers(slot) {
 			slot.refresh(vfs.RootOptions{
 				Exclude: h.config.exclude, Own: h.config.own, MCPFiles: h.mcpFiles(slot.spec.Path), Settings: h.config.settings, Within: slot.spec.within(), Top: top,
+				Beyond: slot.spec.Scope == snapshot.ScopeUser,
 			})
 			h.logRefused(slot)
 		}

@@ -45,9 +45,23 @@ type rootSlot struct {
 	watched  watchedRoot // what the current watch set was made from
 
 	children children
+	nested   nested
 	adapted  *adapted // nil if the slot uses the resolvers of all roots
 	blank    blank
 	installs installs
+}
+
+// wholeBelow is the length of a root's traces from which on an event leads to two checks, of what
+// lies near it and soon after of the rest. Checking a shorter one takes less than the second
+// time takes to begin, a millisecond at most.
+const wholeBelow = 400
+
+// traced returns the length of all traces of the root.
+func (s *rootSlot) traced() (n int) {
+	for i := range s.outcomes {
+		n += len(s.outcomes[i].Trace)
+	}
+	return n
 }
 
 // refused reports whether the root exists but isn't looked at. A file in the place of a
@@ -83,7 +97,7 @@ func (s *rootSlot) close() {
 		_ = s.open.Close()
 	}
 	s.open, s.outcomes, s.known = nil, nil, false
-	s.children, s.adapted, s.blank, s.installs = children{}, nil, blank{}, installs{}
+	s.children, s.nested, s.adapted, s.blank, s.installs = children{}, nested{}, nil, blank{}, installs{}
 }
 
 // usedRoot is a slot that resolvers look at.
@@ -202,6 +216,7 @@ func (c *children) concerned(root string, near []string) bool {
 type adapted struct {
 	plugins   *plugin.List
 	children  []string
+	nested    []string
 	installed []installed.Plugin
 	resolvers []resolve.Resolver
 	// For a home directory: what the resolvers together see in it, and the same resolvers
@@ -257,13 +272,14 @@ type watchedRoot struct {
 	open      *vfs.Root
 	way       []string
 	looked    []string         // directories that may be projects
+	indexes   []string         // of git, see nested
 	blank     []vfs.Dep        // see rootSlot
 	installed []vfs.Dep        // dependencies of what is installed
 	shapes    []*resolve.Shape // of the outcomes
 }
 
 func (w *watchedRoot) same(other *watchedRoot) bool {
-	return w.by == other.by && w.open == other.open && slices.Equal(w.way, other.way) && slices.Equal(w.looked, other.looked) && slices.EqualFunc(w.blank, other.blank, samePlace) &&
+	return w.by == other.by && w.open == other.open && slices.Equal(w.way, other.way) && slices.Equal(w.looked, other.looked) && slices.Equal(w.indexes, other.indexes) && slices.EqualFunc(w.blank, other.blank, samePlace) &&
 		slices.EqualFunc(w.installed, other.installed, samePlace) &&
 		slices.Equal(w.shapes, other.shapes) &&
 		!slices.Contains(w.shapes, nil)

@@ -101,7 +101,7 @@ func (h *Host) explain(ctx context.Context, path string) (why.Answer, error) {
 func (h *Host) imported(ctx context.Context, a *why.Answer) error {
 	for i := range codingagents.Clients {
 		c := &codingagents.Clients[i]
-		if a.Convention == "" || c.Imports == 0 {
+		if a.Convention == "" || c.Imports == nil {
 			continue
 		}
 		verdicts, err := h.WhyClient(ctx, c, a.Path)

@@ -81,7 +81,7 @@ func TestUnreadableRoot(t *testing.T) {
 		all := []string{"command:file/F.md#a ok", "command:ok/F.md#a ok", "command:up/source/F.md#a ok", "command:work/F.md#a ok"}
 		reaches := func(what string, want []string) *snapshot.Snapshot {
 			t.Helper()
-			return await(t, h, what, func(s *snapshot.Snapshot) bool { return slices.Equal(lines(s.Resources, dir), want) })
+			return awaitSnapshot(t, h, what, func(s *snapshot.Snapshot) bool { return slices.Equal(lines(s.Resources, dir), want) })
 		}
 		version := reaches("all", all).Version
 		for _, c := range []struct {
@@ -185,15 +185,42 @@ func TestClosedAtStart(t *testing.T) {
 			Roots: []host.RootSpec{{Path: at("up/further/down"), Optional: true}, {Path: at("closed"), Optional: true}, {Path: at("file/F.md"), Optional: true}},
 		})
 		running(t, h)
-		await(t, h, "closed", func(s *snapshot.Snapshot) bool { return strings.Contains(s.SnapshotError, "2 more are not looked at") })
+		awaitSnapshot(t, h, "closed", func(s *snapshot.Snapshot) bool { return strings.Contains(s.SnapshotError, "2 more are not looked at") })
 		var want []string
 		for _, name := range []string{"closed", "file/F.md", "up"} {
 			chmod(t, dir, name, 0o755)
 			want = append(want, "command:"+map[string]string{"closed": "closed/F.md", "file/F.md": "file/F.md", "up": "up/further/down/F.md"}[name]+"#a ok")
-			await(t, h, name+" opened", func(s *snapshot.Snapshot) bool { return slices.Equal(lines(s.Resources, dir), want) })
+			awaitSnapshot(t, h, name+" opened", func(s *snapshot.Snapshot) bool { return slices.Equal(lines(s.Resources, dir), want) })
 		}
 		if s := h.Current(); s.SnapshotError != "" {
 			t.Errorf("in the end: %q", s.SnapshotError)
+		}
+	})
+}
+
+// TestDirectoriesThatAreNotLookedInto: a directory where agents look that nobody may list, or
+// that a link has outside of the root, is reported once, with its reason.
+func TestDirectoriesThatAreNotLookedInto(t *testing.T) {
+	t.Parallel()
+	testenv.RunOrdinary(t, func(t *testing.T) {
+		dir := vfstest.Build(t, []string{
+			"root/AGENTS.md = x", "root/.cursor/rules/deep/a.mdc = x", "root/.cursor/rules/b.mdc = x", "root/.claude/agents -> ../../out", "root/.github/skills -> ../../out",
+			"root/.windsurf/x = x", "root/.roo -> /nowhere", "out/a.md = outside",
+		})
+		t.Cleanup(func() { vfstest.Reopen(dir) })
+		chmod(t, dir, "root/.cursor/rules/deep", 0)
+		chmod(t, dir, "root/.windsurf", 0)
+		h := newHost(t, host.Options{Builtin: module(builtin(t)), Roots: []host.RootSpec{{Path: filepath.Join(dir, "root")}}})
+		report := refresh(t, h)
+		compare(t, "resources", lines(report.Snapshot.Resources, filepath.Join(dir, "root")), []string{
+			"instruction_file:.cursor/rules/b.mdc ok", "instruction_file:.cursor/rules/deep invalid the directory can't be listed: permission denied",
+			"instruction_file:.roo invalid the link escapes the root", "instruction_file:.windsurf invalid the directory can't be listed: permission denied",
+			"instruction_file:AGENTS.md ok", "skill:.github/skills invalid the link escapes the root", "subagent:.claude/agents invalid the link escapes the root",
+		})
+		chmod(t, dir, "root/.cursor/rules/deep", 0o755)
+		report = refresh(t, h)
+		if got := lines(report.Snapshot.Resources, filepath.Join(dir, "root")); !slices.Contains(got, "instruction_file:.cursor/rules/deep/a.mdc ok") || len(got) != 7 {
+			t.Errorf("once it may be listed: %q", got)
 		}
 	})
 }

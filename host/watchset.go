@@ -112,7 +112,7 @@ func (w *watched) dir(path string) watch.Dir {
 
 // watch makes the watcher follow a slot by what its resolvers observed last.
 func (s *rootSlot) watch(by *watch.Watcher) {
-	now := watchedRoot{by: by, open: s.open, way: s.way, looked: s.children.looked, blank: s.blank.trace, installed: s.installs.trace, shapes: make([]*resolve.Shape, len(s.outcomes))}
+	now := watchedRoot{by: by, open: s.open, way: s.way, looked: s.children.looked, indexes: s.nested.watched(), blank: s.blank.trace, installed: s.installs.trace, shapes: make([]*resolve.Shape, len(s.outcomes))}
 	for i := range s.outcomes {
 		now.shapes[i] = s.outcomes[i].Shape
 	}
@@ -146,6 +146,10 @@ func watchOf(slot *rootSlot, outcomes []resolve.Outcome) []watch.Dir {
 		}
 		if slot.children.known {
 			set.projects(dir, slot.children.looked)
+		}
+		for _, index := range slot.nested.watched() {
+			set.name(filepath.Dir(index), false)
+			set.name(index, true)
 		}
 	}
 	return set.dirs()

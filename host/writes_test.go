@@ -62,9 +62,9 @@ func TestWaysAreQuiet(t *testing.T) {
 		Builtin: module(builtin(t)), Roots: []host.RootSpec{{Path: filepath.Join(base, "link", "root")}}, Watch: opts,
 	})
 	running(t, h)
-	await(t, h, "first", func(s *snapshot.Snapshot) bool { return len(s.Resources) > 1 })
+	awaitSnapshot(t, h, "first", func(s *snapshot.Snapshot) bool { return len(s.Resources) > 1 })
 	put(t, filepath.Join(root, "AGENTS.md"), "two") // seen: all is watched by then
-	await(t, h, "an edit", func(s *snapshot.Snapshot) bool {
+	awaitSnapshot(t, h, "an edit", func(s *snapshot.Snapshot) bool {
 		return strings.Contains(payloads(s), "AGENTS.md=two")
 	})
 	for path, want := range map[string]bool{

@@ -10,9 +10,8 @@ import (
 	"time"
 
 	"waymark/hub/store"
-	"waymark/internal/backoff"
+	"waymark/internal/await"
 	"waymark/internal/credential"
-	"waymark/internal/notify"
 	"waymark/wire/approval"
 )
 
@@ -32,7 +31,7 @@ type approvals struct {
 	cancel  context.CancelFunc
 	start   sync.Once
 	done    sync.WaitGroup
-	changed notify.Signal
+	changed await.Signal
 
 	mu   sync.Mutex // guards the fields below
 	read bool       // list is the result of the last query
@@ -110,16 +109,14 @@ func (a *approvals) now(agentID string) *approvalSet {
 
 // follow reads the approvals whenever they have changed.
 func (a *approvals) follow() {
-	at, revision := int64(-1), int64(-1) // revisions of the store and of the approvals
+	revision := int64(-1) // of the approvals
 	for a.ctx.Err() == nil {
-		var err error
-		if at >= 0 {
-			at, err = a.hub.store.Wait(a.ctx, at)
-		} else {
-			at = 0 // read again, whatever the store's revision is
-		}
+		at, err := a.hub.store.Newest(a.ctx)
 		if err == nil {
 			revision, err = a.load(revision)
+		}
+		if err == nil {
+			err = a.hub.store.Wait(a.ctx, at)
 		}
 		pause := approvalsPause
 		if err != nil {
@@ -128,9 +125,8 @@ func (a *approvals) follow() {
 			}
 			pause = approvalsAgain
 			a.hub.log.Warn("approvals not read", slog.Any("error", err), slog.Duration("again_in", pause))
-			at = 0
 		}
-		_ = backoff.Sleep(a.ctx, pause) // the loop checks ctx
+		_ = await.Sleep(a.ctx, pause) // the loop checks ctx
 	}
 }
 

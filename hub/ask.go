@@ -9,7 +9,7 @@ import (
 	"google.golang.org/protobuf/proto"
 
 	"waymark/hub/mcpserver"
-	"waymark/internal/backoff"
+	"waymark/internal/await"
 	"waymark/wire"
 	"waymark/wire/reverse"
 	"waymark/wire/waymark"
@@ -30,7 +30,7 @@ const (
 // duration, which includes looking at files and starting servers to list their tools. Other
 // hubs can't send any other request.
 var asked = map[string]time.Duration{
-	reverse.KindClientContext: 20 * time.Second, reverse.KindContextCoverage: 20 * time.Second, reverse.KindSkillFiles: manifestsTimeout, reverse.KindSkillFile: time.Minute, reverse.KindToolsList: 30 * time.Second, reverse.KindToolsCall: mcpserver.MaxCall,
+	reverse.KindClientContext: 20 * time.Second, reverse.KindContextCoverage: 20 * time.Second, reverse.KindSkillFiles: manifestsTimeout, reverse.KindSkillFile: time.Minute, reverse.KindToolsList: 30 * time.Second, reverse.KindToolsCall: mcpserver.MaxCall, reverse.KindMCPRequest: mcpserver.MaxCall,
 }
 
 // Reasons for a missing answer. Those of an agent are *reverse.Error.
@@ -51,17 +51,16 @@ func (h *Hub) ask(ctx context.Context, agentID, kind string, body []byte, patien
 	defer cancel()
 	over := time.NewTimer(patience)
 	defer over.Stop()
-	pauses := backoff.Backoff{Shortest: askAgain, Longest: time.Second}
+	pauses := await.Backoff{Shortest: askAgain, Longest: time.Second}
 	for {
-		changed, news := h.channels.changed.Changed(), h.writers.news.Changed()
+		changed := h.channels.changed.Changed()
 		if one := h.channels.of(agentID); one != nil && !one.Ended() {
 			return one.ask(ctx, kind, body)
 		}
 		err := errAway
-		var again <-chan time.Time
 		if h.Connected(agentID) {
 			err = errNoChannel
-		} else if at, connected := h.writers.at(agentID); connected {
+		} else if at, atErr := h.store.HubOf(ctx, agentID); atErr == nil && at.ID != h.replicas.self.ID {
 			if at.URL == "" {
 				err = errNoAddress
 			} else {
@@ -69,7 +68,6 @@ func (h *Hub) ask(ctx context.Context, agentID, kind string, body []byte, patien
 				if answer, err = h.replicas.ask(ctx, at, agentID, kind, body); !errors.Is(err, errNotThere) {
 					return answer, err
 				}
-				again = time.After(pauses.Next())
 			}
 		}
 		if patience == 0 {
@@ -77,8 +75,7 @@ func (h *Hub) ask(ctx context.Context, agentID, kind string, body []byte, patien
 		}
 		select {
 		case <-changed:
-		case <-news:
-		case <-again:
+		case <-time.After(pauses.Next()):
 		case <-over.C:
 			patience = 0 // by now there may be another reason
 		case <-ctx.Done():

@@ -24,12 +24,79 @@ func (h *Hub) lookup(ctx context.Context, text string) (store.Token, error) {
 		transport.Authenticated(ctx, false)
 		return store.Token{}, errUnauthorized
 	}
-	token, err := h.store.TokenByHash(ctx, credential.HashOf(text))
+	hash := credential.HashOf(text)
+	token, found := h.fresh.get(hash)
+	var err error
+	if !found {
+		asked := time.Now()
+		token, err = h.store.TokenByHash(ctx, hash)
+		if err == nil && token.Role == store.RoleAgent && token.Valid(h.now()) {
+			h.fresh.put(hash, &token, asked)
+		}
+	}
 	if err := h.judge(ctx, err, token.Valid(h.now())); err != nil {
 		return store.Token{}, err
 	}
-	h.uses.add(ctx, h, &token)
+	h.use(&token)
 	return token, nil
+}
+
+// freshFor is how long after the store was asked its answer that an agent's token is valid
+// holds: for a revoked one to be refused within two seconds, and longer than from one check of
+// the connected agents' tokens to the next.
+const freshFor = 1500 * time.Millisecond
+
+// fresh are agents' tokens that the store has called valid a moment ago, so that the calls of a
+// connection don't each look its token up.
+type fresh struct {
+	mu    sync.Mutex // guards known
+	known map[credential.Hash]*freshToken
+}
+
+type freshToken struct {
+	store.Token
+	asked time.Time // when the store was asked last
+}
+
+func (f *fresh) get(hash credential.Hash) (store.Token, bool) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	found := f.known[hash]
+	if found == nil || time.Since(found.asked) > freshFor {
+		return store.Token{}, false
+	}
+	return found.Token, true
+}
+
+func (f *fresh) put(hash credential.Hash, token *store.Token, asked time.Time) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if f.known == nil {
+		f.known = make(map[credential.Hash]*freshToken)
+	}
+	f.known[hash] = &freshToken{*token, asked}
+}
+
+// checked records which tokens the store, when it was asked, called valid; the others are
+// forgotten unless another answer is still fresh.
+func (f *fresh) checked(ids, valid []string, asked time.Time) {
+	is := make(map[string]bool, len(ids))
+	for _, id := range ids {
+		is[id] = false
+	}
+	for _, id := range valid {
+		is[id] = true
+	}
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	for hash, token := range f.known {
+		switch valid, among := is[token.ID]; {
+		case valid && asked.After(token.asked):
+			token.asked = asked
+		case among && !valid, !among && time.Since(token.asked) > freshFor:
+			delete(f.known, hash)
+		}
+	}
 }
 
 // lookupSession is lookup for a browser's session.
@@ -42,7 +109,7 @@ func (h *Hub) lookupSession(ctx context.Context, text string) (store.Session, er
 	if err := h.judge(ctx, err, session.Valid(h.now())); err != nil {
 		return store.Session{}, err
 	}
-	h.uses.add(ctx, h, &session.Token)
+	h.use(&session.Token)
 	return session, nil
 }
 
@@ -56,41 +123,41 @@ func (h *Hub) judge(ctx context.Context, err error, valid bool) error {
 		if ctx.Err() == nil {
 			h.log.Error("token not looked up", slog.Any("error", err))
 		}
-		return transport.ErrInternal
+		return lookupError{err}
 	}
 	transport.Authenticated(ctx, true)
 	return nil
 }
 
-const (
-	// touchEvery limits how often the use of a token is stored, so that not every read
-	// causes a write.
-	touchEvery = time.Minute
-	// touchFarewell is how long a stopping hub tries to store the rest.
-	touchFarewell = 2 * time.Second
-)
+// lookupError is all that a peer learns of an error of the store, which readers' routes judge.
+type lookupError struct{ cause error }
 
-// uses records when tokens were last used, and when that was stored: at once after a pause,
-// then once a minute, and at the end.
+func (lookupError) Error() string     { return transport.ErrInternal.Error() }
+func (e lookupError) Unwrap() []error { return []error{transport.ErrInternal, e.cause} }
+
+// touchEvery limits how often the use of a token is stored, so that not every read causes a
+// write.
+const touchEvery = time.Minute
+
+// uses records when tokens were last used, and when that was stored: soon after a pause, then
+// once a minute, and at the end.
 type uses struct {
-	mu   sync.Mutex // guards last
+	mu   sync.Mutex // guards the rest
 	last map[string]use
+	due  []string // to be stored
 }
 
 type use struct{ used, written time.Time }
 
-// add records that a token is used now.
-func (u *uses) add(ctx context.Context, h *Hub, token *store.Token) {
-	if !u.due(token, h.now()) {
-		return
-	}
-	if err := h.store.TouchToken(ctx, token.ID); err != nil && ctx.Err() == nil {
-		h.log.Warn("use of token not stored", slog.String("token", token.ID), slog.Any("error", err))
+// use records that a token is used now.
+func (h *Hub) use(token *store.Token) {
+	if h.uses.add(token, h.now()) {
+		h.seen.some.Set()
 	}
 }
 
-// due reports to one of several concurrent callers that it is time to store the use.
-func (u *uses) due(token *store.Token, now time.Time) bool {
+// add reports whether the use is to be stored.
+func (u *uses) add(token *store.Token, now time.Time) (due bool) {
 	u.mu.Lock()
 	defer u.mu.Unlock()
 	if u.last == nil {
@@ -101,28 +168,27 @@ func (u *uses) due(token *store.Token, now time.Time) bool {
 		was.written = token.LastUsedAt
 	}
 	was.used = now
-	due := now.Sub(was.written) > touchEvery
-	if due {
+	if due = now.Sub(was.written) > touchEvery; due {
 		was.written = now
+		u.due = append(u.due, token.ID)
 	}
 	u.last[token.ID] = was
 	return due
 }
 
-// flush stores the uses that aren't stored yet.
-func (u *uses) flush(h *Hub) {
+// take returns the tokens whose use is to be stored, in the end all whose last one isn't.
+func (u *uses) take(end bool) (ids []string) {
 	u.mu.Lock()
-	last := u.last
-	u.last = nil
-	u.mu.Unlock()
-	ctx, cancel := context.WithTimeout(context.Background(), touchFarewell)
-	defer cancel()
-	for id, use := range last {
-		if !use.used.After(use.written) || ctx.Err() != nil {
-			continue
-		}
-		if err := h.store.TouchToken(ctx, id); err != nil { // the token may be deleted, or the store closed
-			h.log.Debug("use of token not stored", slog.String("token", id), slog.Any("error", err))
+	defer u.mu.Unlock()
+	ids, u.due = u.due, nil
+	if !end {
+		return ids
+	}
+	for id, use := range u.last {
+		if use.used.After(use.written) {
+			ids = append(ids, id)
 		}
 	}
+	u.last = nil
+	return ids
 }

@@ -268,8 +268,8 @@ func TestLastUse(t *testing.T) {
 	}
 	for i, want := range []int64{1, 1, 2} {
 		use()
-		if n := counting.n.Load(); n != want {
-			t.Errorf("after use %d it is written down %d times, want %d", i, n, want)
+		if !f.eventually(func() bool { return counting.n.Load() >= want }) || counting.n.Load() > want {
+			t.Errorf("after use %d it is written down %d times, want %d", i, counting.n.Load(), want)
 		}
 		// A second, then two minutes: between them lies the minute, with room for a slow machine.
 		ahead.Add(int64([]time.Duration{time.Second, 2 * time.Minute, time.Second}[i]))
@@ -291,7 +291,7 @@ type touches struct {
 	n atomic.Int64
 }
 
-func (c *touches) TouchToken(ctx context.Context, id string) error {
-	c.n.Add(1)
-	return c.Store.TouchToken(ctx, id)
+func (c *touches) TouchTokens(ctx context.Context, ids []string) error {
+	c.n.Add(int64(len(ids)))
+	return c.Store.TouchTokens(ctx, ids)
 }

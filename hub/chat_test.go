@@ -120,6 +120,19 @@ func (f *chatFixture) handlers() map[string]reverse.Handler {
 				return nil, &reverse.Error{Code: wire.CodeUnauthorized, Text: "this capability is not known"}
 			}
 			switch call.GetName() {
+			case "steps":
+				for i := range 3 {
+					body, err := proto.Marshal(&waymark.ToolsNote{Progress: float64(i + 1), Total: 3, Message: "step"})
+					if err != nil {
+						return nil, err
+					}
+					reverse.Notes(ctx)(body)
+				}
+				body, err := proto.Marshal(&waymark.ToolsNote{Level: "info", Data: []byte(`{"x":1}`)})
+				if err != nil {
+					return nil, err
+				}
+				reverse.Notes(ctx)(body)
 			case "hang":
 				f.begun <- struct{}{}
 				<-ctx.Done()
@@ -185,6 +198,57 @@ func (f *chatFixture) handlers() map[string]reverse.Handler {
 			part := more.GetRest()[more.GetOffset():]
 			return proto.Marshal(&waymark.ToolsAnswer{Json: part[:min(10, len(part))], Size: uint32(len(more.GetRest())), Rest: more.GetRest()})
 		},
+	}
+}
+
+// noted calls the tool steps with the parameters of _meta, and returns the messages before the answer.
+func (f *chatFixture) noted(meta string) string {
+	f.t.Helper()
+	body := `{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"steps","arguments":{},"_meta":{"io.modelcontextprotocol/protocolVersion":"` + stateless +
+		`","io.modelcontextprotocol/clientInfo":{"name":"t","version":"1"},"io.modelcontextprotocol/clientCapabilities":{},` + meta + `}}}`
+	r := httptest.NewRequestWithContext(f.t.Context(), http.MethodPost, "http://localhost/api/v0/pins/"+f.pin+"/mcp", strings.NewReader(body))
+	r.Header = shows("good")
+	for name, value := range map[string]string{
+		"Content-Type": "application/json", "Accept": "application/json, text/event-stream", "Mcp-Protocol-Version": stateless,
+		"Mcp-Method": "tools/call", "Mcp-Name": "steps", "Authorization": "Bearer " + f.reader,
+	} {
+		r.Header.Set(name, value)
+	}
+	w := httptest.NewRecorder()
+	f.hub.Handler().ServeHTTP(w, r)
+	var list []string
+	for line := range strings.Lines(w.Body.String()) {
+		var message struct {
+			Method string
+			Params struct {
+				ProgressToken, Progress, Level, Data json.RawMessage
+			}
+			Result json.RawMessage
+		}
+		if data, ok := strings.CutPrefix(line, "data: "); ok && json.Unmarshal([]byte(data), &message) == nil {
+			p := message.Params
+			list = append(list, fmt.Sprintf("%s%s%s%s", p.ProgressToken, p.Progress, p.Level, p.Data))
+		}
+	}
+	return strings.Join(list, " ")
+}
+
+// progressed is what noted returns of one who wants both.
+const progressed = `"p"1 "p"2 "p"3 "info"{"x":1} `
+
+// TestChatProgress: progress and log messages come before the answer of a call that wants
+// them, as far as it does.
+func TestChatProgress(t *testing.T) {
+	t.Parallel()
+	f := newChatFixture(t, nil)
+	for meta, want := range map[string]string{
+		`"progressToken":"p"`: `"p"1 "p"2 "p"3 `,
+		`"progressToken":"p","io.modelcontextprotocol/logLevel":"info"`: progressed,
+		`"io.modelcontextprotocol/logLevel":"error"`:                    ``,
+	} {
+		if got := f.noted(meta); got != want {
+			t.Errorf("with %s: %q, want %q", meta, got, want)
+		}
 	}
 }
 

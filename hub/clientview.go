@@ -6,7 +6,6 @@ import (
 	"net/http"
 
 	"waymark/hub/api"
-	"waymark/internal/clientview"
 	"waymark/internal/errtext"
 	"waymark/internal/httpapi/problem"
 	"waymark/internal/text"
@@ -17,11 +16,11 @@ import (
 // clientContext asks an agent what a client would see if it were started in the agent's
 // working directory.
 func (h *Hub) clientContext(ctx context.Context, agentID, client string) (*api.ClientContext, error) {
-	request := clientview.EncodeRequest(clientview.Request{Client: client})
+	request := api.EncodeClientRequest(api.ClientRequest{Client: client})
 	return lookAt(ctx, h, agentID, reverse.KindClientContext, request, "what "+text.Cut(text.Printable(client), 64)+" sees", func(body []byte) (*api.ClientContext, error) {
-		answer, err := clientview.Decode(body)
+		answer, err := api.DecodeClientContext(body)
 		if err == nil && answer.Client != client {
-			err = clientview.ErrFormat
+			err = api.ErrFormat
 		}
 		return answer, err
 	})
@@ -29,7 +28,7 @@ func (h *Hub) clientContext(ctx context.Context, agentID, client string) (*api.C
 
 // coverage asks an agent which files in places that agents read aren't used.
 func (h *Hub) coverage(ctx context.Context, agentID string) (*api.Coverage, error) {
-	return lookAt(ctx, h, agentID, reverse.KindContextCoverage, nil, "what isn't used", clientview.DecodeCoverage)
+	return lookAt(ctx, h, agentID, reverse.KindContextCoverage, nil, "what isn't used", api.DecodeCoverage)
 }
 
 // lookAt asks an agent about its files; what describes the question. The answer is trusted

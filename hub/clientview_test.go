@@ -10,9 +10,9 @@ import (
 	"testing"
 
 	"waymark/hub"
+	"waymark/hub/api"
 	"waymark/hub/client"
 	"waymark/hub/store"
-	"waymark/internal/clientview"
 	"waymark/internal/httpapi/problem"
 	"waymark/wire/reverse"
 )
@@ -32,18 +32,18 @@ func TestClientContext(t *testing.T) {
 	}
 	all := reader()
 	hanging, released := make(chan struct{}, 10), make(chan struct{})
-	good := clientview.Answer{
-		Client: "codex", Name: "Codex", Version: "1", Root: "/w", Project: "/w", Known: []clientview.Known{{Client: "codex", Name: "Codex"}},
-		Items: []clientview.Item{{ID: "skill:/w/x", Kind: "skill", Path: "/w/x/SKILL.md", Name: "x\x1b[31m", Included: true}}, Withheld: 2,
+	good := api.ClientContext{
+		Client: "codex", Name: "Codex", Version: "1", Root: "/w", Project: "/w", Known: []api.KnownClient{{Client: "codex", Name: "Codex"}},
+		Items: []api.ClientContextItem{{ID: "skill:/w/x", Kind: "skill", Path: "/w/x/SKILL.md", Name: "x\x1b[31m", Included: true}}, Withheld: 2,
 	}
 	answer := func(ctx context.Context, body []byte) ([]byte, error) {
-		request, err := clientview.DecodeRequest(body)
+		request, err := api.DecodeClientRequest(body)
 		if err != nil {
 			t.Error(err)
 		}
 		switch request.Client {
 		case "codex", "another":
-			return clientview.Encode(good)
+			return api.EncodeClientContext(good)
 		case "junk":
 			return []byte("junk"), nil
 		case "unknown":
@@ -60,7 +60,7 @@ func TestClientContext(t *testing.T) {
 			case <-released:
 			case <-ctx.Done():
 			}
-			return clientview.Encode(clientview.Answer{Client: "hang"})
+			return api.EncodeClientContext(api.ClientContext{Client: "hang"})
 		}
 		return nil, errors.New("broken")
 	}
@@ -169,9 +169,9 @@ func TestCoverage(t *testing.T) {
 		words  string
 	}{
 		{func() ([]byte, error) {
-			return clientview.EncodeCoverage(clientview.Coverage{Groups: []clientview.CoverageGroup{{Reason: "no_kind", Text: "1 file", Files: []clientview.CoverageFile{{Path: "/w/x"}}}}})
+			return api.EncodeCoverage(api.Coverage{Groups: []api.CoverageGroup{{Reason: "no_kind", Text: "1 file", Files: []api.CoverageFile{{Path: "/w/x"}}}}})
 		}, 200, `{"reason":"no_kind","text":"1 file","files":[{"path":"/w/x","as":"","readers":[]}],"withheld":0,"left_off":0}`},
-		{func() ([]byte, error) { return clientview.EncodeCoverage(clientview.Coverage{}) }, 200, `{"groups":[],"partial":false}`},
+		{func() ([]byte, error) { return api.EncodeCoverage(api.Coverage{}) }, 200, `{"groups":[],"partial":false}`},
 		{func() ([]byte, error) { return []byte("junk"), nil }, 502, "can't be understood"},
 		{func() ([]byte, error) { return nil, &reverse.Error{Code: reverse.CodeDenied, Text: "switched off"} }, 409, "the agent says: switched off"},
 		{func() ([]byte, error) { return nil, errors.New("broken") }, 502, ""},

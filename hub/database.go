@@ -22,6 +22,8 @@ type Databases struct {
 	Check func(db string) error
 	// Open opens a database.
 	Open func(ctx context.Context, db string, opts StoreOptions) (store.Store, error)
+	// Backup writes a copy of a database to a new file; nil means that there are no backups.
+	Backup func(ctx context.Context, db, file string) error
 }
 
 // StoreOptions are options for every kind of store.
@@ -34,7 +36,7 @@ type StoreOptions struct {
 
 func (d *Databases) setDefaults() {
 	if d.Check == nil || d.Open == nil {
-		d.Check, d.Open = checkSQLite, openSQLite
+		d.Check, d.Open, d.Backup = checkSQLite, openSQLite, backupSQLite
 	}
 }
 
@@ -47,6 +49,10 @@ func openSQLite(ctx context.Context, db string, opts StoreOptions) (store.Store,
 		return nil, err
 	}
 	return st, nil
+}
+
+func backupSQLite(ctx context.Context, db, file string) error {
+	return sqlite.Backup(ctx, strings.TrimPrefix(db, "sqlite:"), file)
 }
 
 func checkSQLite(db string) error {

@@ -11,5 +11,5 @@ import (
 // who enrolls, are served.
 func TestDocument(t *testing.T) {
 	h := new(Hub)
-	openapitest.Generate(t, append(h.newConsumer(server.Limits{}).Services(), h.enrollService())...)
+	openapitest.Generate(t, append(h.newConsumer(server.Limits{}, nil).Services(), h.enrollService())...)
 }

@@ -172,7 +172,7 @@ func TestUnauthenticated(t *testing.T) {
 			t.Errorf("a reader: %d, %v", code, err)
 		}
 	}
-	if code, err := ask(strings.TrimPrefix(server.LoginURL(), server.HTTPURL())); code != 200 && code != 401 || err != nil {
+	if code, err := ask(strings.TrimPrefix(server.LoginURL(store.RoleReader), server.HTTPURL())); code != 200 && code != 401 || err != nil {
 		t.Errorf("somebody signs in: %d, %v", code, err) // the cookie isn't kept here
 	}
 	// Agents that come now are let in, at every listener.

@@ -154,7 +154,10 @@ func TestEnrollKey(t *testing.T) {
 	if revoked, err := f.store.RevokeEnrollment(t.Context(), made.ID, true); err != nil || revoked != 3 {
 		t.Fatal(revoked, err)
 	}
-	if _, err := f.dial(in).push(&pushtest.Push{Version: 1}); err == nil {
+	if !f.eventually(func() bool {
+		_, err := f.dial(in).push(&pushtest.Push{Version: 1})
+		return wire.IsUnauthorized(err)
+	}) {
 		t.Error("a token of a revoked key pushes")
 	}
 	if list := fmt.Sprint(f.store.Enrollments(t.Context())); strings.Contains(list, key) {

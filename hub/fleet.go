@@ -38,24 +38,10 @@ func (f *fleet) count(ctx context.Context, h *Hub) (FleetStats, error) {
 	// Not the caller's context, because other callers share the answer.
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), fleetTimeout)
 	defer cancel()
-	agents, err := h.store.Agents(ctx)
-	connected := h.connected()
-	f.at, f.stats, f.err = time.Now(), FleetStats{}, err
-	for i := range agents {
-		a := &agents[i]
-		_, here := connected[a.ID]
-		switch {
-		case here:
-			f.stats.Connected++
-		case a.SeenAt.IsZero():
-			f.stats.NeverConnected++
-		default:
-			f.stats.Away++
-		}
-		if a.FailingPlugins > 0 {
-			f.stats.Failing++
-		}
-		f.stats.DriftedPins += a.DriftedPins
+	n, err := h.store.CountAgents(ctx)
+	f.at, f.err = time.Now(), err
+	f.stats = FleetStats{
+		Connected: n.Connected, Away: n.Agents - n.NeverSeen - n.Connected, NeverConnected: n.NeverSeen, Failing: n.Failing, DriftedPins: n.DriftedPins,
 	}
 	return f.stats, f.err
 }

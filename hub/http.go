@@ -1,6 +1,7 @@
 package hub
 
 import (
+	"context"
 	_ "embed" // the document
 	"net/http"
 	"net/netip"
@@ -70,10 +71,10 @@ func (h *Hub) Handler() http.Handler {
 var document []byte
 
 // newConsumer makes the API for readers. Its document also describes enrollment.
-func (h *Hub) newConsumer(limits server.Limits) *server.API {
+func (h *Hub) newConsumer(limits server.Limits, backup func(context.Context, string) error) *server.API {
 	return server.New(server.Options{
-		Store: h.store, Lookup: h.lookup, Session: h.lookupSession, Connected: h.connected, Services: []httpapi.Service{h.loginService(), h.newChat().Service()},
-		ClientContext: h.clientContext, Coverage: h.coverage, Pinned: h.keepManifests, Limits: limits, Logger: h.log, Now: h.now, Document: document,
+		Store: h.store, Lookup: h.lookup, Session: h.lookupSession, Services: []httpapi.Service{h.loginService(), h.newChat().Service()},
+		ClientContext: h.clientContext, Coverage: h.coverage, Pinned: h.keepManifests, Limits: limits, Backup: backup, Logger: h.log, Now: h.now, Document: document,
 	})
 }
 

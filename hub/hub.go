@@ -38,8 +38,11 @@ type Options struct {
 	// Database is the DatabaseName of the database, which the page shows to readers of all
 	// agents; empty hides it.
 	Database string
-	// Presence is how often hubs with the same database exchange which agents are
-	// connected; 0 means every 2 seconds.
+	// Backup writes a copy of the database to a new file, for operators; nil means that
+	// there are no backups.
+	Backup func(ctx context.Context, file string) error
+	// Presence is how often the hub looks after agents that may be connected to several hubs
+	// with the same database; 0 means every 2 seconds.
 	Presence time.Duration
 	// Observe is called for every push, in the goroutine that serves it; it may be nil.
 	Observe func(PushObserved)
@@ -60,6 +63,7 @@ type Hub struct {
 	consumer  *server.API
 	observe   func(PushObserved)
 	uses      uses
+	fresh     fresh
 	replicas  replicas
 	presence  presence
 	seen      lastSeen
@@ -95,7 +99,7 @@ func New(opts Options) (*Hub, error) {
 	h.writers.init(opts.Logger)
 	h.approvals.init(h)
 	h.page = h.newPage(opts.Database)
-	h.consumer = h.newConsumer(opts.Consumer)
+	h.consumer = h.newConsumer(opts.Consumer, opts.Backup)
 	if err := waymark.DRPCRegisterContext(h.mux, &contextService{hub: h}); err != nil {
 		return nil, err
 	}
@@ -151,8 +155,7 @@ func (h *Hub) Close() error {
 	h.approvals.wait()
 	h.seen.wait()
 	h.webhooks.wait()
-	h.seen.flush(context.Background())
-	h.uses.flush(h)
+	h.seen.flush(true)
 	h.replicas.close()
 	return nil
 }
@@ -161,6 +164,8 @@ func (h *Hub) Close() error {
 type Stats struct {
 	// Connections is the number of agents' connections, Agents that of connected agents.
 	Connections, Agents int
+	// MaxConnections is how many connections of agents it takes.
+	MaxConnections int
 	// NotHeard is the number of connections whose agents were told that another one with
 	// the same token has taken over.
 	NotHeard int
@@ -172,12 +177,23 @@ type Stats struct {
 	Streams int
 	// Draining says that the hub is stopping.
 	Draining bool
+	// Behind and ClockOff are those of store.Condition, some seconds ago.
+	Behind, ClockOff time.Duration
 }
 
 // Stats returns the hub's current figures.
 func (h *Hub) Stats() Stats {
+	notHeard := 0
+	for _, n := range h.writers.unheard() {
+		notHeard += n
+	}
+	var condition store.Condition
+	if found := h.presence.condition.Load(); found != nil {
+		condition = *found
+	}
 	return Stats{
-		Connections: h.transport.Connections(), Agents: len(h.transport.Agents()), NotHeard: h.writers.allNotHeard(), Large: h.transport.LargeMessages(),
+		Behind: condition.Behind, ClockOff: condition.ClockOff,
+		Connections: h.transport.Connections(), MaxConnections: h.transport.Limits().Connections, Agents: len(h.transport.Agents()), NotHeard: notHeard, Large: h.transport.LargeMessages(),
 		Channels: h.channels.count(), Streams: h.consumer.Streams(), Draining: h.transport.Draining(),
 	}
 }

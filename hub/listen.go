@@ -131,8 +131,12 @@ func (s *Server) open(ctx context.Context, opts *ListenOptions) (err error) {
 		return err
 	}
 	s.store = st
+	var backup func(context.Context, string) error
+	if opts.Databases.Backup != nil {
+		backup = func(ctx context.Context, file string) error { return opts.Databases.Backup(ctx, opts.DB, file) }
+	}
 	s.hub, err = New(Options{
-		Store: st, Logger: opts.Logger, AllowHosts: opts.AllowHosts, Advertise: opts.Advertise, Database: DatabaseName(opts.DB), Limits: opts.Limits, Observe: opts.Observe, Now: opts.Now,
+		Store: st, Backup: backup, Logger: opts.Logger, AllowHosts: opts.AllowHosts, Advertise: opts.Advertise, Database: DatabaseName(opts.DB), Limits: opts.Limits, Observe: opts.Observe, Now: opts.Now,
 	})
 	if err != nil {
 		return err
@@ -231,7 +235,8 @@ func (s *Server) CertificateExpires() time.Time {
 // Stats returns the hub's current figures.
 func (s *Server) Stats() Stats { return s.hub.Stats() }
 
-// Ready returns nil if the store answers and the hub isn't stopping.
+// Ready returns nil if the hub can take agents: its store can write, it has a place, and it
+// isn't stopping.
 func (s *Server) Ready(ctx context.Context) error { return s.ready.check(ctx) }
 
 // DRPC returns the addresses for agents, in the form of ListenOptions.DRPC, with the actual

@@ -28,7 +28,7 @@ const (
 // just been pinned, and stores the answer with the pin. If the agent is away, too old or
 // has it switched off, the pin has no manifests.
 func (h *Hub) keepManifests(ctx context.Context, pin *store.Pin) {
-	if _, connected := h.connected()[pin.AgentID]; !connected || pin.Revision == 0 {
+	if agent, err := h.store.Agent(ctx, pin.AgentID); err != nil || !agent.Connected || pin.Revision == 0 {
 		return
 	}
 	asking, cancel := context.WithTimeout(ctx, manifestsTimeout)

@@ -7,6 +7,7 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"net/url"
+	"os"
 	"slices"
 	"strings"
 	"testing"
@@ -30,7 +31,9 @@ type matrix struct {
 // TestAPIMatrix asks for every documented route, and a few that aren't.
 func TestAPIMatrix(t *testing.T) {
 	t.Parallel()
-	f := newFixture(t, hub.Options{AllowHosts: []string{"Hub.example.com:443"}})
+	f := newFixture(t, hub.Options{AllowHosts: []string{"Hub.example.com:443"}, Backup: func(_ context.Context, file string) error {
+		return os.WriteFile(file, []byte("the database"), 0o600)
+	}})
 	agent, other := f.token(store.RoleAgent, "a"), f.token(store.RoleAgent, "b")
 	f.dial(agent).mustPush(&pushtest.Push{Version: 1, Resources: []*pushtest.Resource{file("/w/AGENTS.md", "text")}}, true)
 	reader, revoked, operator := f.token(store.RoleReader, ""), f.token(store.RoleReader, ""), f.token(store.RoleOperator, "")
@@ -48,8 +51,12 @@ func TestAPIMatrix(t *testing.T) {
 		credential.OperatorToken.New(): 401, operator: 0,
 	}
 	// allowed says whether who is let in may have a route at all.
-	allowed := func(path, token string) int {
-		if strings.HasPrefix(path, "/api/v0/approvals") && token != operator {
+	allowed := func(method, path, token string) int {
+		operators := method == "PATCH" || method == "DELETE" && strings.HasPrefix(path, "/api/v0/agents/")
+		for _, prefix := range []string{"approvals", "tokens", "enrollments", "webhooks", "backup", "audit"} {
+			operators = operators || strings.HasPrefix(path, "/api/v0/"+prefix)
+		}
+		if operators && token != operator {
 			return 403
 		}
 		return 0
@@ -62,7 +69,7 @@ func TestAPIMatrix(t *testing.T) {
 					code = 401
 				}
 				if code == 0 {
-					code = allowed(path, token)
+					code = allowed(method, path, token)
 				}
 				m.one(method, path, token, "bearer", code)
 				m.one(method, path, token, "cookie", 401) // no token is a session
@@ -75,7 +82,7 @@ func TestAPIMatrix(t *testing.T) {
 				if path == "/api/v0/enroll" {
 					code = 401
 				}
-				if code == 0 && (path == "/api/v0/login" || strings.HasSuffix(path, "/mcp") || allowed(path, "") != 0) {
+				if code == 0 && (path == "/api/v0/login" || strings.HasSuffix(path, "/mcp") || allowed(method, path, "") != 0) {
 					code = 403
 				}
 				m.one(method, path, text, "cookie", code)
@@ -83,14 +90,21 @@ func TestAPIMatrix(t *testing.T) {
 			}
 		}
 	}
-	// A browser in which an operator is signed in sees approvals, and changes none.
-	for method, code := range map[string]int{"GET": 200, "HEAD": 200, "POST": 403, "DELETE": 403} {
-		path := "/api/v0/approvals"
-		if method == "DELETE" {
-			path += "/x"
-		}
-		if response := m.ask(method, path, f.session(operator), "cookie", "localhost"); response.StatusCode != code {
-			t.Errorf("%s %s in an operator's browser: %s, want %d", method, path, response.Status, code)
+	// A browser in which an operator is signed in sees what operators see, and does what they
+	// do, but for what tells others or leaves as a whole. An answer that isn't 403 is one to
+	// an empty body.
+	for _, test := range []struct {
+		method, path string
+		code         int
+	}{
+		{"GET", "approvals", 200}, {"HEAD", "approvals", 200}, {"POST", "approvals", 415}, {"DELETE", "approvals/x", 404},
+		{"GET", "tokens", 200}, {"POST", "tokens", 415}, {"DELETE", "tokens/x", 404},
+		{"GET", "enrollments", 200}, {"POST", "enrollments", 415}, {"DELETE", "enrollments/x", 404},
+		{"PATCH", "agents/x", 415}, {"PATCH", "agents/x/labels", 415}, {"DELETE", "agents/x", 404}, {"GET", "audit", 200},
+		{"GET", "webhooks", 200}, {"POST", "webhooks", 403}, {"DELETE", "webhooks/x", 403}, {"POST", "webhooks/x/test", 403}, {"POST", "backup", 403},
+	} {
+		if response := m.ask(test.method, "/api/v0/"+test.path, f.session(operator), "cookie", "localhost"); response.StatusCode != test.code {
+			t.Errorf("%s %s in an operator's browser: %s, want %d", test.method, test.path, response.Status, test.code)
 		}
 	}
 	m.agentsRoute(map[string]int{

@@ -48,8 +48,13 @@ func (a chatAgents) ListTools(ctx context.Context, agentID, capability string) (
 }
 
 // CallTool implements mcpserver.Agents.
-func (a chatAgents) CallTool(ctx context.Context, agentID, capability, name string, arguments []byte) ([]byte, error) {
-	return a.ask(ctx, agentID, reverse.KindToolsCall, &waymark.ToolsCall{Capability: capability, Name: name, Arguments: arguments})
+func (a chatAgents) CallTool(ctx context.Context, agentID, capability, name string, arguments, client []byte) ([]byte, error) {
+	return a.ask(ctx, agentID, reverse.KindToolsCall, &waymark.ToolsCall{Capability: capability, Name: name, Arguments: arguments, Client: client})
+}
+
+// Relay implements mcpserver.Agents.
+func (a chatAgents) Relay(ctx context.Context, agentID, capability, method string, params []byte) ([]byte, error) {
+	return a.ask(ctx, agentID, reverse.KindMCPRequest, &waymark.ToolsCall{Capability: capability, Name: method, Arguments: params})
 }
 
 // SkillFile implements mcpserver.Agents.

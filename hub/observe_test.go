@@ -86,8 +86,9 @@ func TestObserve(t *testing.T) {
 // failingStore is a store whose database is gone, as long as it is said so.
 type failingStore struct {
 	store.Store
-	mu    sync.Mutex // guards fails and asked
+	mu    sync.Mutex // guards the rest
 	fails bool
+	full  bool // its disk
 	asked int
 }
 
@@ -102,8 +103,19 @@ func (s *failingStore) ValidTokens(ctx context.Context, ids []string) ([]string,
 	return s.Store.ValidTokens(context.WithoutCancel(ctx), ids)
 }
 
-// TestReady: a hub is ready while its store answers, says nothing to whoever has no token
-// about what is wrong, and doesn't pass each question on to the database.
+func (s *failingStore) Writable(ctx context.Context) error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.asked++
+	if s.full || s.fails {
+		return errors.New("no space left on device: secret detail")
+	}
+	return s.Store.Writable(context.WithoutCancel(ctx))
+}
+
+// TestReady: a hub is ready for agents while its store can write, and for readers while that
+// answers. It says nothing to whoever has no token about what is wrong, and doesn't pass each
+// question on to the database.
 func TestReady(t *testing.T) {
 	t.Parallel()
 	db, err := sqlite.Open(t.Context(), filepath.Join(t.TempDir(), "hub.db"), sqlite.Options{})
@@ -119,14 +131,15 @@ func TestReady(t *testing.T) {
 		},
 	})
 	stop := run(t, server)
-	ready := func() (int, string) {
-		response, err := http.Get(server.HTTPURL() + "/readyz")
+	readyFor := func(whom string) (int, string) {
+		response, err := http.Get(server.HTTPURL() + "/readyz" + whom)
 		if err != nil {
 			t.Fatal(err)
 		}
 		defer response.Body.Close()
 		return response.StatusCode, body(t, response)
 	}
+	ready := func() (int, string) { return readyFor("") }
 	for range 200 {
 		if code, text := ready(); code != 200 || text != "ready\n" {
 			t.Fatalf("%d %s", code, text)
@@ -136,20 +149,72 @@ func TestReady(t *testing.T) {
 	if st.asked > 100 {
 		t.Errorf("the database was asked %d times", st.asked)
 	}
-	st.fails = true
+	st.full = true
 	st.mu.Unlock()
 	f := new(fixture)
-	if !f.eventually(func() bool { code, text := ready(); return code == 503 && text == "the store doesn't answer\n" }) {
-		t.Error("it is ready without a store")
+	if !f.eventually(func() bool { code, text := ready(); return code == 503 && text == "the store can't write\n" }) {
+		t.Error("it is ready for agents with a full disk")
+	}
+	if code, text := readyFor("?for=readers"); code != 200 || text != "ready\n" {
+		t.Errorf("for readers: %d %s", code, text)
+	}
+	st.mu.Lock()
+	st.full, st.fails = false, true
+	st.mu.Unlock()
+	if !f.eventually(func() bool {
+		code, text := readyFor("?for=readers")
+		return code == 503 && text == "the store doesn't answer\n"
+	}) {
+		t.Error("it is ready for readers without a store")
 	}
 	st.mu.Lock()
 	st.fails = false
 	st.mu.Unlock()
+	if code, _ := readyFor("?for=somebody"); code != 400 {
+		t.Errorf("for somebody: %d", code)
+	}
 	if !f.eventually(func() bool { code, _ := ready(); return code == 200 }) {
 		t.Error("it isn't ready again")
 	}
 	if response, err := http.Post(server.HTTPURL()+"/readyz", "text/plain", nil); err != nil || response.StatusCode != 405 {
 		t.Errorf("POST: %v, %v", response, err)
+	}
+	if err := stop(); err != nil {
+		t.Error(err)
+	}
+}
+
+// TestFull: a hub that has as many agents as it takes isn't ready for more, and answers
+// readers.
+func TestFull(t *testing.T) {
+	t.Parallel()
+	server := listen(t, hub.ListenOptions{
+		HTTP: "127.0.0.1:0", DB: "sqlite:" + filepath.Join(t.TempDir(), "hub.db"), Limits: transport.Limits{Connections: 1},
+	})
+	stop := run(t, server)
+	ready := func(whom, want string) bool {
+		response, err := http.Get(server.HTTPURL() + "/readyz" + whom)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer response.Body.Close()
+		return body(t, response) == want
+	}
+	f := new(fixture)
+	if !ready("", "ready\n") {
+		t.Error("it isn't ready")
+	}
+	token, _, err := hub.CreateToken(t.Context(), server.Store(), store.NewToken{Role: store.RoleAgent})
+	if err != nil {
+		t.Fatal(err)
+	}
+	conn := dialWS(t, server.HTTPURL()+wire.EndpointPath, token)
+	if !f.eventually(func() bool { return ready("", "full\n") }) || !ready("?for=readers", "ready\n") {
+		t.Error("it is ready for a second agent, or not for readers")
+	}
+	_ = conn.CloseNow()
+	if !f.eventually(func() bool { return ready("", "ready\n") }) {
+		t.Error("it isn't ready again")
 	}
 	if err := stop(); err != nil {
 		t.Error(err)

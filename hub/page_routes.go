@@ -19,9 +19,9 @@ import (
 	"waymark/internal/text"
 )
 
-// pageToken is the name of the token for sessions from links that the hub itself prints.
-// Its text isn't stored anywhere.
-const pageToken = "page"
+// PageToken is the name of the tokens, one of a reader and one of an operator, for sessions
+// from links that the hub itself prints. Nobody has their texts.
+const PageToken = "page"
 
 // newPage makes the page for people; see package page.
 func (h *Hub) newPage(database string) *page.Page {
@@ -33,12 +33,13 @@ func (h *Hub) newPage(database string) *page.Page {
 			}
 			return err
 		},
-		Database: func(r *http.Request) string {
+		Rights: func(r *http.Request) (string, bool) {
 			reader, err := h.consumer.Authenticate(r)
+			operator := err == nil && reader.Token.Role == store.RoleOperator
 			if err != nil || database == "" || reader.Token.Scope != nil || reader.Token.ScopeLabels != nil {
-				return ""
+				return "", operator
 			}
-			return text.ShellWord(database)
+			return text.ShellWord(database), operator
 		},
 		NewSession: h.newPageSession, EndSession: h.endPageSession,
 		Codes: page.NewCodes(page.CodesOptions{Now: h.now}), Logger: h.log,
@@ -67,11 +68,11 @@ func (h *Hub) makeLink(c *httpapi.Call) error {
 	return c.JSON(http.StatusCreated, api.Login{URL: link, ExpiresAt: expires.UTC()})
 }
 
-// newPageSession starts a session with the rights of a token, or of the hub's own token if
-// tokenID is "".
+// newPageSession starts a session with the rights of a token. Links that the hub prints are for
+// a role in its place, and the session has the rights of the hub's own token of that role.
 func (h *Hub) newPageSession(ctx context.Context, tokenID string) (text string, expires time.Time, err error) {
-	if tokenID == "" {
-		if tokenID, err = h.ownToken(ctx); err != nil {
+	if role := store.Role(tokenID); role == store.RoleReader || role == store.RoleOperator {
+		if tokenID, err = h.ownToken(ctx, role); err != nil {
 			return "", time.Time{}, err
 		}
 	}
@@ -85,19 +86,19 @@ func (h *Hub) newPageSession(ctx context.Context, tokenID string) (text string, 
 	return text, session.Until(), err
 }
 
-// ownToken returns the id of the token for links that the hub prints.
-func (h *Hub) ownToken(ctx context.Context) (string, error) {
+// ownToken returns the id of the token for links of a role that the hub prints.
+func (h *Hub) ownToken(ctx context.Context, role store.Role) (string, error) {
 	tokens, err := h.store.Tokens(ctx)
 	if err != nil {
 		return "", err
 	}
 	for i := range tokens {
 		t := &tokens[i]
-		if t.Role == store.RoleReader && t.Name == pageToken && !t.Provisioned && t.Scope == nil && t.ScopeLabels == nil && t.Valid(h.now()) {
+		if t.Role == role && t.Name == PageToken && !t.Provisioned && t.Scope == nil && t.ScopeLabels == nil && t.Valid(h.now()) {
 			return t.ID, nil
 		}
 	}
-	_, made, err := CreateToken(ctx, h.store, store.NewToken{Role: store.RoleReader, Name: pageToken})
+	_, made, err := CreateToken(ctx, h.store, store.NewToken{Role: role, Name: PageToken})
 	return made.ID, err
 }
 
@@ -113,10 +114,10 @@ func (h *Hub) endPageSession(ctx context.Context, text string) error {
 	return h.store.EndSession(ctx, session.ID)
 }
 
-// LoginURL returns a one-time URL that opens the hub's page in a browser. It is a secret
-// until it is used, or for ten minutes.
-func (s *Server) LoginURL() string {
-	link, _ := s.hub.page.Link(s.pageURL(), "")
+// LoginURL returns a one-time URL that opens the hub's page in a browser, with the rights of a
+// reader or an operator. It is a secret until it is used, or for ten minutes.
+func (s *Server) LoginURL(role store.Role) string {
+	link, _ := s.hub.page.Link(s.pageURL(), string(role))
 	return link
 }
 

@@ -107,7 +107,7 @@ func TestLoginURL(t *testing.T) {
 	if status, text := ask("GET", "/", "", nil); status != 401 || !strings.Contains(text, "hub login") {
 		t.Errorf("before: %d\n%s", status, text)
 	}
-	if status, text := ask("GET", server.LoginURL(), "", nil); status != 200 || !strings.Contains(text, "/app.js") {
+	if status, text := ask("GET", server.LoginURL(store.RoleReader), "", nil); status != 200 || !strings.Contains(text, "/app.js") {
 		t.Errorf("the link: %d\n%s", status, text)
 	}
 	if status, _ := ask("GET", "/api/v0/agents", "", nil); status != 200 {
@@ -133,6 +133,27 @@ func TestLoginURL(t *testing.T) {
 	}
 	if status, _ := ask("GET", "/api/v0/agents", "", nil); status != 401 {
 		t.Errorf("agents after that: %d", status)
+	}
+
+	// The first operator's link, with which the first token is made.
+	link := server.LoginURL(store.RoleOperator)
+	if status, text := ask("GET", link, "", nil); status != 200 || !strings.Contains(text, `data-operator="yes"`) {
+		t.Errorf("the operator's link: %d\n%s", status, text)
+	}
+	if status, _ := ask("GET", link, "", nil); status != 403 {
+		t.Errorf("the operator's link, again: %d", status)
+	}
+	made := store.RoleOperator.Kind().New()
+	hash := credential.HashOf(made)
+	wanted := fmt.Sprintf(`{"token_sha256":"%x","role":"operator","name":"ops"}`, hash[:])
+	if status, text := ask("POST", "/api/v0/tokens", wanted, elsewhere); status != 403 {
+		t.Errorf("a token from another site's page: %d\n%s", status, text)
+	}
+	if status, text := ask("POST", "/api/v0/tokens", wanted, http.Header{"Sec-Fetch-Site": {"same-origin"}, "Content-Type": kind}); status != 201 {
+		t.Errorf("a token from the page: %d\n%s", status, text)
+	}
+	if token, err := server.Store().TokenByHash(t.Context(), hash); err != nil || token.Role != store.RoleOperator || token.Name != "ops" {
+		t.Errorf("%+v, %v", token, err)
 	}
 	if err := stop(); err != nil {
 		t.Error(err)

@@ -3,34 +3,36 @@ package hub
 import (
 	"cmp"
 	"context"
+	"errors"
 	"log/slog"
-	"slices"
 	"sync"
+	"sync/atomic"
 	"time"
 
-	"waymark/hub/server"
 	"waymark/hub/store"
 )
 
 const (
-	// presenceHolds is how long what a hub publishes is valid for others. It is longer than
-	// a restart of the database takes.
-	presenceHolds = 30 * time.Second
-	// presenceAgain is how soon a hub publishes unchanged state again.
-	presenceAgain = 10 * time.Second
-	// presenceFarewell is how long a stopping hub tries to withdraw its state.
-	presenceFarewell = 2 * time.Second
+	// leaseAgain is how often a hub renews its lease, and leaseHolds how long that lasts:
+	// longer than a restart of the database takes.
+	leaseAgain, leaseHolds = 5 * time.Second, 20 * time.Second
+	// leaseFarewell is how long a stopping hub tries to end its lease.
+	leaseFarewell = 2 * time.Second
+	// presenceDefault is the default of Options.Presence.
+	presenceDefault = 2 * time.Second
 )
 
-// presenceDefault is the default of Options.Presence.
-const presenceDefault = 2 * time.Second
-
-// presence exchanges with other hubs, if the store can be shared, which agents are
-// connected and which of their connections write. Hub.writers receives what others publish.
-// Call init, start, close and wait in this order.
+// presence tells other hubs with the same store that this one serves, by a lease, and looks
+// after the agents that may be connected to several. Call init, start, close and wait in this
+// order.
 type presence struct {
 	hub   *Hub
 	every time.Duration
+	first sync.Once // the first lease
+	// condition is the newest one; nil: none.
+	condition atomic.Pointer[store.Condition]
+	// leaseFailing says that the lease couldn't be renewed; begin and then run own it.
+	leaseFailing bool
 
 	ctx    context.Context //nolint:containedctx // ends with close
 	cancel context.CancelFunc
@@ -45,19 +47,18 @@ func (p *presence) init(h *Hub, every time.Duration) {
 	p.ctx, p.cancel = context.WithCancel(context.Background())
 }
 
-// start starts the exchange, once, if the store can be shared and close wasn't called.
+// start starts it, once, unless close was called.
 func (p *presence) start() {
-	shared, ok := p.hub.store.(store.Presence)
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	if !ok || p.started || p.ctx.Err() != nil {
+	if p.started || p.ctx.Err() != nil {
 		return
 	}
 	p.started = true
-	p.running.Go(func() { p.exchange(shared) })
+	p.running.Go(p.run)
 }
 
-// close ends the exchange; wait returns when it has ended.
+// close ends it; wait returns when it has ended.
 func (p *presence) close() {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -66,52 +67,111 @@ func (p *presence) close() {
 
 func (p *presence) wait() { p.running.Wait() }
 
-func (p *presence) exchange(shared store.Presence) {
-	self := p.hub.replicas.self
-	ticker := time.NewTicker(p.every)
-	defer ticker.Stop()
-	var published []store.PresentAgent
-	var at time.Time
-	failing := false
+// begin returns when the hub has tried to get its lease, without which agents aren't shown as
+// connected to it.
+func (p *presence) begin() { p.first.Do(func() { p.report(p.renew(), &p.leaseFailing) }) }
+
+func (p *presence) run() {
+	p.begin()
+	lease, look := time.NewTicker(leaseAgain), time.NewTicker(p.every)
+	defer lease.Stop()
+	defer look.Stop()
+	var lookFailing bool
 	for {
-		local := p.hub.writers.present(p.hub.transport.Agents())
-		var err error
-		if !slices.Equal(local, published) || len(local) > 0 && time.Since(at) >= presenceAgain {
-			if err = shared.Present(p.ctx, self, local, presenceHolds); err == nil {
-				published, at = local, time.Now()
-			}
-		}
-		if others, elsewhereErr := shared.Elsewhere(p.ctx, self.ID); elsewhereErr == nil {
-			p.hub.writers.setElsewhere(others)
-		} else if err == nil {
-			err = elsewhereErr
-		}
-		if err != nil && !failing && p.ctx.Err() == nil { // keep the last known state
-			p.hub.log.Warn("hubs can't tell each other who is connected", slog.Any("error", err))
-		}
-		failing = err != nil
+		changed := p.hub.writers.changed.Changed()
+		p.report(p.look(), &lookFailing)
 		select {
-		case <-ticker.C:
+		case <-lease.C:
+			p.report(p.renew(), &p.leaseFailing)
+		case <-look.C:
+		case <-changed:
 		case <-p.ctx.Done():
-			if len(published) > 0 {
-				ctx, cancel := context.WithTimeout(context.WithoutCancel(p.ctx), presenceFarewell)
-				_ = shared.Present(ctx, self, nil, 0) // otherwise it expires by itself
-				cancel()
+			ctx, cancel := context.WithTimeout(context.WithoutCancel(p.ctx), leaseFarewell)
+			defer cancel()
+			if err := p.hub.store.EndLease(ctx, p.hub.replicas.self.ID); err != nil { // it ends by itself
+				p.hub.log.Debug("lease not ended", slog.Any("error", err))
 			}
 			return
 		}
 	}
 }
 
-// connected returns the agents that are connected to this hub or, a moment ago, to another
-// one with the same database.
-func (h *Hub) connected() map[string]server.Connection {
-	list := make(map[string]server.Connection)
-	for id, notHeard := range h.writers.others() {
-		list[id] = server.Connection{NotHeard: notHeard}
+// report logs the first of several failures.
+func (p *presence) report(err error, failing *bool) {
+	if err != nil && !*failing && p.ctx.Err() == nil {
+		p.hub.log.Warn("hubs can't tell each other who is connected", slog.Any("error", err))
 	}
-	for _, p := range h.writers.present(h.transport.Agents()) {
-		list[p.ID] = server.Connection{NotHeard: list[p.ID].NotHeard + p.NotHeard}
+	*failing = err != nil
+}
+
+const (
+	// behindMost is how long readers may be unable to resume before it is logged, clockMost how
+	// far the clocks of machine and database may differ.
+	behindMost, clockMost = 5 * time.Second, 2 * time.Second
+)
+
+// check looks at the database's condition, and logs when it becomes a problem.
+func (p *presence) check() error {
+	now, err := p.hub.store.Condition(p.ctx)
+	if err != nil {
+		return err
 	}
-	return list
+	was := p.condition.Swap(&now)
+	if now.Behind > behindMost && (was == nil || was.Behind <= behindMost || was.Holder != now.Holder) {
+		p.hub.log.Warn("a transaction goes on for long, and readers can't resume after what came since", slog.Duration("since", now.Behind), slog.String("transaction", now.Holder))
+	}
+	if now.ClockOff.Abs() > clockMost && (was == nil || was.ClockOff.Abs() <= clockMost) {
+		p.hub.log.Error("the clock of this machine is wrong, or the database's; nothing is deleted by this machine's", slog.Duration("database_ahead", now.ClockOff))
+	}
+	return nil
+}
+
+// renew renews the lease.
+func (p *presence) renew() error {
+	if err := p.check(); err != nil {
+		return err
+	}
+	self := p.hub.replicas.self
+	begun, err := p.hub.store.Lease(p.ctx, self, leaseHolds)
+	if err != nil || !begun {
+		return err
+	}
+	// Others may have taken this hub for dead.
+	if agents := p.hub.transport.Agents(); len(agents) > 0 {
+		return p.hub.store.KeepAgents(p.ctx, self.ID, agents)
+	}
+	return nil
+}
+
+// look compares what the store says of contested agents with the connections here.
+func (p *presence) look() error {
+	self, since := p.hub.replicas.self.ID, p.hub.writers.sessions()
+	list, err := p.hub.store.Contested(p.ctx, self)
+	if err != nil {
+		return err
+	}
+	p.hub.writers.setElsewhere(list, since)
+	counts := p.hub.writers.unheard()
+	var keep []string
+	for _, c := range list {
+		n, connected := counts[c.AgentID], p.hub.transport.Connected(c.AgentID)
+		switch {
+		case !connected, n == 0 && c.Hub == self && c.Elsewhere.Generation == 0:
+			counts[c.AgentID] = -1
+		case n == c.NotHeard:
+			delete(counts, c.AgentID)
+		default:
+			counts[c.AgentID] = n
+		}
+		if connected && c.Hub == "" { // the connection that was newer has ended
+			keep = append(keep, c.AgentID)
+		}
+	}
+	if len(keep) > 0 {
+		err = p.hub.store.KeepAgents(p.ctx, self, keep)
+	}
+	if len(counts) > 0 {
+		err = errors.Join(err, p.hub.store.SetNotHeard(p.ctx, self, counts))
+	}
+	return err
 }

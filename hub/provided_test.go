@@ -16,7 +16,7 @@ import (
 	"waymark/hub"
 	"waymark/hub/api"
 	"waymark/hub/store"
-	"waymark/internal/notify"
+	"waymark/internal/await"
 	"waymark/snapshot"
 	"waymark/test/testenv"
 )
@@ -28,7 +28,7 @@ type servers struct {
 	mu        sync.Mutex // guards rows and discovery
 	rows      []snapshot.Candidate
 	discovery snapshot.Discovery
-	changed   notify.Signal
+	changed   await.Signal
 }
 
 func (s *servers) Resources() []snapshot.Candidate {

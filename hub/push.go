@@ -6,6 +6,7 @@ import (
 	"errors"
 	"log/slog"
 	"strings"
+	"time"
 
 	"golang.org/x/sync/semaphore"
 	"storj.io/drpc"
@@ -33,7 +34,12 @@ func (s *services) Authenticate(ctx context.Context, text string) (transport.Pee
 
 // ValidTokens implements transport.Services.
 func (s *services) ValidTokens(ctx context.Context, ids []string) ([]string, error) {
-	return s.hub.store.ValidTokens(ctx, ids)
+	asked := time.Now()
+	valid, err := s.hub.store.ValidTokens(ctx, ids)
+	if err == nil {
+		s.hub.fresh.checked(ids, valid, asked)
+	}
+	return valid, err
 }
 
 // NewSession implements transport.Services.
@@ -67,8 +73,8 @@ func (s *session) Begin(ctx context.Context, agentID string) error {
 }
 
 // open records which run of the agent is on the connection, and returns whether it is
-// superseded.
-func (s *session) open(ctx context.Context, agentID, run string, yields bool) (superseded bool, err error) {
+// superseded. If it isn't, what the agent says about itself, for people, is stored soon.
+func (s *session) open(ctx context.Context, agentID, run string, yields bool, said store.AgentDescription) (superseded bool, err error) {
 	if err := s.lock(ctx); err != nil {
 		return false, err
 	}
@@ -77,7 +83,12 @@ func (s *session) open(ctx context.Context, agentID, run string, yields bool) (s
 	if err != nil {
 		return false, err
 	}
-	return s.hub.writers.open(w, run, yields), nil
+	superseded = s.hub.writers.open(w, run, yields)
+	if none := (store.AgentDescription{}); !superseded && said != none && said != w.said { // none: an old agent
+		w.said = said
+		s.hub.seen.describe(agentID, said)
+	}
+	return superseded, nil
 }
 
 // HandleRPC implements transport.Session.
@@ -99,20 +110,22 @@ func (s *session) writer(ctx context.Context, agentID string) (*writer, error) {
 	if w := s.writes[agentID]; w != nil {
 		return w, nil
 	}
-	generation, err := s.hub.store.BeginSession(ctx, agentID)
+	s.hub.presence.begin()
+	generation, found, err := s.hub.store.BeginSession(ctx, agentID, s.hub.replicas.self.ID)
 	if err != nil {
 		return nil, err
 	}
-	s.writes[agentID] = s.hub.writers.add(s, agentID, generation)
+	s.writes[agentID] = s.hub.writers.add(s, agentID, generation, found)
 	return s.writes[agentID], nil
 }
 
 // End implements transport.Session.
 func (s *session) End() {
-	for agentID := range s.writes {
-		s.hub.seen.gone(agentID)
-	}
 	s.hub.writers.remove(s)
+	for agentID, w := range s.writes {
+		s.hub.seen.gone(agentID, w.generation)
+	}
+	s.hub.seen.some.Set() // it may be the last connection of an agent whose session has ended
 }
 
 // callerOf returns the agent of the call in ctx, and its session.
@@ -132,27 +145,13 @@ func (s *contextService) Open(ctx context.Context, request *waymark.OpenRequest)
 		return nil, s.hub.refuse(ctx, wire.ProtocolWaymark, err)
 	}
 	agentID, session := callerOf(ctx)
-	superseded, err := session.open(ctx, agentID, hex.EncodeToString(request.GetRunId()), request.GetYields())
+	var said store.AgentDescription
+	said.Hostname, said.Root, said.AgentVersion = rules.Description(request)
+	superseded, err := session.open(ctx, agentID, hex.EncodeToString(request.GetRunId()), request.GetYields(), said)
 	if err != nil {
 		return nil, s.hub.failed(ctx, wire.ProtocolWaymark, err)
 	}
-	if !superseded {
-		s.hub.describe(ctx, agentID, request)
-	}
 	return &waymark.OpenResponse{Superseded: superseded}, nil
-}
-
-// describe stores what an agent says about itself, for people. If that fails, the agent can
-// push anyway.
-func (h *Hub) describe(ctx context.Context, agentID string, request *waymark.OpenRequest) {
-	var d store.AgentDescription
-	d.Hostname, d.Root, d.AgentVersion = rules.Description(request)
-	if d == (store.AgentDescription{}) {
-		return // an old agent
-	}
-	if err := h.store.DescribeAgent(ctx, agentID, d); err != nil && ctx.Err() == nil {
-		h.log.Warn("what an agent says of itself is not stored", slog.String("agent", agentID), slog.Any("error", err))
-	}
 }
 
 // Push implements waymark.DRPCContextServer.
@@ -293,7 +292,7 @@ func (s *session) push(ctx context.Context, agentID string, p *store.Push) (stor
 	if err != nil {
 		return store.PushResult{}, err
 	}
-	s.hub.writers.pushing(w)
+	p.Hub, p.Run = s.hub.replicas.self.ID, s.hub.writers.pushing(w)
 	result, err := s.hub.store.Push(ctx, agentID, w.generation, *p)
 	switch {
 	case result.Accepted:

@@ -88,6 +88,19 @@ type refused struct {
 	Text string `json:"text,omitempty"`
 }
 
+// notedType is the type of an answer with notes before it: JSON of parts, one after the
+// other, of which the last has the answer or the error. maxNoted limits all of them, in bytes.
+const (
+	notedType = "application/x-ndjson"
+	maxNoted  = 16 << 20
+)
+
+type notedPart struct {
+	Note    []byte   `json:"note,omitempty"`
+	Answer  []byte   `json:"answer,omitempty"`
+	Refused *refused `json:"refused,omitempty"`
+}
+
 // ask asks an agent through another hub.
 //
 // # Errors
@@ -102,13 +115,28 @@ func (r *replicas) ask(ctx context.Context, at store.PresentHub, agentID, kind s
 	if err != nil {
 		return nil, errNotThere
 	}
+	take := reverse.NotesOf(ctx)
 	request.Header = http.Header{
 		"Authorization": {"Bearer " + at.Secret}, "Content-Type": {"application/octet-stream"}, replicaHeader: {r.self.ID}, "User-Agent": {"waymark-hub"},
+	}
+	if take != nil {
+		request.Header.Set("Accept", notedType)
 	}
 	response, err := r.client.Do(request)
 	if err == nil {
 		defer func() { _ = response.Body.Close() }()
-		body, err = io.ReadAll(io.LimitReader(response.Body, maxAnswer+1))
+		if noted := json.NewDecoder(io.LimitReader(response.Body, maxNoted)); response.Header.Get("Content-Type") == notedType {
+			var part notedPart
+			for err = noted.Decode(&part); err == nil && part.Note != nil; err = noted.Decode(&part) {
+				take(part.Note)
+				part = notedPart{}
+			}
+			if body = part.Answer; err == nil && part.Refused != nil {
+				return nil, part.Refused.err()
+			}
+		} else {
+			body, err = io.ReadAll(io.LimitReader(response.Body, maxAnswer+1))
+		}
 	}
 	switch {
 	case err != nil && ctx.Err() != nil:
@@ -124,19 +152,19 @@ func (r *replicas) ask(ctx context.Context, at store.PresentHub, agentID, kind s
 	case response.StatusCode == http.StatusOK:
 		return body, nil
 	case response.StatusCode == http.StatusConflict:
-		return nil, refusedBy(body)
+		var no refused
+		if json.Unmarshal(body, &no) != nil {
+			return nil, errAnswer
+		}
+		return nil, no.err()
 	}
 	// The other hub was restarted, is stopping, or isn't at this address any more.
 	r.hub.log.Warn("another hub refuses to ask an agent", slog.String("agent", agentID), slog.String("hub", at.ID), slog.String("url", at.URL), slog.Int("status", response.StatusCode))
 	return nil, errNotThere
 }
 
-// refusedBy decodes the error of another hub.
-func refusedBy(body []byte) error {
-	var no refused
-	if json.Unmarshal(body, &no) != nil {
-		return errAnswer
-	}
+// err returns the error.
+func (no *refused) err() error {
 	if err := whys[no.Why]; err != nil {
 		return err
 	}
@@ -180,6 +208,18 @@ func (r *replicas) serve(c *httpapi.Call) error {
 	}
 	ctx, cancel := context.WithTimeout(c.Context(), limit)
 	defer cancel()
+	send := func(part notedPart) {
+		data, _ := json.Marshal(part)                               // strings always marshal
+		if ctx.Err() == nil && c.Flush(append(data, '\n')) != nil { // the other hub is gone
+			cancel()
+		}
+	}
+	noted := c.Header.Get("Accept") == notedType
+	if noted {
+		ctx = reverse.WithNotes(ctx, func(body []byte) { send(notedPart{Note: body}) })
+		c.Stream()
+		c.Writer().Header().Set("Content-Type", notedType)
+	}
 	var answer []byte
 	if one := r.hub.channels.of(agentID); one == nil || one.Ended() || r.hub.transport.Draining() {
 		err = errNotThere
@@ -189,8 +229,16 @@ func (r *replicas) serve(c *httpapi.Call) error {
 	r.hub.log.Info("agent asked for another hub", slog.String("hub", text.Line(c.Header.Get(replicaHeader), 64)), slog.String("agent", agentID),
 		slog.String("kind", kind), slog.Int("request", len(body)), slog.Int("answer", len(answer)), slog.Duration("took", time.Since(begin)),
 		slog.String("error", text.Line(errtext.Of(err), maxErrorLogged)))
-	if err != nil {
+	switch {
+	case err != nil && noted:
+		no := refusalOf(err)
+		send(notedPart{Refused: &no})
+		return nil
+	case err != nil:
 		return c.JSON(http.StatusConflict, refusalOf(err))
+	case noted:
+		send(notedPart{Answer: answer})
+		return nil
 	}
 	c.Send(http.StatusOK, "application/octet-stream", answer)
 	return nil

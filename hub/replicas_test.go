@@ -2,6 +2,7 @@ package hub_test
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"net"
@@ -13,10 +14,10 @@ import (
 
 	"waymark/host/push"
 	"waymark/hub"
+	"waymark/hub/api"
 	"waymark/hub/client"
 	"waymark/hub/store"
 	"waymark/hub/store/postgres"
-	"waymark/internal/clientview"
 	"waymark/test/pgtest"
 	"waymark/wire/reverse"
 )
@@ -63,12 +64,12 @@ func newReplica(t *testing.T, database string, advertised bool) *replica {
 func (r *replica) published(agentID string, connected bool) (at store.PresentHub) {
 	r.t.Helper()
 	if !r.eventually(func() bool {
-		list, err := r.store.(store.Presence).Elsewhere(r.t.Context(), "")
-		at = store.PresentHub{}
-		for _, p := range list {
-			if p.ID == agentID && p.Hub.URL == r.url {
-				at = p.Hub
-			}
+		var err error
+		if at, err = r.store.HubOf(r.t.Context(), agentID); errors.Is(err, store.ErrNotFound) {
+			err = nil
+		}
+		if at.URL != r.url {
+			at = store.PresentHub{}
 		}
 		return err == nil && (at != store.PresentHub{}) == connected
 	}) {
@@ -113,7 +114,7 @@ func TestChatForwarded(t *testing.T) {
 	token := here.token(store.RoleAgent, "a")
 	handlers := f.handlers()
 	handlers[reverse.KindClientContext] = func(context.Context, []byte) ([]byte, error) {
-		return clientview.Encode(clientview.Answer{Client: "codex", Name: "Codex", Root: "/w"})
+		return api.EncodeClientContext(api.ClientContext{Client: "codex", Name: "Codex", Root: "/w"})
 	}
 	leave := f.agentAt(there, token, handlers)
 	pin, err := here.store.CreatePin(t.Context(), "a", "")
@@ -135,6 +136,9 @@ func TestChatForwarded(t *testing.T) {
 	}
 	if tools, _ := f.post(t.Context(), stateful, "tools/list", `{}`, shows("good")); len(tools.Result.Tools) != 2 {
 		t.Errorf("tools %+v", tools)
+	}
+	if got := f.noted(`"progressToken":"p","io.modelcontextprotocol/logLevel":"info"`); got != progressed {
+		t.Errorf("progress %q", got)
 	}
 	for name, c := range map[string]struct {
 		capability string
@@ -263,8 +267,8 @@ func TestReplicaDoor(t *testing.T) {
 	}
 	// Of an agent at a hub that can't be reached is said what to do.
 	if !f.eventually(func() bool {
-		list, err := here.store.(store.Presence).Elsewhere(t.Context(), own.ID)
-		return err == nil && len(list) == 2
+		at, err := here.store.HubOf(t.Context(), "c")
+		return err == nil && at.URL == ""
 	}) {
 		t.Fatal("the hub without an address isn't there")
 	}

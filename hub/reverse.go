@@ -12,9 +12,8 @@ import (
 	"storj.io/drpc/drpcerr"
 
 	"waymark/hub/transport"
-	"waymark/internal/backoff"
+	"waymark/internal/await"
 	"waymark/internal/errtext"
-	"waymark/internal/notify"
 	"waymark/wire"
 	"waymark/wire/reverse"
 	"waymark/wire/waymark"
@@ -36,7 +35,7 @@ const (
 
 // channels are the reverse channels of this hub: the newest one of each agent.
 type channels struct {
-	changed notify.Signal // signals a new channel
+	changed await.Signal // signals a new channel
 
 	mu   sync.Mutex // guards open
 	open map[string]*agentChannel
@@ -141,7 +140,7 @@ func (h *Hub) deliver(ctx context.Context, one *agentChannel, log *slog.Logger) 
 	if !one.Peer().Knows(reverse.KindSetApprovals) {
 		return
 	}
-	pauses := backoff.Backoff{Shortest: deliverAgain, Longest: deliverLast, Jitter: true}
+	pauses := await.Backoff{Shortest: deliverAgain, Longest: deliverLast, Jitter: true}
 	var has *approvalSet // what the agent has; nil if that is unknown
 	for ctx.Err() == nil {
 		set, changed, err := h.approvals.of(ctx, one.agentID)

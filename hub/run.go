@@ -167,48 +167,82 @@ const (
 	readyTimeout = 3 * time.Second
 )
 
-// errDraining says that the hub is about to stop.
-var errDraining = errors.New("stopping")
+// Why a hub isn't ready.
+var (
+	errDraining = errors.New("stopping")
+	errFull     = errors.New("full")
+)
 
-// readiness reports whether the hub can work.
+// readiness reports whether the hub can work: for agents, which need a store that can
+// write, and a place, and for readers, which only need a store that answers. Who is
+// connected stays connected in any case.
 type readiness struct {
-	hub *Hub
+	hub             *Hub
+	agents, readers answer
+}
 
+// answer is a cached answer of the store.
+type answer struct {
 	mu  sync.Mutex // serializes queries; guards the other fields
 	at  time.Time
 	err error
 }
 
-// check returns nil if the store answers and the hub isn't stopping.
-func (r *readiness) check(ctx context.Context) error {
-	if r.hub.transport.Draining() {
-		return errDraining
-	}
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	if !r.at.IsZero() && time.Since(r.at) < readyFor {
-		return r.err
+func (a *answer) get(ctx context.Context, ask func(context.Context) error) error {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	if !a.at.IsZero() && time.Since(a.at) < readyFor {
+		return a.err
 	}
 	// Not the caller's context, because other callers share the answer.
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), readyTimeout)
 	defer cancel()
-	_, r.err = r.hub.store.ValidTokens(ctx, []string{"none"}) // the cheapest query
-	r.at = time.Now()
-	return r.err
+	a.err = ask(ctx)
+	a.at = time.Now()
+	return a.err
+}
+
+// check returns nil if the hub can take agents.
+func (r *readiness) check(ctx context.Context) error {
+	switch t := r.hub.transport; {
+	case t.Draining():
+		return errDraining
+	case t.Connections() >= t.Limits().Connections:
+		return errFull
+	}
+	return r.agents.get(ctx, r.hub.store.Writable)
+}
+
+// checkReaders returns nil if the hub can answer readers.
+func (r *readiness) checkReaders(ctx context.Context) error {
+	if r.hub.transport.Draining() {
+		return errDraining
+	}
+	return r.readers.get(ctx, func(ctx context.Context) error {
+		_, err := r.hub.store.ValidTokens(ctx, []string{"none"}) // the cheapest query
+		return err
+	})
 }
 
 // ServeHTTP answers GET /readyz, for balancers. The body says no more than the status.
 func (r *readiness) ServeHTTP(w http.ResponseWriter, request *http.Request) {
 	w.Header().Set("Content-Type", "text/plain; charset=utf-8")
 	w.Header().Set("Cache-Control", "no-store")
-	text := "ready\n"
-	switch err := r.check(request.Context()); {
-	case errors.Is(err, errDraining):
-		w.WriteHeader(http.StatusServiceUnavailable)
-		text = "stopping\n"
-	case err != nil:
-		w.WriteHeader(http.StatusServiceUnavailable)
-		text = "the store doesn't answer\n"
+	check, code, text := r.check, http.StatusServiceUnavailable, "the store can't write\n"
+	switch request.URL.Query().Get("for") {
+	case "", "agents":
+	case "readers":
+		check, text = r.checkReaders, "the store doesn't answer\n"
+	default:
+		http.Error(w, "for is agents or readers", http.StatusBadRequest)
+		return
 	}
+	switch err := check(request.Context()); {
+	case err == nil:
+		code, text = http.StatusOK, "ready\n"
+	case errors.Is(err, errDraining), errors.Is(err, errFull):
+		text = err.Error() + "\n"
+	}
+	w.WriteHeader(code)
 	_, _ = w.Write([]byte(text))
 }

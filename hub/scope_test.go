@@ -39,6 +39,11 @@ var probes = map[string][]string{
 	"GET /api/v0/search":       {"?q=/w/", "?q=%2Fw&limit=1000"},
 	// No reader has these; see TestAPIMatrix.
 	"GET /api/v0/approvals": nil, "POST /api/v0/approvals": nil, "DELETE /api/v0/approvals/{id}": nil,
+	"GET /api/v0/tokens": nil, "POST /api/v0/tokens": nil, "DELETE /api/v0/tokens/{id}": nil,
+	"GET /api/v0/enrollments": nil, "POST /api/v0/enrollments": nil, "DELETE /api/v0/enrollments/{id}": nil,
+	"GET /api/v0/webhooks": nil, "POST /api/v0/webhooks": nil, "DELETE /api/v0/webhooks/{id}": nil, "POST /api/v0/webhooks/{id}/test": nil,
+	"PATCH /api/v0/agents/{id}": nil, "GET /api/v0/audit": nil,
+	"PATCH /api/v0/agents/{id}/labels": nil, "DELETE /api/v0/agents/{id}": nil, "POST /api/v0/backup": nil,
 	"GET /api/v0/agents":      {"", "?limit=1000&order=desc&sort=name", "?q=env=prod&label=env=prod"},
 	"GET /api/v0/agents/{id}": {""},
 	"GET /api/v0/agents/{id}/context": {
@@ -424,9 +429,17 @@ func TestScopeOfEvents(t *testing.T) {
 		name, query string
 		lines       *bufio.Scanner
 	}
+	newest, err := s.store.Newest(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	behind := func(events int64) string {
+		newest.N = events
+		return newest.String()
+	}
 	var streams []stream
 	for _, name := range slices.Sorted(maps.Keys(s.shows)) {
-		for _, query := range []string{"", "?after=0", "?after=1", "?after=999999", "?agent_id=alpha", "?agent_id=beta&after=0", "?pin_id=" + s.subjects["beta"].pin + "&after=0"} {
+		for _, query := range []string{"", "?after=0", "?after=" + behind(1), "?after=" + behind(999999), "?agent_id=alpha", "?agent_id=beta&after=0", "?pin_id=" + s.subjects["beta"].pin + "&after=0"} {
 			response, err := http.DefaultClient.Do(s.as(t.Context(), name, http.MethodGet, "/api/v0/events"+query, ""))
 			if err != nil || response.StatusCode != 200 {
 				t.Fatalf("%s: %v, %v", name, response.Status, err)

@@ -31,42 +31,6 @@ func CreateToken(ctx context.Context, st store.Store, token store.NewToken) (tex
 	return text, made, nil
 }
 
-// tokenFarewell limits how long undoing a failure may take.
-const tokenFarewell = 5 * time.Second
-
-// CreateTokenFile is like CreateToken, for a token that nobody should see: it is written to
-// a new file that only its owner can ever read. The token is valid only if it is in the
-// file; a failure leaves neither.
-//
-// # Errors
-//
-// The error matches fs.ErrExist if the file exists, even as a dangling link.
-func CreateTokenFile(ctx context.Context, st store.Store, token store.NewToken, file string) (_ store.Token, err error) {
-	text := token.Role.Kind().New()
-	if err := credential.WriteFile(file, text); err != nil {
-		return store.Token{}, fmt.Errorf("write token: %w", err)
-	}
-	defer func() {
-		if err != nil {
-			_ = os.Remove(file)
-		}
-	}()
-	token.Hash = credential.HashOf(text)
-	made, err := st.CreateToken(ctx, token)
-	if err == nil {
-		return made, nil
-	}
-	// It may have been stored if the answer was lost.
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), tokenFarewell)
-	defer cancel()
-	if stored, lookErr := st.TokenByHash(ctx, token.Hash); lookErr == nil {
-		if undoErr := st.RevokeToken(ctx, stored.ID); undoErr != nil {
-			err = fmt.Errorf("%w; token %s is valid all the same, revoke it (%w)", err, stored.ID, undoErr)
-		}
-	}
-	return store.Token{}, err
-}
-
 // EnsureToken returns the text of the token in file if it is still valid for what token
 // describes. Otherwise it makes a new token and writes it there, with mode 0600. A program
 // that embeds a hub keeps the same token across restarts this way, because a store doesn't

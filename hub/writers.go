@@ -1,7 +1,6 @@
 package hub
 
 import (
-	"cmp"
 	"errors"
 	"log/slog"
 	"maps"
@@ -10,7 +9,7 @@ import (
 
 	"waymark/hub/store"
 	"waymark/hub/transport"
-	"waymark/internal/notify"
+	"waymark/internal/await"
 )
 
 // writers tracks which connections write for each agent. If two agents have the same token,
@@ -24,15 +23,24 @@ import (
 // connections of all superseded agents are ended, so that they reconnect and can push
 // again.
 type writers struct {
-	log  *slog.Logger
-	news notify.Signal // signals that other hubs have published something else
+	log     *slog.Logger
+	changed await.Signal // signals that other connections aren't heard than before
 
 	mu sync.Mutex // guards the fields below, and those of each writer
 	// here are the sessions of this hub by agent.
 	here map[string][]*writer
-	// elsewhere is what other hubs with the same store have published, by agent: the newest
-	// writer, and the number of superseded connections.
-	elsewhere map[string]store.PresentAgent
+	// elsewhere are writers at other hubs with the same store, of agents that have connections
+	// here, too.
+	elsewhere map[string]elsewhere
+	// begun is the number of sessions so far.
+	begun int
+}
+
+// elsewhere is a writer at another hub.
+type elsewhere struct {
+	store.Writer
+	// known is writers.begun when it was found by the beginning of a session here; 0 otherwise.
+	known int
 }
 
 // writer is a session of an agent. Its generation determines the order. It was given out
@@ -42,6 +50,8 @@ type writer struct {
 	session    *session
 	agentID    string
 	generation int64 // immutable
+	// said is what the store has of what the agent says about itself; guarded by session.turn.
+	said store.AgentDescription
 
 	// run is the id of the run that the agent has sent; empty for one that can't be
 	// notified.
@@ -56,14 +66,18 @@ type writer struct {
 }
 
 func (w *writers) init(log *slog.Logger) {
-	w.log, w.here = log, make(map[string][]*writer)
+	w.log, w.here, w.elsewhere = log, make(map[string][]*writer), make(map[string]elsewhere)
 }
 
 // add adds the session to the agent's.
-func (w *writers) add(s *session, agentID string, generation int64) *writer {
+func (w *writers) add(s *session, agentID string, generation int64, found store.Begun) *writer {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	wr := &writer{session: s, agentID: agentID, generation: generation}
+	w.begun++
+	if found.Elsewhere.Generation > 0 {
+		w.elsewhere[agentID] = elsewhere{found.Elsewhere, w.begun}
+	}
+	wr := &writer{session: s, agentID: agentID, generation: generation, said: found.Said}
 	w.here[agentID] = append(w.here[agentID], wr)
 	s.writers++
 	return wr
@@ -78,6 +92,9 @@ func (w *writers) remove(s *session) {
 	w.mu.Lock()
 	var ends []ending
 	for _, wr := range gone {
+		if wr.told {
+			w.changed.Notify()
+		}
 		left := slices.DeleteFunc(w.here[wr.agentID], func(other *writer) bool { return other == wr })
 		if len(left) == 0 {
 			delete(w.here, wr.agentID)
@@ -98,15 +115,20 @@ func (w *writers) open(wr *writer, run string, yields bool) (superseded bool) {
 	wr.run = run
 	holder := w.holder(wr.agentID)
 	superseded = yields && holder.Generation != 0 && holder.Generation != wr.generation && holder.Run != run
+	if superseded != wr.told {
+		w.changed.Notify()
+	}
 	wr.superseded, wr.told = superseded, superseded
 	return superseded
 }
 
-// pushing records that the store gets a push of wr; accepted, refused or failed follows.
-func (w *writers) pushing(wr *writer) {
+// pushing records that the store gets a push of wr, and returns its run; accepted, refused or
+// failed follows.
+func (w *writers) pushing(wr *writer) (run string) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	wr.pushing = true
+	return wr.run
 }
 
 // accepted records that a push of wr was accepted.
@@ -137,6 +159,7 @@ func (w *writers) refused(wr *writer) {
 	w.mu.Lock()
 	wr.pushing = false
 	wr.heard, wr.superseded, wr.told = false, true, true
+	w.changed.Notify()
 	ends := w.settle(wr.agentID)
 	w.mu.Unlock()
 	w.end(ends)
@@ -151,23 +174,23 @@ func (w *writers) failed(wr *writer) {
 	w.end(ends)
 }
 
-// setElsewhere takes over what other hubs have published.
-func (w *writers) setElsewhere(list []store.PresentAgent) {
-	elsewhere := make(map[string]store.PresentAgent, len(list))
-	for _, p := range list {
-		known := elsewhere[p.ID]
-		notHeard := known.NotHeard + p.NotHeard
-		if p.Generation < known.Generation {
-			p = known
-		}
-		p.NotHeard = notHeard
-		elsewhere[p.ID] = p
-	}
+// sessions returns a number that rises with each session, for setElsewhere.
+func (w *writers) sessions() int {
 	w.mu.Lock()
-	if !maps.Equal(elsewhere, w.elsewhere) {
-		w.news.Notify()
+	defer w.mu.Unlock()
+	return w.begun
+}
+
+// setElsewhere takes over what the store has said of the agents that are contested. What
+// sessions that began since have found is newer.
+func (w *writers) setElsewhere(list []store.Contested, since int) {
+	w.mu.Lock()
+	maps.DeleteFunc(w.elsewhere, func(_ string, e elsewhere) bool { return e.known <= since })
+	for _, c := range list {
+		if _, newer := w.elsewhere[c.AgentID]; !newer && c.Elsewhere.Generation > 0 {
+			w.elsewhere[c.AgentID] = elsewhere{c.Elsewhere, 0}
+		}
 	}
-	w.elsewhere = elsewhere
 	var ends []ending
 	for agentID := range w.here {
 		ends = append(ends, w.settle(agentID)...)
@@ -178,8 +201,8 @@ func (w *writers) setElsewhere(list []store.PresentAgent) {
 
 // holder returns the agent's writer that counts; without a generation if there is none. The
 // caller holds w.mu.
-func (w *writers) holder(agentID string) store.PresentAgent {
-	holder := w.elsewhere[agentID]
+func (w *writers) holder(agentID string) store.Writer {
+	holder := w.elsewhere[agentID].Writer
 	for _, wr := range w.here[agentID] {
 		if wr.heard && wr.generation > holder.Generation {
 			holder.Generation, holder.Run = wr.generation, wr.run
@@ -237,25 +260,6 @@ func (w *writers) end(list []ending) {
 	}
 }
 
-// present returns what other hubs must know about agents that are connected here, in order
-// of their ids.
-func (w *writers) present(agents []string) []store.PresentAgent {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	list := make([]store.PresentAgent, 0, len(agents))
-	for _, id := range agents {
-		p := store.PresentAgent{ID: id, NotHeard: w.notHeard(id)}
-		for _, wr := range w.here[id] {
-			if wr.heard && wr.generation > p.Generation {
-				p.Generation, p.Run = wr.generation, wr.run
-			}
-		}
-		list = append(list, p)
-	}
-	slices.SortFunc(list, func(a, b store.PresentAgent) int { return cmp.Compare(a.ID, b.ID) })
-	return list
-}
-
 // notHeard returns the number of the agent's connections here that know that another agent
 // has superseded them. The caller holds w.mu.
 func (w *writers) notHeard(agentID string) (n int) {
@@ -267,33 +271,15 @@ func (w *writers) notHeard(agentID string) (n int) {
 	return n
 }
 
-// allNotHeard returns the sum of notHeard for all agents.
-func (w *writers) allNotHeard() (n int) {
+// unheard returns notHeard of the agents for which it isn't 0.
+func (w *writers) unheard() map[string]int {
 	w.mu.Lock()
 	defer w.mu.Unlock()
+	list := make(map[string]int)
 	for id := range w.here {
-		n += w.notHeard(id)
-	}
-	return n
-}
-
-// others returns the agents that are connected elsewhere, with their numbers of superseded
-// connections there.
-func (w *writers) others() map[string]int {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	list := make(map[string]int, len(w.elsewhere))
-	for id, p := range w.elsewhere {
-		list[id] = p.NotHeard
+		if n := w.notHeard(id); n > 0 {
+			list[id] = n
+		}
 	}
 	return list
-}
-
-// at returns the hub to which the agent is connected, according to that hub; of several,
-// the last one.
-func (w *writers) at(agentID string) (at store.PresentHub, connected bool) {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	p, connected := w.elsewhere[agentID]
-	return p.Hub, connected
 }

@@ -86,12 +86,22 @@ install)
 	echo "and see with '$bin/agent doctor' whether all is well"
 	;;
 uninstall)
+	# The entries in the configurations of coding agents would start what is no longer there.
+	if [ -z "$DESTDIR" ] && [ -x "$bin/agent" ]; then
+		"$bin/agent" connect --undo || [ $? = 3 ] || echo "look at 'agent connect --list' before you remove the programs by hand"
+	fi
 	for program in $programs; do
 		for file in "$bin/$program" "$bash/$program" "$zsh/_$program" "$fish/$program.fish"; do rm -f "$DESTDIR$file"; done
 	done
 	rm -f "$DESTDIR$unit" "$DESTDIR$units/waymark-supervisor@.service" "$DESTDIR$libexec/supervisor"
 	rmdir "$DESTDIR$libexec" 2>/dev/null || true
-	echo "removed agent, hub and harness from $bin, supervisor, the units and completions; what the agent has stored stays"
+	echo "removed agent, hub and harness from $bin, supervisor, the units and completions"
+	if [ -z "$DESTDIR" ]; then
+		echo "what stays, and may be removed by hand:"
+		echo "  ${XDG_CONFIG_HOME:-$HOME/.config}/waymark   what you have configured, and your plugins"
+		echo "  ${XDG_STATE_HOME:-$HOME/.local/state}/waymark   approvals, tokens, and the database of your own hub"
+		echo "  ${XDG_CACHE_HOME:-$HOME/.cache}/waymark   what is made again"
+	fi
 	echo "if the service was enabled, take it out with"
 	echo "  systemctl --user disable --now waymark-agent"
 	;;

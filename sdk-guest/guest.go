@@ -106,6 +106,10 @@ type Resolver struct {
 	// ReadsFromConfig names config keys that hold a literal relative path, or a list of them,
 	// which count as Reads.
 	ReadsFromConfig []string
+	// Ignores names fields of the request that make no difference to the answer, such as
+	// abi.IgnoreRootName. The host then needs fewer runs for many roots in which nothing is
+	// found.
+	Ignores []string
 	// Resolve looks at one root. A nil Response means that nothing was found. An error fails
 	// the run, and the host keeps the last good result. Report a fault of one file in that
 	// resource's Status and Error.

@@ -127,7 +127,7 @@ func TestDescriptionVectors(t *testing.T) {
 		m := guest.Module{Name: d.Name, Version: d.Version}
 		for _, r := range d.Resolvers {
 			m.Resolvers = append(m.Resolvers, guest.Resolver{
-				Name: r.Name, Kinds: r.Kinds, Summary: r.Summary, Reads: r.Reads, ReadsFromConfig: r.ReadsFromConfig,
+				Name: r.Name, Kinds: r.Kinds, Summary: r.Summary, Reads: r.Reads, ReadsFromConfig: r.ReadsFromConfig, Ignores: r.Ignores,
 				Resolve: func(*guest.Request, fs.FS) (*guest.Response, error) { return nil, nil },
 			})
 		}

@@ -12,8 +12,11 @@ import (
 
 // Validate reports the first mistake in a module for which a host would reject it.
 func (m Module) Validate() error {
+	if m.Name == "" && len(m.Resolvers) == 0 {
+		return errors.New("there is no module: call guest.Serve with one in a function init")
+	}
 	if !validName(m.Name) {
-		return errors.New("module name " + strconv.Quote(m.Name) + " is not lower-case words joined by hyphens")
+		return errors.New("module name " + strconv.Quote(m.Name) + " is not lower-case words joined by hyphens, such as acme-rules")
 	}
 	if m.Version == "" {
 		return errors.New("module " + m.Name + " has no version; for example 1.0.0")
@@ -34,7 +37,7 @@ func (m Module) Validate() error {
 
 func (r Resolver) validate() error {
 	if !validName(r.Name) {
-		return errors.New("resolver name " + strconv.Quote(r.Name) + " is not lower-case words joined by hyphens")
+		return errors.New("resolver name " + strconv.Quote(r.Name) + " is not lower-case words joined by hyphens, such as acme-rules")
 	}
 	if len(r.Kinds) == 0 {
 		return errors.New("resolver " + r.Name + " declares no kinds")

@@ -28,6 +28,9 @@ func writeDescription(w *jsonlite.Writer, m Module) {
 		if len(r.ReadsFromConfig) > 0 {
 			writeStrings(w, "reads_from_config", r.ReadsFromConfig)
 		}
+		if len(r.Ignores) > 0 {
+			writeStrings(w, "ignores", r.Ignores)
+		}
 		w.EndObject()
 	}
 	w.EndArray()

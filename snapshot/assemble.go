@@ -18,7 +18,8 @@ import (
 //     don't fit. A resource that isn't ok has no payload, and an mcp_config keeps only what
 //     the host itself said about it.
 //  2. One find of each id is kept: an ok one before any other, then by precedence. Links
-//     collapse here, because a source is link-resolved.
+//     collapse here, because a source is link-resolved; the one that is kept has the readers
+//     and modes of all its names. See names.go.
 //  3. The caps apply in order of precedence: first those of the dropped-in module, or of all
 //     providers together, then those of the whole list. What doesn't fit stays as excluded,
 //     without payload, as long as there are rows for it. An mcp_server keeps the tools that
@@ -80,6 +81,7 @@ func (a *assembly) collapse(list []*Candidate) []*Candidate {
 	})
 
 	winners := make(map[string]*Candidate, len(list))
+	names := map[string]*names{}
 	kept := list[:0]
 	for _, c := range list {
 		id := c.ID()
@@ -92,7 +94,16 @@ func (a *assembly) collapse(list []*Candidate) []*Candidate {
 			}
 			continue
 		}
+		if winner.sharesNames(c) {
+			if names[id] == nil {
+				names[id] = newNames(winner)
+			}
+			names[id].add(c)
+		}
 		a.noteCollapsed(c, winner)
+	}
+	for id, n := range names {
+		n.apply(winners[id])
 	}
 	return kept
 }

@@ -3,6 +3,7 @@ package snapshot_test
 import (
 	"bytes"
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
 
@@ -40,6 +41,64 @@ func payload(n int) func(*snapshot.Candidate) {
 
 func dropIn(module string) func(*snapshot.Candidate) {
 	return func(c *snapshot.Candidate) { c.DropIn, c.Resolver = true, module+"/r@1.0.0" }
+}
+
+// TestNames: a file with several names has the readers and modes of all of them.
+func TestNames(t *testing.T) {
+	t.Parallel()
+	known := func(convention, mode string, readers ...string) func(*snapshot.Candidate) {
+		return func(c *snapshot.Candidate) {
+			c.Convention, c.Readers = convention, readers
+			if mode != "" {
+				c.Attributes = snapshot.Attributes{"mode": {Text: mode}}
+			}
+			if mode == "glob" {
+				c.Attributes["globs"] = snapshot.Attribute{List: []string{"*.ts"}}
+			}
+		}
+	}
+	const file, link, other = "/w/.claude/rules/r.md", "/w/.cursor/rules/r.mdc", "/w/.windsurf/rules/r.md"
+	for what, tt := range map[string]struct {
+		finds []snapshot.Candidate
+		want  string // readers, mode, modes, globs
+	}{
+		"one mode": {
+			[]snapshot.Candidate{find(abi.KindSkill, file, known("a", "", "codex", "pi")), find(abi.KindSkill, file, path(link), known("b", "", "claude-code", "pi"))},
+			"claude-code codex pi | {[]} | {[]} | {[]}",
+		},
+		"always and by globs": {
+			[]snapshot.Candidate{find(abi.KindInstructionFile, file, known("a", "", "claude-code", "vscode")), find(abi.KindInstructionFile, file, path(link), known("b", "glob", "cursor"))},
+			"claude-code cursor vscode | {[]} | {[claude-code=always cursor=glob vscode=always]} | {[*.ts]}",
+		},
+		"by globs and always": {
+			[]snapshot.Candidate{find(abi.KindInstructionFile, file, known("b", "glob", "cursor")), find(abi.KindInstructionFile, file, path(link), known("a", "", "claude-code"))},
+			"claude-code cursor | {glob []} | {[claude-code=always cursor=glob]} | {[*.ts]}",
+		},
+		"a reader of three names": {
+			[]snapshot.Candidate{
+				find(abi.KindInstructionFile, file, known("b", "manual", "cursor")), find(abi.KindInstructionFile, file, path(link), known("a", "model", "cursor")), find(abi.KindInstructionFile, file, path(other), known("c", "glob", "cursor")),
+			},
+			"cursor | {manual []} | {[cursor=glob]} | {[*.ts]}",
+		},
+		"a module from elsewhere": {
+			[]snapshot.Candidate{find(abi.KindSkill, file, known("a", "", "codex")), find(abi.KindSkill, file, path(link), known("b", "", "claude-code"), dropIn("m"))},
+			"codex | {[]} | {[]} | {[]}",
+		},
+		"another project": {
+			[]snapshot.Candidate{find(abi.KindSkill, file, known("a", "", "codex")), find(abi.KindSkill, file, path(link), known("b", "", "claude-code"), func(c *snapshot.Candidate) { c.Directory = "lib" })},
+			"codex | {[]} | {[]} | {[]}",
+		},
+	} {
+		for range 2 { // in either order
+			list, _ := snapshot.Assemble(tt.finds, snapshot.Caps{})
+			r := list[0]
+			got := fmt.Sprintf("%s | %v | %v | %v", strings.Join(r.Readers, " "), r.Attributes["mode"], r.Attributes[snapshot.AttributeModes], r.Attributes["globs"])
+			if got = strings.ReplaceAll(got, "{ ", "{"); len(list) != 1 || got != tt.want {
+				t.Errorf("%s: %s, want %s", what, got, tt.want)
+			}
+			slices.Reverse(tt.finds)
+		}
+	}
 }
 
 // row says in short what became of a resource.

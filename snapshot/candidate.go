@@ -67,12 +67,10 @@ func precedence(a, b *Candidate) int {
 // compareContent orders two finds of one resolver for one id by their content, because no
 // other rule distinguishes them.
 func compareContent(a, b *Resource) int {
+	texts, others := a.Texts(), b.Texts()
 	return cmp.Or(
 		cmp.Compare(a.Status, b.Status),
-		cmp.Compare(a.Name, b.Name),
-		cmp.Compare(a.Description, b.Description),
-		cmp.Compare(a.Error, b.Error),
-		cmp.Compare(a.SourcePath, b.SourcePath),
+		slices.CompareFunc(texts[:], others[:], func(x, y *string) int { return cmp.Compare(*x, *y) }),
 		compareTrue(b.Stale, a.Stale),
 		bytes.Compare(a.ContentHash, b.ContentHash),
 		cmp.Compare(a.SizeBytes, b.SizeBytes),

@@ -6,7 +6,7 @@ import (
 	"sync"
 	"sync/atomic"
 
-	"waymark/internal/notify"
+	"waymark/internal/await"
 )
 
 // Publisher gives snapshots their versions and hands the newest to readers. The zero value is
@@ -22,7 +22,7 @@ type Publisher struct {
 	mu        sync.Mutex
 	issued    Ticket
 	published Ticket
-	changed   notify.Signal // current has been replaced
+	changed   await.Signal // current has been replaced
 }
 
 // Ticket is a resolve's place in the order of all resolves.

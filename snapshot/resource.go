@@ -81,6 +81,15 @@ const (
 // Finding is a remark on a resource that is nevertheless listed.
 type Finding abi.Finding
 
+// Texts returns the fields that are texts, all but those of facts. What is the same for every
+// text, such as a check, a hash or a sum, goes over them.
+func (r *Resource) Texts() [9]*string {
+	return [...]*string{
+		(*string)(&r.Kind), &r.Source, &r.Key, &r.SourcePath, &r.Name, &r.Description,
+		(*string)(&r.Status), &r.Error, &r.Resolver,
+	}
+}
+
 // HasFacts reports whether the resource has information that no chat pins: a convention,
 // readers, a scope or findings.
 func (r *Resource) HasFacts() bool {
@@ -105,18 +114,15 @@ func (r *Resource) ID() string {
 // Equal reports whether a peer that holds r would learn nothing from other: all fields but
 // Order are the same, payloads included.
 func (r *Resource) Equal(other *Resource) bool {
-	return r.Kind == other.Kind &&
-		r.Source == other.Source &&
-		r.Key == other.Key &&
-		r.SourcePath == other.SourcePath &&
-		r.Name == other.Name &&
-		r.Description == other.Description &&
-		r.Status == other.Status &&
-		r.Error == other.Error &&
-		r.Stale == other.Stale &&
+	texts, others := r.Texts(), other.Texts()
+	for i := range texts {
+		if *texts[i] != *others[i] {
+			return false
+		}
+	}
+	return r.Stale == other.Stale &&
 		bytes.Equal(r.ContentHash, other.ContentHash) &&
 		r.SizeBytes == other.SizeBytes &&
-		r.Resolver == other.Resolver &&
 		maps.EqualFunc(r.Attributes, other.Attributes, Attribute.Equal) &&
 		r.Convention == other.Convention && r.Scope == other.Scope &&
 		slices.Equal(r.Readers, other.Readers) &&

@@ -3,6 +3,13 @@
 // (Coder's Agent API). wire/convert translates snapshots from and to them, and wire/rules
 // checks them.
 //
+// It also names an agent's state, so that both ends can tell with a few bytes that they have
+// the same. The hub names what it holds of the agent, the agent what it pushes. A [Name] is a
+// SHA-256 over everything of a snapshot that a hub keeps, except its version: two snapshots
+// that differ in anything have different names, whoever made them. The name of a snapshot may
+// change with the version of this package; a peer with another version then gets one complete
+// push, and there is no other effect.
+//
 // The package has no state.
 package wire
 
@@ -140,7 +147,7 @@ const (
 	MaxHubBytes     = 16 << 20
 	// MaxPayload bounds each payload.
 	MaxPayload = 256 << 10
-	// MaxRows bounds all of a snapshot except its payloads and its head, by fingerprint.Size,
+	// MaxRows bounds all of a snapshot except its payloads and its head, by RowSize,
 	// so that it fits into a message.
 	MaxRows = MaxMessage - 512<<10
 )

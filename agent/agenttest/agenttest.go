@@ -3,8 +3,10 @@
 //	func TestMain(m *testing.M) { agenttest.Main(m) }
 //
 //	func TestReview(t *testing.T) {
-//		a := agenttest.Start(t, dir)
+//		a := agenttest.Start(t, dir, nil)
 //		s, err := a.Snapshot(t.Context(), client.SnapshotOptions{})
+//		…
+//	}
 //
 // It is the agent with all of its parts: sandboxed resolvers, the supervisor, a hub of its
 // own. Tests that need no files of a workspace are faster with package fake.

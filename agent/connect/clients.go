@@ -11,11 +11,15 @@ import (
 type Client struct {
 	// ID is its name in commands, Name the one for people.
 	ID, Name string
+	// Aliases are other names for it in commands.
+	Aliases []string
 	// Reader is its id in the table of conventions, which says what it reads by itself.
 	Reader string
 	// Approves says that the client asks before it calls tools that don't only read,
 	// refuses them if nobody can answer, and has a setting to skip that.
 	Approves bool
+	// Without says why it can't be connected: it has no MCP. Empty for all others.
+	Without string
 	// Hook says that the output of a command at the start of a session becomes part of the
 	// session.
 	Hook bool
@@ -32,10 +36,16 @@ type Client struct {
 type Settings struct {
 	// All offers the client also what it reads by itself.
 	All bool
+	// Only are the parts and tools that it is offered, as --only of 'agent mcp serve' takes
+	// them; nil means everything.
+	Only []string
 	// Hook adds a hook for the start of a session.
 	Hook bool
 	// ApproveTools lets the client call tools without asking.
 	ApproveTools bool
+	// NoStart leaves it to the user to start an agent. Otherwise the entry starts one in a
+	// repository where none runs.
+	NoStart bool
 }
 
 // Name is the name of the entry in every client.
@@ -81,8 +91,8 @@ type localEntry struct {
 }
 
 // clients are the known clients. The places of user configuration and the form of entries
-// were looked up in 2026-11: for Codex and opencode by their behavior, for the others in
-// their documentation.
+// were looked up in 2026-11 by the behavior of the programs, and Cursor's in its
+// documentation.
 var clients = []*Client{
 	{
 		ID: "claude", Name: "Claude Code", Reader: "claude-code", Hook: true,
@@ -97,6 +107,15 @@ var clients = []*Client{
 		},
 		hookPath: func(e *environment) string {
 			return filepath.Join(e.dir("CLAUDE_CONFIG_DIR", ".claude"), "settings.json")
+		},
+	},
+	{
+		ID: "cline", Name: "Cline CLI", Reader: "cline",
+		paths: func(e *environment) []string {
+			return []string{filepath.Join(e.dir("CLINE_DIR", ".cline"), "data", "settings", "cline_mcp_settings.json")}
+		},
+		entry: func(c command, _ Settings) edit {
+			return &jsonEdit{path: []string{"mcpServers", Name}, value: stdioEntry{Type: "stdio", Command: c.program, Args: c.args}}
 		},
 	},
 	{
@@ -115,7 +134,14 @@ var clients = []*Client{
 		},
 	},
 	{
-		ID: "copilot", Name: "GitHub Copilot CLI", Reader: "copilot",
+		ID: "continue", Name: "Continue CLI", Reader: "continue",
+		paths: func(e *environment) []string {
+			return []string{filepath.Join(e.dir("CONTINUE_GLOBAL_DIR", ".continue"), "config.yaml")}
+		},
+		entry: func(c command, _ Settings) edit { return &yamlEdit{c} },
+	},
+	{
+		ID: "copilot-cli", Aliases: []string{"copilot"}, Name: "GitHub Copilot CLI", Reader: "copilot",
 		paths: func(e *environment) []string {
 			return []string{filepath.Join(e.dir("COPILOT_HOME", ".copilot"), "mcp-config.json")}
 		},
@@ -133,30 +159,60 @@ var clients = []*Client{
 		},
 	},
 	{
-		ID: "opencode", Name: "opencode", Reader: "opencode",
-		paths: func(e *environment) []string {
-			dir := filepath.Join(e.dir("XDG_CONFIG_HOME", ".config"), "opencode")
-			list := []string{filepath.Join(dir, "opencode.json"), filepath.Join(dir, "opencode.jsonc")}
-			if _, err := os.Lstat(list[0]); err != nil {
-				if _, err := os.Lstat(list[1]); err == nil {
-					slices.Reverse(list)
-				}
-			}
-			return list
-		},
-		entry: func(c command, _ Settings) edit {
-			return &jsonEdit{path: []string{"mcp", Name}, value: localEntry{Type: "local", Command: append([]string{c.program}, c.args...), Enabled: true}}
-		},
+		ID: "gemini", Aliases: []string{"gemini-cli"}, Name: "Gemini CLI", Reader: "gemini",
+		paths: func(e *environment) []string { return []string{filepath.Join(e.home, ".gemini", "settings.json")} },
+		entry: serverEntry,
+	},
+	{ID: "kilo", Name: "Kilo CLI", Reader: "kilo", paths: openCodePaths("kilo"), entry: openCodeEntry},
+	{ID: "opencode", Name: "opencode", Reader: "opencode", paths: openCodePaths("opencode"), entry: openCodeEntry},
+	{
+		ID: "pi", Name: "Pi", Reader: "pi",
+		Without: "Pi 0.73.1 has no MCP: an extension of Pi could add it, and there is no file to write an entry to",
+	},
+	{
+		ID: "qwen-code", Aliases: []string{"qwen"}, Name: "Qwen Code", Reader: "qwen-code",
+		paths: func(e *environment) []string { return []string{filepath.Join(e.home, ".qwen", "settings.json")} },
+		entry: serverEntry,
 	},
 }
 
-// Clients returns all clients, by id.
-func Clients() []*Client { return clients }
+// serverEntry is the entry in Gemini CLI and what has come from it: what doesn't say its type
+// is started.
+func serverEntry(c command, _ Settings) edit {
+	return &jsonEdit{path: []string{"mcpServers", Name}, value: struct {
+		Command string   `json:"command"`
+		Args    []string `json:"args"`
+	}{c.program, c.args}}
+}
 
-// Lookup returns the client with an id, or nil.
+// openCodePaths are the files of opencode and what has come from it.
+func openCodePaths(name string) func(e *environment) []string {
+	return func(e *environment) []string {
+		dir := filepath.Join(e.dir("XDG_CONFIG_HOME", ".config"), name)
+		list := []string{filepath.Join(dir, name+".json"), filepath.Join(dir, name+".jsonc")}
+		if _, err := os.Lstat(list[0]); err != nil {
+			if _, err := os.Lstat(list[1]); err == nil {
+				slices.Reverse(list)
+			}
+		}
+		return list
+	}
+}
+
+func openCodeEntry(c command, _ Settings) edit {
+	return &jsonEdit{path: []string{"mcp", Name}, value: localEntry{Type: "local", Command: append([]string{c.program}, c.args...), Enabled: true}}
+}
+
+// Clients returns the clients that can be connected, by id.
+func Clients() []*Client {
+	return slices.DeleteFunc(slices.Clone(clients), func(c *Client) bool { return c.Without != "" })
+}
+
+// Lookup returns the client with an id or another name of it, or nil. It may be one that
+// can't be connected; see Client.Without.
 func Lookup(id string) *Client {
 	for _, c := range clients {
-		if c.ID == id || c.Reader == id {
+		if c.ID == id || c.Reader == id || slices.Contains(c.Aliases, id) {
 			return c
 		}
 	}
@@ -169,10 +225,16 @@ func (c *Client) serve(program string, s Settings) command {
 	if !s.All {
 		args = append(args, "--client", c.Reader)
 	}
+	if len(s.Only) > 0 {
+		args = append(args, "--only", strings.Join(s.Only, ","))
+	}
+	if !s.NoStart {
+		args = append(args, "--start")
+	}
 	return command{program, args}
 }
 
-// hookEntry is a hook as Claude Code has it in its settings.
+// hookEntry is an entry of the list that Claude Code's settings have for an event.
 type hookEntry struct {
 	Hooks []hookHandler `json:"hooks"`
 }

@@ -463,7 +463,7 @@ func (c *Connector) save(client *Client, rec *record) error {
 	return atomicfile.WriteFile(c.recordPath(client), append(data, '\n'), 0o600)
 }
 
-// locked runs a function while no other process changes clients' files.
+// locked runs do while no other 'agent connect' changes the coding agents' files.
 func (c *Connector) locked(ctx context.Context, do func() error) error {
 	if err := os.MkdirAll(c.opts.State, 0o700); err != nil {
 		return err

@@ -38,7 +38,7 @@ type Connection struct {
 // List returns how each client is connected. It writes nothing.
 func (c *Connector) List() []Connection {
 	list := make([]Connection, 0, len(clients))
-	for _, client := range clients {
+	for _, client := range Clients() {
 		list = append(list, c.look(client))
 	}
 	return list

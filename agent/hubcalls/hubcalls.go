@@ -1,5 +1,5 @@
 // Package hubcalls lets chats at a hub call tools in this workspace: it serves the requests
-// tools.list, tools.call, tools.more and skills.file of the reverse channel.
+// tools.list, tools.call, tools.more, mcp.request and skills.file of the reverse channel.
 //
 // The hub decides nothing here. Each request carries a capability that the agent has minted
 // for a chat, and the capability says what may be called. A hub can't invent calls, because
@@ -23,8 +23,8 @@
 //
 // # Limits
 //
-// A result longer than MaxAnswer bytes is not sent; the chat is told to ask for less.
-// Progress of calls isn't forwarded.
+// A result longer than MaxAnswer bytes is not sent; the chat is told to ask for less. Of
+// progress and log messages some are dropped, where there are many.
 package hubcalls
 
 import (
@@ -37,15 +37,18 @@ import (
 	"fmt"
 	"log/slog"
 	"net/http"
+	"regexp"
 	"slices"
 	"strings"
 	"time"
 
+	"golang.org/x/time/rate"
 	"google.golang.org/protobuf/proto"
 
 	"waymark/agentapi"
 	"waymark/agentapi/client"
 	"waymark/internal/errtext"
+	"waymark/internal/mcpserving"
 	"waymark/internal/text"
 	"waymark/wire"
 	"waymark/wire/reverse"
@@ -71,6 +74,10 @@ const (
 	// serversWait is how long to wait for MCP servers that are starting.
 	serversWait = 3 * time.Second
 	maxName     = 200
+	maxRefusal  = 1 << 10
+	// notesPerSecond limits the notes of a call. A server that reports progress without end
+	// mustn't keep the channel busy.
+	notesPerSecond = 20
 )
 
 // Options configure a Service. All but Logger and Audit must be set.
@@ -101,7 +108,7 @@ func New(opts Options) *Service {
 func (s *Service) Handlers() map[string]reverse.Handler {
 	return map[string]reverse.Handler{
 		reverse.KindToolsList: handler(s.list), reverse.KindToolsCall: s.recorded(reverse.KindToolsCall, s.result), reverse.KindToolsMore: handler(s.more),
-		reverse.KindSkillFile: s.recorded(reverse.KindSkillFile, s.readSkill),
+		reverse.KindSkillFile: s.recorded(reverse.KindSkillFile, s.readSkill), reverse.KindMCPRequest: s.recorded(reverse.KindMCPRequest, s.relay),
 	}
 }
 
@@ -225,7 +232,7 @@ func toolOf(t *agentapi.MCPTool) serverTool {
 	if len(schema) == 0 {
 		schema = json.RawMessage(`{"type":"object"}`)
 	}
-	return serverTool{t.Name, t.Title, t.Description, schema, t.Annotations}
+	return serverTool{mcpserving.Name(t.Name), t.Title, t.Description, schema, t.Annotations}
 }
 
 // recorded handles a request that is recorded in the audit log: tools.call or skills.file.
@@ -249,6 +256,15 @@ func (s *Service) recorded(kind string, answer func(context.Context, *access.Cap
 // result calls a tool and returns its result as MCP JSON.
 func (s *Service) result(ctx context.Context, c *access.Capability, r *waymark.ToolsCall) ([]byte, error) {
 	name := r.GetName()
+	api, done := s.agent(c)
+	defer done()
+	if servers(c) && mappedName.MatchString(name) {
+		original, err := originalName(ctx, api, name)
+		if err != nil {
+			return nil, failed(ctx, err)
+		}
+		name = original
+	}
 	refused := &reverse.Error{Code: reverse.CodeDenied, Text: "the capability is not good for the tool " + text.Line(name, maxName)}
 	if len(r.GetArguments()) > MaxArguments {
 		return nil, &reverse.Error{Code: wire.CodeTooLarge, Text: "the arguments take more room than a call may have"}
@@ -257,8 +273,7 @@ func (s *Service) result(ctx context.Context, c *access.Capability, r *waymark.T
 	if !c.Allows(name) && !o.Has(name) {
 		return nil, refused
 	}
-	api, done := s.agent(c)
-	defer done()
+	ctx = tools.WithCaller(ctx, callerOf(ctx, r.GetClient()))
 	var result *agentapi.MCPToolResult
 	var err error
 	switch {
@@ -282,6 +297,69 @@ func (s *Service) result(ctx context.Context, c *access.Capability, r *waymark.T
 		data, err = json.Marshal(mcpserver.ToProtocol(told("the result takes more room than an answer through a hub may have: ask for less of it")))
 	}
 	return data, err
+}
+
+// callerOf returns what a client at the hub takes of a tool's server.
+func callerOf(ctx context.Context, client []byte) *tools.Caller {
+	caller := mcpserver.CallerOf(client)
+	note := reverse.Notes(ctx)
+	if note == nil {
+		return caller
+	}
+	pace := rate.NewLimiter(notesPerSecond, notesPerSecond)
+	caller.Logs, caller.Progress = true, func(p agentapi.MCPProgress) {
+		if !pace.Allow() {
+			return
+		}
+		told := &waymark.ToolsNote{Progress: p.Progress, Total: p.Total, Message: p.Message}
+		if l := p.Log; l != nil {
+			told = &waymark.ToolsNote{Level: l.Level, Logger: l.Logger, Data: l.Data}
+		}
+		if body, err := proto.Marshal(told); err == nil {
+			note(body)
+		}
+	}
+	return caller
+}
+
+// mappedName is how names end that mcpserving.Name has made of others.
+var mappedName = regexp.MustCompile(`_[0-9a-f]{8}$`)
+
+// originalName returns the name of the tool that is listed by a name; the same if there is
+// none.
+func originalName(ctx context.Context, api client.Client, name string) (string, error) {
+	found, err := api.ListMCPTools(ctx, client.MCPToolOptions{})
+	if err != nil {
+		return "", err
+	}
+	for i := range found.Tools {
+		if mcpserving.Name(found.Tools[i].Name) == name {
+			return found.Tools[i].Name, nil
+		}
+	}
+	return name, nil
+}
+
+// relay makes a request about resources and prompts of the workspace's MCP servers.
+func (s *Service) relay(ctx context.Context, c *access.Capability, r *waymark.ToolsCall) ([]byte, error) {
+	if len(r.GetArguments()) > MaxArguments {
+		return nil, &reverse.Error{Code: wire.CodeTooLarge, Text: "the parameters take more room than a call may have"}
+	}
+	api, done := s.agent(c)
+	defer done()
+	raw, err := offer(c).Relay(ctx, api, r.GetName(), r.GetArguments())
+	var no *client.Error
+	switch {
+	case errors.Is(err, tools.ErrNotOffered):
+		return nil, &reverse.Error{Code: reverse.CodeDenied, Text: text.Line(err.Error(), maxName)}
+	case errors.As(err, &no) && ctx.Err() == nil:
+		return nil, &reverse.Error{Code: reverse.CodeInvalid, Text: text.Line(no.Error(), maxRefusal)}
+	case err != nil:
+		return nil, failed(ctx, err)
+	case len(raw) > MaxAnswer:
+		return nil, &reverse.Error{Code: wire.CodeTooLarge, Text: "the result takes more room than an answer through a hub may have"}
+	}
+	return raw, nil
 }
 
 // readSkill returns the content of a file of a pinned skill, if it is still the content

@@ -10,7 +10,6 @@ import (
 	"waymark/agentapi/status"
 	"waymark/host/applicability"
 	"waymark/host/codingagents"
-	"waymark/host/coverage"
 	"waymark/host/plugin/approvals"
 	"waymark/host/sources"
 	"waymark/host/why"
@@ -55,7 +54,7 @@ type Backend interface {
 	SkillFiles(ctx context.Context, id string) (*status.SkillFiles, error)
 	SkillFile(ctx context.Context, id, file string) ([]byte, error)
 	// Coverage returns the files in places that agents read which aren't used.
-	Coverage(ctx context.Context) (*coverage.Report, error)
+	Coverage(ctx context.Context) (*why.Coverage, error)
 
 	// Sources lists the user's sources, in order of precedence.
 	Sources() []sources.Source

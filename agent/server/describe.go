@@ -7,7 +7,6 @@ import (
 	"waymark/agentapi/status"
 	"waymark/host/applicability"
 	"waymark/host/codingagents"
-	"waymark/host/coverage"
 	"waymark/host/plugin/approvals"
 	"waymark/host/push"
 	"waymark/host/sources"
@@ -53,7 +52,7 @@ type (
 		Path []string `query:"path" minItems:"1" maxItems:"64" example:"[\"/home/me/project/agents.md\"]" required:"true"`
 		// Adds in `client` how this coding agent treats the file when it is started in the
 		// working directory.
-		Client string `query:"client" enum:"claude,codex,copilot,opencode" example:"codex"`
+		Client string `query:"client" enum:"claude,cline,codex,continue,copilot-cli,copilot-vscode,gemini,kilo,opencode,pi,qwen-code" example:"codex"`
 	}
 	// forParams belong to GET /api/v0/context/for.
 	forParams struct {
@@ -63,7 +62,7 @@ type (
 		// Restricts the answer to what this coding agent reads when it is started in the
 		// root, nearest first and in its own order within a directory, followed by what it
 		// leaves out, and why.
-		Client string `query:"client" enum:"claude,codex,copilot,opencode" example:"codex"`
+		Client string `query:"client" enum:"claude,cline,codex,continue,copilot-cli,copilot-vscode,gemini,kilo,opencode,pi,qwen-code" example:"codex"`
 	}
 	// skillFilesParams belong to GET /api/v0/context/skill-files.
 	skillFilesParams struct {
@@ -85,7 +84,7 @@ type (
 	// clientContextParams belong to GET /api/v0/context/client.
 	clientContextParams struct {
 		// The coding agent, once.
-		Client string `query:"client" enum:"claude,codex,copilot,opencode" example:"codex" required:"true"`
+		Client string `query:"client" enum:"claude,cline,codex,continue,copilot-cli,copilot-vscode,gemini,kilo,opencode,pi,qwen-code" example:"codex" required:"true"`
 		// The absolute path of the directory that the coding agent is started in. It must
 		// be in a directory that the agent scans. Default: the working directory.
 		Dir string `query:"dir" example:"/home/me/project/web"`
@@ -141,8 +140,8 @@ func about() httpapi.About {
 		http.StatusConflict:           "It needs the first snapshot, which is held back: see `held` in the status, and `POST /api/v0/context/ready`.",
 	}
 	about.Names = map[string]any{
-		"PushStatus": push.Status{}, "WhyAnswer": why.Answer{}, "WhyReason": why.Reason(""), "ClientReason": codingagents.Reason(""), "CoverageReason": coverage.Reason(""), "ResourceStatus": snapshot.Status(""), "Applies": applicability.Answer{}, "AppliesItem": applicability.Item{}, "WaitingPlugin": approvals.Pending{},
-		"ClientContext": codingagents.View{}, "ClientContextItem": codingagents.Item{}, "ClientVerdict": codingagents.Verdict{}, "MCPStatus": status.MCP{}, "PluginApproval": status.Approval{}, "Coverage": coverage.Report{}, "CoverageGroup": coverage.Group{}, "CoverageFile": coverage.File{},
+		"PushStatus": push.Status{}, "WhyAnswer": why.Answer{}, "WhyReason": why.Reason(""), "ClientReason": codingagents.Reason(""), "CoverageReason": why.CoverageReason(""), "ResourceStatus": snapshot.Status(""), "Applies": applicability.Answer{}, "AppliesItem": applicability.Item{}, "WaitingPlugin": approvals.Pending{},
+		"ClientContext": codingagents.View{}, "ClientContextItem": codingagents.Item{}, "ClientVerdict": codingagents.Verdict{}, "MCPStatus": status.MCP{}, "PluginApproval": status.Approval{}, "Coverage": why.Coverage{}, "CoverageGroup": why.CoverageGroup{}, "CoverageFile": why.CoverageFile{},
 	}
 	return about
 }
@@ -262,7 +261,7 @@ func operations() map[string]*httpapi.Operation {
 			Text:   "Which files a coding agent would begin with, in its order, and what it would cut or leave out, and why. It is looked where that one looks, in the directories above as well and nowhere else, at the files as they are now; the coding agent needn't be installed, and isn't started. One such question is answered at a time.",
 			Params: clientContextParams{},
 			Answers: []httpapi.Answer{
-				{Code: http.StatusOK, Text: "What it sees, and what it doesn't.", Body: codingagents.View{}, Example: json.RawMessage(`{"client": "codex", "name": "Codex", "version": "0.169.0", "judged": true, "root": "/home/me/project", "project": "/home/me/project", "items": [{"id": "instruction_file:/home/me/project/AGENTS.md", "kind": "instruction_file", "convention": "agents-md", "path": "/home/me/project/AGENTS.md", "name": "", "bytes": 40000, "tokens": 8192, "included": true, "cut_bytes": 7232, "reason": "cut", "detail": "there was room for 32768 bytes of it"}], "budget": {"instruction_bytes": 32768, "used_bytes": 32768, "skill_tokens": 5440, "window_tokens": 272000, "used_tokens": 432, "builtin_skills": 4, "shortened_skills": 0, "dropped_skills": 0}, "not_looked_at": []}`)},
+				{Code: http.StatusOK, Text: "What it sees, and what it doesn't.", Body: codingagents.View{}, Example: json.RawMessage(`{"client": "codex", "name": "Codex", "version": "0.169.0", "judged": "program 0.169.0, 2026-11-24", "root": "/home/me/project", "project": "/home/me/project", "items": [{"id": "instruction_file:/home/me/project/AGENTS.md", "kind": "instruction_file", "convention": "agents-md", "path": "/home/me/project/AGENTS.md", "name": "", "bytes": 40000, "tokens": 8192, "included": true, "cut_bytes": 7232, "reason": "cut", "detail": "there was room for 32768 bytes of it"}], "budget": {"instruction_bytes": 32768, "used_bytes": 32768, "skill_tokens": 5440, "window_tokens": 272000, "used_tokens": 432, "builtin_skills": 4, "shortened_skills": 0, "dropped_skills": 0}, "not_looked_at": []}`)},
 				httpapi.Refuse(http.StatusForbidden, "The directory is on the secret list, or a page of another origin asks.", ""),
 			},
 			Errors: []int{http.StatusBadRequest, http.StatusUnauthorized, http.StatusNotFound, http.StatusConflict, http.StatusServiceUnavailable, http.StatusGatewayTimeout},
@@ -270,7 +269,7 @@ func operations() map[string]*httpapi.Operation {
 		"GET /api/v0/context/coverage": {
 			ID: "coverage", Group: "context", Summary: "Which files of agents aren't used?",
 			Text:    "The files that lie where agents look, and that nothing is made of: since all agents that read them are switched off, since no resolver lists such files, or since they are nothing for a chat to read. It goes by names alone.",
-			Answers: []httpapi.Answer{{Code: http.StatusOK, Text: "The files, by reasons.", Body: coverage.Report{}, Example: json.RawMessage(`{"groups": [{"reason": "no_kind", "text": "1 file that no kind fits (ignore lists)", "files": [{"path": "/home/me/project/.cursorignore", "convention": "cursor-ignore", "as": "ignore lists", "readers": ["cursor"]}]}], "partial": false}`)}},
+			Answers: []httpapi.Answer{{Code: http.StatusOK, Text: "The files, by reasons.", Body: why.Coverage{}, Example: json.RawMessage(`{"groups": [{"reason": "no_kind", "text": "1 file that no kind fits (ignore lists)", "files": [{"path": "/home/me/project/.cursorignore", "convention": "cursor-ignore", "as": "ignore lists", "readers": ["cursor"]}]}], "partial": false}`)}},
 			Errors:  []int{http.StatusUnauthorized, http.StatusConflict, http.StatusServiceUnavailable, http.StatusGatewayTimeout},
 		},
 		"PUT /api/v0/context/root": {

@@ -10,7 +10,6 @@ import (
 	"waymark/agentapi/status"
 	"waymark/host/applicability"
 	"waymark/host/codingagents"
-	"waymark/host/coverage"
 	"waymark/host/plugin/approvals"
 	"waymark/host/sources"
 	"waymark/host/why"
@@ -139,8 +138,8 @@ func (a *agent) SkillFile(ctx context.Context, id, file string) ([]byte, error) 
 	})
 }
 
-func (a *agent) Coverage(ctx context.Context) (*coverage.Report, error) {
-	return apiclient.Fetch[coverage.Report](ctx, a.api, apiclient.Get("/api/v0/context/coverage"))
+func (a *agent) Coverage(ctx context.Context) (*why.Coverage, error) {
+	return apiclient.Fetch[why.Coverage](ctx, a.api, apiclient.Get("/api/v0/context/coverage"))
 }
 
 func (a *agent) Sources(ctx context.Context) ([]sources.Source, error) {

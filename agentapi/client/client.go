@@ -51,7 +51,6 @@ import (
 	"waymark/agentapi/status"
 	"waymark/host/applicability"
 	"waymark/host/codingagents"
-	"waymark/host/coverage"
 	"waymark/host/plugin/approvals"
 	"waymark/host/sources"
 	"waymark/host/why"
@@ -78,6 +77,7 @@ type Client interface {
 	Files
 	Access
 	MCP
+	Desktop
 
 	// WatchGit yields the uncommitted changes in the workspace's repository or, for a chat,
 	// in the repositories that it and its descendants have touched: first everything, then
@@ -138,7 +138,7 @@ type Client interface {
 	SkillFile(ctx context.Context, id, file string) ([]byte, error)
 	// Coverage returns the files in places that agents read which aren't used. 404 says
 	// that the agent is too old for this call.
-	Coverage(ctx context.Context) (*coverage.Report, error)
+	Coverage(ctx context.Context) (*why.Coverage, error)
 
 	// Sources lists the user's sources in order of precedence.
 	Sources(ctx context.Context) ([]sources.Source, error)

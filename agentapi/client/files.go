@@ -6,6 +6,7 @@ import (
 	"net/http"
 	"net/url"
 	"strconv"
+	"time"
 
 	"waymark/agentapi"
 	"waymark/internal/httpapi/apiclient"
@@ -26,6 +27,10 @@ type Files interface {
 	WriteFile(ctx context.Context, path string, content io.Reader) error
 	// ListDirectory lists a directory below "/" or the home directory.
 	ListDirectory(ctx context.Context, directory agentapi.ListDirectory) (*agentapi.Directory, error)
+	// FindFiles finds files by their names. 400 says that the question is wrong.
+	FindFiles(ctx context.Context, ask agentapi.FindFiles) (*agentapi.FoundFiles, error)
+	// SearchFiles finds lines in files. 400 says that the question is wrong.
+	SearchFiles(ctx context.Context, ask agentapi.SearchFiles) (*agentapi.SearchedFiles, error)
 	// EditFiles replaces texts in files. It computes all edits before it writes any file;
 	// if one edit fails, nothing is written, and the error has the highest of the codes.
 	// 400 says that a text was not found, or was found more than once without ReplaceAll.
@@ -72,6 +77,21 @@ func (a *agent) WriteFile(ctx context.Context, path string, content io.Reader) e
 
 func (a *agent) ListDirectory(ctx context.Context, directory agentapi.ListDirectory) (*agentapi.Directory, error) {
 	return apiclient.Fetch[agentapi.Directory](ctx, a.api, post(agentapi.PathListDirectory, directory))
+}
+
+// maxSearch limits how long the agent may take to walk through files.
+const maxSearch = 30 * time.Second
+
+func (a *agent) FindFiles(ctx context.Context, ask agentapi.FindFiles) (*agentapi.FoundFiles, error) {
+	r := post(agentapi.PathFindFiles, ask)
+	r.Wait = maxSearch
+	return apiclient.Fetch[agentapi.FoundFiles](ctx, a.api, r)
+}
+
+func (a *agent) SearchFiles(ctx context.Context, ask agentapi.SearchFiles) (*agentapi.SearchedFiles, error) {
+	r := post(agentapi.PathSearchFiles, ask)
+	r.Wait = maxSearch
+	return apiclient.Fetch[agentapi.SearchedFiles](ctx, a.api, r)
 }
 
 func (a *agent) EditFiles(ctx context.Context, edits agentapi.EditFiles) (*agentapi.EditedFiles, error) {

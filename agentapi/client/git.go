@@ -42,10 +42,15 @@ func (a *agent) WatchGit(ctx context.Context, opts GitOptions) iter.Seq2[*agenta
 
 // watchGit serves one connection.
 func (a *agent) watchGit(ctx context.Context, c *apiclient.Connection[*agentapi.GitMessage], opts GitOptions) error {
-	socket, err := a.dial(ctx)
+	r := apiclient.Get(agentapi.PathGitWatch)
+	if chat := a.opts.Caller; chat.Scoped() {
+		r.Query = url.Values{"chat_id": {chat.Chat.String()}}
+	}
+	socket, err := a.dial(ctx, r)
 	if err != nil {
 		return err
 	}
+	socket.SetReadLimit(maxGitMessage)
 	defer func() { _ = socket.CloseNow() }()
 	c.Open()
 	ctx, cancel := context.WithCancel(ctx)
@@ -85,13 +90,9 @@ func ask(ctx context.Context, socket *websocket.Conn, refresh <-chan struct{}) {
 }
 
 // dial opens the WebSocket.
-func (a *agent) dial(ctx context.Context) (*websocket.Conn, error) {
+func (a *agent) dial(ctx context.Context, r apiclient.Request) (*websocket.Conn, error) {
 	if err := a.api.Err(); err != nil {
 		return nil, err
-	}
-	r := apiclient.Get(agentapi.PathGitWatch)
-	if chat := a.opts.Caller; chat.Scoped() {
-		r.Query = url.Values{"chat_id": {chat.Chat.String()}}
 	}
 	ctx, cancel := context.WithTimeout(ctx, a.opts.Timeout) // for the handshake alone
 	defer cancel()
@@ -99,7 +100,6 @@ func (a *agent) dial(ctx context.Context) (*websocket.Conn, error) {
 	socket, resp, err := websocket.Dial(ctx, a.api.URL(r), &websocket.DialOptions{HTTPClient: a.api.HTTP(), HTTPHeader: a.api.Header()})
 	switch {
 	case err == nil:
-		socket.SetReadLimit(maxGitMessage)
 		return socket, nil
 	case resp != nil && resp.StatusCode/100 != 2 && resp.StatusCode/100 != 1:
 		return nil, problem.Read(resp, "agent")

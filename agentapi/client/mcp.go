@@ -31,6 +31,9 @@ type MCP interface {
 	// in the result. 400: invalid name. 403: the token is fenced, or the server or tool may
 	// not be called. 404: no such server. 502: the server doesn't answer.
 	CallMCPTool(ctx context.Context, call agentapi.CallMCPTool, progress func(agentapi.MCPProgress)) (*agentapi.MCPToolResult, error)
+	// AskMCPServer lists, reads or completes resources and prompts of a server. The errors are
+	// those of CallMCPTool.
+	AskMCPServer(ctx context.Context, request agentapi.MCPRequest) (json.RawMessage, error)
 	// MCPResult returns a piece of a result that was too long for its answer. offset and
 	// limit are in bytes; limit 0 means the agent's own. 404 says that it isn't kept any
 	// more.
@@ -119,6 +122,16 @@ func (a *agent) SearchMCPTools(ctx context.Context, query string, opts MCPSearch
 	return apiclient.Fetch[agentapi.MCPSearch](ctx, a.api, r)
 }
 
+func (a *agent) AskMCPServer(ctx context.Context, request agentapi.MCPRequest) (json.RawMessage, error) {
+	r := post(agentapi.PathMCPRequest, request)
+	r.Wait = maxMCPCall
+	answer, err := apiclient.Fetch[agentapi.MCPAnswer](ctx, a.api, r)
+	if err != nil {
+		return nil, err
+	}
+	return answer.Result, nil
+}
+
 func (a *agent) CallMCPTool(ctx context.Context, call agentapi.CallMCPTool, progress func(agentapi.MCPProgress)) (*agentapi.MCPToolResult, error) {
 	if len(bytes.TrimSpace(call.Arguments)) == 0 {
 		call.Arguments = nil // which means no arguments
@@ -146,6 +159,30 @@ func (a *agent) CallMCPTool(ctx context.Context, call agentapi.CallMCPTool, prog
 	return c.result, c.err
 }
 
+// resultPage is how much of a long result WholeMCPResult requests at once, in bytes.
+const resultPage = 1 << 20
+
+// WholeMCPResult reads a result that was too long for one answer, by the id in its Truncated.
+func WholeMCPResult(ctx context.Context, c Client, id string) (*agentapi.MCPToolResult, error) {
+	var text bytes.Buffer
+	for offset := int64(0); ; {
+		page, err := c.MCPResult(ctx, id, offset, resultPage)
+		if err != nil {
+			return nil, err
+		}
+		text.WriteString(page.Text)
+		if page.NextOffset >= page.Length || page.NextOffset <= offset {
+			break
+		}
+		offset = page.NextOffset
+	}
+	result := new(agentapi.MCPToolResult)
+	if err := json.Unmarshal(text.Bytes(), result); err != nil {
+		return nil, fmt.Errorf("the whole result can't be read: %w", err)
+	}
+	return result, nil
+}
+
 // called is the outcome of a call.
 type called struct {
 	progress func(agentapi.MCPProgress)
@@ -164,13 +201,19 @@ func (c *called) take(e apiclient.Event) (more bool) {
 			c.progress(p)
 		}
 		more = true
+	case agentapi.MCPEventLog:
+		p := agentapi.MCPProgress{Log: new(agentapi.MCPLogMessage)}
+		if err = json.Unmarshal([]byte(e.Data), p.Log); err == nil {
+			c.progress(p)
+		}
+		more = true
 	case agentapi.MCPEventResult:
 		c.result = new(agentapi.MCPToolResult)
 		err = json.Unmarshal([]byte(e.Data), c.result)
 	case agentapi.MCPEventError:
 		var refused agentapi.MCPCallError
 		if err = json.Unmarshal([]byte(e.Data), &refused); err == nil {
-			c.err = &Error{Code: refused.Code, Message: refused.Message, Detail: refused.Detail}
+			c.err = &Error{Code: refused.Code, Message: refused.Message, Detail: refused.Detail, Cause: refused.Cause}
 		}
 	default:
 		return true

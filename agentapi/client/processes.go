@@ -78,6 +78,9 @@ func (a *agent) ProcessOutput(ctx context.Context, id string, opts agentapi.Outp
 		r.Query.Set("wait_ms", strconv.FormatInt(max(opts.WaitFor.Milliseconds(), 1), 10))
 		r.Wait = min(opts.WaitFor, maxOutputWait)
 	}
+	if opts.Terminal && r.Query.Get("offset") == "" {
+		r.Query.Set("encoding", "terminal")
+	}
 	if !opts.Raw {
 		return apiclient.Fetch[agentapi.ProcessOutput](ctx, a.api, r)
 	}

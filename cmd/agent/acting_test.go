@@ -28,6 +28,7 @@ var (
 		"sources add": "x", "sources remove": "x", "plugins retry": "", "plugins approve": "x",
 		"token create": "", "token revoke": "x", "mcp approve": "x --yes", "mcp deny": "x", "mcp login": "x",
 		"mcp restart": "x", "mcp call": "x__y", "mcp list": "--tools --refresh",
+		"desktop start": "", "desktop stop": "", "desktop screenshot": "x.png", "desktop record": "x.mp4", "desktop forward": "vnc.sock",
 	}
 	// readingCommands ask it, and say so.
 	readingCommands = map[string]string{
@@ -39,7 +40,8 @@ var (
 	// started; their own tests say so.
 	alone = []string{
 		"run", "enroll", "resolve", "plugins try", "context", "list", "connect", "connect session-start", "mcp serve", "audit",
-		"config", "config check", "config approve", "config defaults", "config schema", "git", "mcp", "token", "version", "help", "completion bash", "completion zsh", "completion fish", "completion powershell",
+		"context accept", "context mend", "mcp tools",
+		"config", "config check", "config approve", "config convention", "config convention add", "config defaults", "config schema", "git", "mcp", "desktop", "token", "version", "help", "completion bash", "completion zsh", "completion fish", "completion powershell",
 	}
 )
 

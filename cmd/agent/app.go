@@ -12,7 +12,6 @@ import (
 
 	"waymark/agent"
 	"waymark/cmd/internal/cli"
-	"waymark/cmd/internal/term"
 	"waymark/host"
 	"waymark/host/config"
 )
@@ -27,11 +26,15 @@ type app struct {
 	log cli.LogFlags
 }
 
-// logger makes the program's logger.
+// logger makes the program's logger. On a terminal a person reads what commands print, and of
+// the log what is wrong.
 func (a *app) logger() (*slog.Logger, error) {
 	level := slog.LevelInfo
-	if a.log.Verbose {
+	switch {
+	case a.log.Verbose:
 		level = slog.LevelDebug
+	case a.log.Format == "text" && cli.IsTerminal(a.stderr):
+		level = slog.LevelWarn
 	}
 	return a.log.Logger(a.stderr, level)
 }
@@ -81,5 +84,5 @@ func oneLine(command string) string {
 	if len(line) > maxCommand {
 		line = append(line[:maxCommand-1], '…')
 	}
-	return term.Visible(string(line))
+	return cli.Visible(string(line))
 }

@@ -11,7 +11,6 @@ import (
 
 	"waymark/agentapi/client"
 	"waymark/cmd/internal/cli"
-	"waymark/cmd/internal/term"
 	"waymark/host/plugin/approvals"
 	"waymark/snapshot"
 )
@@ -74,7 +73,7 @@ func (a *app) listWaiting(ctx context.Context, c client.Client, asJSON bool) err
 		return err
 	}
 	if asJSON {
-		return term.JSON(a.stdout, append([]approvals.Pending{}, all...))
+		return cli.JSON(a.stdout, append([]approvals.Pending{}, all...))
 	}
 	if len(all) == 0 {
 		_, err := fmt.Fprintln(a.stdout, "nothing waits for an approval")
@@ -113,7 +112,7 @@ func (a *app) approve(ctx context.Context, c client.Client, name, digest string,
 	}
 	plugins = slices.DeleteFunc(plugins, func(p snapshot.Plugin) bool { return p.Path != approved.Path })
 	if asJSON {
-		if err := term.JSON(a.stdout, approved); err != nil {
+		if err := cli.JSON(a.stdout, approved); err != nil {
 			return err
 		}
 	} else if err := printPluginTable(a.stdout, plugins); err != nil {
@@ -150,9 +149,9 @@ func chooseWaiting(all []approvals.Pending, name, digest string) (*approvals.Pen
 }
 
 func printWaiting(w io.Writer, p *approvals.Pending) error {
-	t := term.NewTable(w)
-	line := func(label, text string) { t.Row("  "+label, term.Dash(term.Visible(text))) }
-	t.Row(fmt.Sprintf("%s %s waits: %s", term.Visible(p.Name), term.Visible(p.Version), term.Visible(p.Reason)))
+	t := cli.NewTable(w)
+	line := func(label, text string) { t.Row("  "+label, cli.Dash(cli.Visible(text))) }
+	t.Row(fmt.Sprintf("%s %s waits: %s", cli.Visible(p.Name), cli.Visible(p.Version), cli.Visible(p.Reason)))
 	line("file", p.Path)
 	line("sha256", p.Digest)
 	line("new in reads", strings.Join(p.NewReads, ", "))

@@ -12,7 +12,6 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"waymark/cmd/internal/cli"
-	"waymark/cmd/internal/term"
 	"waymark/host/config"
 	"waymark/host/watch"
 	"waymark/workspace/access"
@@ -64,7 +63,7 @@ func (c *connection) state() (string, error) {
 	case err == nil && t.instance != nil:
 		return t.instance.State.Path(), nil
 	case err == nil && !c.unnamed():
-		return "", &cli.Error{Code: cli.CodeNo, Err: fmt.Errorf("no workspace of yours is served at %s", term.Visible(c.listen))}
+		return "", &cli.Error{Code: cli.CodeNo, Err: fmt.Errorf("no workspace of yours is served at %s", cli.Visible(c.listen))}
 	case cli.Code(err) == cli.CodeUsage:
 		return "", err
 	}
@@ -148,9 +147,9 @@ func printRecords(w io.Writer, list []access.Record, asJSON bool) error {
 			line += "  chat " + r.Chat
 		}
 		if r.Repeated > 0 {
-			line += fmt.Sprintf("  (and %s more of the token in that minute)", term.Count(r.Repeated, "refusal"))
+			line += fmt.Sprintf("  (and %s more of the token in that minute)", cli.Count(r.Repeated, "refusal"))
 		}
-		out.WriteString(term.Visible(line) + "\n")
+		out.WriteString(cli.Visible(line) + "\n")
 	}
 	_, err := io.WriteString(w, out.String())
 	return err

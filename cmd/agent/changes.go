@@ -6,8 +6,8 @@ import (
 	"slices"
 	"time"
 
+	"waymark/cmd/internal/cli"
 	"waymark/cmd/internal/resources"
-	"waymark/cmd/internal/term"
 	"waymark/snapshot"
 )
 
@@ -81,7 +81,7 @@ type changePrinter struct {
 
 func (p *changePrinter) put(list ...change) error {
 	for i := range list {
-		if err := term.Event(p.w, p.asJSON, list[i].Time, &list[i], p.line(&list[i])); err != nil {
+		if err := cli.Event(p.w, p.asJSON, list[i].Time, &list[i], p.line(&list[i])); err != nil {
 			return err
 		}
 	}
@@ -90,7 +90,7 @@ func (p *changePrinter) put(list ...change) error {
 
 // line formats a change for a person, without the time.
 func (p *changePrinter) line(c *change) string {
-	text := term.Visible(c.Detail)
+	text := cli.Visible(c.Detail)
 	switch {
 	case c.Resource != nil:
 		r := resources.Change{Event: c.Event, Resource: c.Resource, Fields: c.Changed, Was: c.Was}
@@ -100,7 +100,7 @@ func (p *changePrinter) line(c *change) string {
 	case c.Plugin != nil:
 		text = pluginName(*c.Plugin) + " " + string(c.Plugin.State)
 		if c.Plugin.Error != "" {
-			text += ": " + term.Visible(c.Plugin.Error)
+			text += ": " + cli.Visible(c.Plugin.Error)
 		}
 	case c.Discovery != nil:
 		text = c.Discovery.Summary().String()

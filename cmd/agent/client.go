@@ -13,7 +13,6 @@ import (
 	"waymark/agent"
 	"waymark/agentapi/client"
 	"waymark/cmd/internal/cli"
-	"waymark/cmd/internal/term"
 	"waymark/host/config"
 )
 
@@ -149,12 +148,12 @@ func (c *connection) findUnnamed(paths *config.Paths, only func(*agent.Instance)
 		i = running[0]
 		c.say("this is the agent of %s, the only one that runs", i.Name())
 	case c.cmd == nil: // a client has started this, not a person
-		return nil, fmt.Errorf("%w for %s: start one there with 'agent run'", client.ErrNotRunning, term.Visible(cmp.Or(c.dir, workingDir(), "this directory")))
+		return nil, fmt.Errorf("%w for %s: start one there with 'agent run'", client.ErrNotRunning, cli.Visible(cmp.Or(c.dir, workingDir(), "this directory")))
 	default:
 		return nil, noneHere(running)
 	}
 	if i.Socket() == "" {
-		return nil, cli.Usage("the agent of %s asks for a token: name it with --listen %s --listen-token-file FILE", term.Visible(cmp.Or(i.Root, "no root yet")), i.Listen)
+		return nil, cli.Usage("the agent of %s asks for a token: name it with --listen %s --listen-token-file FILE", cli.Visible(cmp.Or(i.Root, "no root yet")), i.Listen)
 	}
 	return c.onSocket(i.Socket(), i), nil
 }

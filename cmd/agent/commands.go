@@ -45,7 +45,7 @@ agent. --listen selects another agent.`,
 	a.Attach = func(ctx context.Context, words *[5]uint64, beat func()) { stop.Attach(ctx, (*stop.Words)(words), beat) }
 	root.AddCommand(a.runCommand(), a.enrollCommand(), a.resolveCommand(), a.statusCommand(), a.snapshotCommand(), a.resyncCommand(),
 		a.whyCommand(), a.forCommand(), a.contextCommand(), a.sourcesCommand(), a.listCommand(), a.rootDirCommand(), a.readyCommand(),
-		a.execCommand(), a.psCommand(), a.logsCommand(), a.killCommand(), a.gitCommand(), a.mcpCommand(), a.connectCommand(), a.pluginsCommand(), a.configCommand(), a.doctorCommand(), a.tokenCommand(), a.auditCommand(), a.stopCommand(), cli.VersionCommand("agent", a.stdout, abi.Version))
+		a.execCommand(), a.psCommand(), a.logsCommand(), a.killCommand(), a.gitCommand(), a.desktopCommand(), a.mcpCommand(), a.connectCommand(), a.pluginsCommand(), a.configCommand(), a.doctorCommand(), a.tokenCommand(), a.auditCommand(), a.stopCommand(), cli.VersionCommand("agent", a.stdout, abi.Version))
 	cli.Root(root, a.stdout, a.stderr)
 	return root
 }
@@ -66,6 +66,10 @@ func completions() *cli.Completions {
 		"agent exec":           nil, // files
 		"agent logs":           cli.InOrder(false, knownProcesses(false)),
 		"agent kill":           cli.InOrder(true, knownProcesses(true)),
+
+		"agent desktop screenshot": nil, // files
+		"agent desktop record":     nil,
+		"agent desktop forward":    nil,
 	}
 	flags := map[string]cobra.CompletionFunc{
 		"log-format": cobra.FixedCompletions([]string{"text", "json"}, cobra.ShellCompDirectiveNoFileComp),
@@ -111,7 +115,7 @@ approval.`,
 	conn.addFlags(cmd)
 	cmd.AddCommand(a.mcpListCommand(&conn), a.mcpShowCommand(&conn), a.mcpApproveCommand(&conn), a.mcpDenyCommand(&conn),
 		a.mcpLoginCommand(&conn), a.mcpRestartCommand(&conn), a.mcpLogsCommand(&conn), a.mcpCallCommand(&conn), a.mcpSearchCommand(&conn),
-		a.mcpServeCommand(&conn))
+		a.mcpServeCommand(&conn), a.mcpToolsCommand(&conn))
 	return cmd
 }
 

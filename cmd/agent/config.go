@@ -16,7 +16,6 @@ import (
 
 	"waymark/agent"
 	"waymark/cmd/internal/cli"
-	"waymark/cmd/internal/term"
 	"waymark/host"
 	"waymark/host/config"
 	"waymark/host/plugin"
@@ -28,7 +27,7 @@ import (
 func (a *app) configCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "config",
-		Short: "Check the configuration, or print the default one or its schema",
+		Short: "Check the configuration, add to it, or print the default one or its schema",
 		Example: `  agent config check
   agent config defaults > ~/.config/waymark/plugin.toml
   agent config schema > plugin.schema.json`,
@@ -55,7 +54,7 @@ approval.`,
 		},
 	}
 	check.Flags().BoolVar(&asJSON, "json", false, "print JSON")
-	cmd.AddCommand(check, a.configApproveCommand(), &cobra.Command{
+	cmd.AddCommand(check, a.configApproveCommand(), a.configConventionCommand(), &cobra.Command{
 		Use:   "defaults",
 		Short: "Print the annotated default configuration",
 		Args:  cobra.NoArgs,
@@ -67,7 +66,7 @@ approval.`,
 		Use:   "schema",
 		Short: "Print a JSON Schema of the configuration, for editors",
 		Args:  cobra.NoArgs,
-		RunE:  func(*cobra.Command, []string) error { return term.JSON(a.stdout, config.JSONSchema()) },
+		RunE:  func(*cobra.Command, []string) error { return cli.JSON(a.stdout, config.JSONSchema()) },
 	})
 	return cmd
 }
@@ -121,7 +120,7 @@ func (a *app) checkConfig(ctx context.Context, file string, asJSON bool) error {
 	if err != nil {
 		result.Problems = problemsOf(err)
 		if asJSON {
-			return errors.Join(err, term.JSON(a.stdout, result))
+			return errors.Join(err, cli.JSON(a.stdout, result))
 		}
 		return err
 	}
@@ -134,7 +133,7 @@ func (a *app) checkConfig(ctx context.Context, file string, asJSON bool) error {
 		result.Origins[s.Key] = append([]string{}, s.Files...)
 	}
 	if asJSON {
-		return term.JSON(a.stdout, result)
+		return cli.JSON(a.stdout, result)
 	}
 	return printChecked(a.stdout, &result, c.Settings())
 }
@@ -171,16 +170,16 @@ func configWarnings(c *config.Config, paths *config.Paths) []string {
 func printChecked(w io.Writer, result *checked, differing []config.Setting) error {
 	out := &strings.Builder{}
 	if len(result.Files) == 0 {
-		fmt.Fprintf(out, "no configuration file: looked for %s\n", term.Visible(strings.Join(result.LookedFor, ", ")))
+		fmt.Fprintf(out, "no configuration file: looked for %s\n", cli.Visible(strings.Join(result.LookedFor, ", ")))
 	}
 	for _, file := range result.Files {
-		fmt.Fprintf(out, "read %s: ok\n", term.Visible(file))
+		fmt.Fprintf(out, "read %s: ok\n", cli.Visible(file))
 	}
 	for _, line := range result.Warnings {
-		fmt.Fprintf(out, "warning: %s\n", term.Visible(line))
+		fmt.Fprintf(out, "warning: %s\n", cli.Visible(line))
 	}
 	for _, i := range result.Ignored {
-		fmt.Fprintf(out, "not in force: %s = %s of %s: %s narrows it to %s\n", term.Visible(i.Key), term.Visible(jsonText(i.Value)), term.Visible(i.File), config.MachineFile, term.Visible(jsonText(i.InForce)))
+		fmt.Fprintf(out, "not in force: %s = %s of %s: %s narrows it to %s\n", cli.Visible(i.Key), cli.Visible(jsonText(i.Value)), cli.Visible(i.File), config.MachineFile, cli.Visible(jsonText(i.InForce)))
 	}
 	if len(differing) == 0 {
 		fmt.Fprintln(out, "the defaults are in force, see 'agent config defaults'")
@@ -188,9 +187,9 @@ func printChecked(w io.Writer, result *checked, differing []config.Setting) erro
 		fmt.Fprintln(out, "in force, where it differs from the defaults:")
 	}
 	for _, s := range differing {
-		fmt.Fprintf(out, "  %s = %s", term.Visible(s.Key), term.Visible(jsonText(s.Value)))
+		fmt.Fprintf(out, "  %s = %s", cli.Visible(s.Key), cli.Visible(jsonText(s.Value)))
 		if len(result.Files) > 1 && len(s.Files) > 0 {
-			fmt.Fprintf(out, "   # %s", term.Visible(strings.Join(s.Files, " and ")))
+			fmt.Fprintf(out, "   # %s", cli.Visible(strings.Join(s.Files, " and ")))
 		}
 		fmt.Fprintln(out)
 	}

@@ -11,7 +11,6 @@ import (
 
 	"waymark/agent"
 	"waymark/cmd/internal/cli"
-	"waymark/cmd/internal/term"
 	"waymark/host/config"
 	"waymark/internal/udiff"
 )
@@ -66,7 +65,7 @@ func (a *app) approveConfig(file, root string, yes bool) error {
 	case err != nil:
 		return err
 	case before == text:
-		_, err := fmt.Fprintf(a.stdout, "%s is as it was approved\n", term.Visible(file))
+		_, err := fmt.Fprintf(a.stdout, "%s is as it was approved\n", cli.Visible(file))
 		return err
 	}
 	if _, err := fmt.Fprint(a.stdout, udiff.Diff("approved", file, before, text)); err != nil {
@@ -78,6 +77,6 @@ func (a *app) approveConfig(file, root string, yes bool) error {
 	if err := e.Approve(text); err != nil {
 		return err
 	}
-	_, err = fmt.Fprintf(a.stdout, "approved: %s\n", term.Visible(file))
+	_, err = fmt.Fprintf(a.stdout, "approved: %s\n", cli.Visible(file))
 	return err
 }

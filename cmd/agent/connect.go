@@ -15,7 +15,6 @@ import (
 
 	"waymark/agent/connect"
 	"waymark/cmd/internal/cli"
-	"waymark/cmd/internal/term"
 	"waymark/host/config"
 	"waymark/internal/udiff"
 )
@@ -23,8 +22,9 @@ import (
 // connectFlags are the flags of connect.
 type connectFlags struct {
 	print, undo, list, json bool
-	all, hook               bool
+	all, hook, noStart      bool
 	approve                 string
+	only                    []string
 }
 
 // Values of --approve-tools.
@@ -39,12 +39,16 @@ func (a *app) connectCommand() *cobra.Command {
 		Use:   "connect CLIENT",
 		Short: "Connect a coding agent to workspaces, in its configuration",
 		Long: `Connect adds one entry to the user's configuration of a coding agent. With it the client
-starts 'agent mcp serve' in each workspace where it is started. It can then use the
-tools of the agent that runs there, its MCP servers, skills and instructions. No token
-is written. Clients are claude, codex, copilot, cursor and opencode.
+starts 'agent mcp serve --start' in each workspace where it is started. It can then use
+the tools of the agent that runs there, its MCP servers, skills and instructions. In a
+repository where none runs one is started, which ends ten minutes after its last client;
+with --no-start it is left to you to run one. No token is written. Clients are claude, cline, codex, continue, copilot-cli, cursor, gemini,
+kilo, opencode and qwen-code.
 
-The entry omits skills and instructions that this client reads itself; --all includes
-them. With --hook a session begins with a few fixed words about the tools; only Claude
+The entry omits what this client reads itself, skills, instructions and the MCP servers
+of its own files; --all includes that. --only offers only some parts, such as
+servers,skills, as 'agent mcp serve' takes them. 'agent mcp tools --client' shows what is
+left. With --hook a session begins with a few fixed words about the tools; only Claude
 Code supports this. Each call replaces the entry according to its flags.
 
 Codex asks before it calls tools that don't only read, and 'codex exec' refuses them.
@@ -54,16 +58,18 @@ calls all tools of this entry without asking, including those that run commands.
 The rest of the file and its comments stay as they are. Connect doesn't change a file
 that can't be read as the client would. --print shows the change as a diff, with --undo
 what would be removed. --undo restores the file if nobody has changed it since;
-otherwise it removes only the entry. --list shows what is connected. The exit code of
---undo is 3 if there is nothing to undo.`,
+otherwise it removes only the entry. Without a CLIENT it undoes all. --list shows what is
+connected. The exit code of --undo is 3 if there is nothing to undo.`,
 		Example: `  agent connect codex
   agent connect claude --hook
   agent connect opencode --all --print
+  agent connect cursor --only servers,skills
   agent connect codex --approve-tools=all
   agent connect codex --undo
+  agent connect --undo         # all that are connected
   agent connect --list`,
 		Args: func(cmd *cobra.Command, args []string) error {
-			if s.list {
+			if s.list || s.undo && len(args) == 0 {
 				return cobra.NoArgs(cmd, args)
 			}
 			return cli.Named("CLIENT")(cmd, args)
@@ -82,9 +88,12 @@ otherwise it removes only the entry. --list shows what is connected. The exit co
 	f.BoolVar(&s.print, "print", false, "show the change, and change nothing")
 	f.BoolVar(&s.undo, "undo", false, "remove what was written")
 	f.BoolVar(&s.all, "all", false, "also offer what the client reads itself")
+	f.StringSliceVar(&s.only, "only", nil, "offer only these `parts`: tools, skills, instructions, servers, or names of tools, separated by commas")
 	f.BoolVar(&s.hook, "hook", false, "add a hook for the start of a session")
+	f.BoolVar(&s.noStart, "no-start", false, "never start an agent for the client")
 	f.StringVar(&s.approve, "approve-tools", "", "whether the client asks before it calls tools, `ask` or all (default ask; in a terminal connect asks you)")
 	f.BoolVar(&s.json, "json", false, "print JSON")
+	_ = cmd.RegisterFlagCompletionFunc("only", partNames)
 	_ = cmd.RegisterFlagCompletionFunc("approve-tools", cobra.FixedCompletions([]string{approveAsk, approveAll}, cobra.ShellCompDirectiveNoFileComp))
 	cmd.AddCommand(a.sessionStartCommand())
 	return cmd
@@ -133,12 +142,18 @@ func ownPath() (string, error) {
 
 // check validates the flags and returns the selected client.
 func (s *connectFlags) check(cmd *cobra.Command, args []string) (*connect.Client, error) {
-	writes := s.all || s.hook || cmd.Flags().Changed("approve-tools")
+	writes := s.all || s.hook || s.noStart || s.only != nil || cmd.Flags().Changed("approve-tools")
 	if s.list {
 		if writes || s.undo || s.print {
 			return nil, cli.Usage("--list goes with --json alone")
 		}
 		return nil, nil //nolint:nilnil // of a list
+	}
+	if len(args) == 0 {
+		if writes || s.json {
+			return nil, cli.Usage("--undo without a CLIENT goes with --print alone")
+		}
+		return nil, nil //nolint:nilnil // of all
 	}
 	c := connect.Lookup(args[0])
 	switch {
@@ -147,17 +162,20 @@ func (s *connectFlags) check(cmd *cobra.Command, args []string) (*connect.Client
 		for _, c := range connect.Clients() {
 			ids = append(ids, c.ID)
 		}
-		return nil, cli.Usage("there is no client %s: use %s", term.Visible(args[0]), strings.Join(ids, ", "))
+		return nil, cli.Usage("there is no client %s: use %s", cli.Visible(args[0]), strings.Join(ids, ", "))
+	case c.Without != "":
+		return nil, cli.Usage("%s", c.Without)
 	case s.undo && writes:
-		return nil, cli.Usage("--undo takes away all that was written: leave out --all, --hook and --approve-tools")
+		return nil, cli.Usage("--undo takes away all that was written: leave out --all, --only, --hook, --no-start and --approve-tools")
 	case s.hook && !c.Hook:
 		return nil, cli.Usage("--hook: %s has no hook whose words get into a session", c.Name)
 	case cmd.Flags().Changed("approve-tools") && !c.Approves:
 		return nil, cli.Usage("--approve-tools: %s decides by its own settings what it asks about", c.Name)
 	case cmd.Flags().Changed("approve-tools") && s.approve != approveAsk && s.approve != approveAll:
-		return nil, cli.Usage("--approve-tools=%s: use ask or all", term.Visible(s.approve))
+		return nil, cli.Usage("--approve-tools=%s: use ask or all", cli.Visible(s.approve))
 	}
-	return c, nil
+	_, err := (&mcpServe{only: s.only}).options()
+	return c, err
 }
 
 func (a *app) connect(cmd *cobra.Command, args []string, s *connectFlags) error {
@@ -169,13 +187,16 @@ func (a *app) connect(cmd *cobra.Command, args []string, s *connectFlags) error 
 	if err != nil {
 		return err
 	}
-	if s.list {
+	switch {
+	case s.list:
 		return a.listConnections(c.List(), s.json)
+	case client == nil:
+		return a.undoAll(cmd, s, c.List())
 	}
 	if client.Approves && s.approve == "" && !s.undo && !s.print && !s.json && xterm.IsTerminal(int(os.Stdin.Fd())) {
 		s.approve = askApproval(a.stderr, os.Stdin, client)
 	}
-	settings := connect.Settings{All: s.all, Hook: s.hook, ApproveTools: s.approve == approveAll}
+	settings := connect.Settings{All: s.all, Only: s.only, Hook: s.hook, NoStart: s.noStart, ApproveTools: s.approve == approveAll}
 	var changes []*connect.Change
 	switch ctx := cmd.Context(); {
 	case s.undo && s.print:
@@ -189,7 +210,7 @@ func (a *app) connect(cmd *cobra.Command, args []string, s *connectFlags) error 
 	}
 	if wrong := (*connect.FileError)(nil); errors.As(err, &wrong) && wrong.Entry != "" {
 		if s.print && !s.json {
-			_, _ = fmt.Fprintf(a.stdout, "%s", term.VisibleLines(wrong.Entry, ""))
+			_, _ = fmt.Fprintf(a.stdout, "%s", cli.VisibleLines(wrong.Entry, ""))
 		}
 		return fmt.Errorf("%w: mend the file, or write the entry by hand, as --print shows it", err)
 	}
@@ -207,6 +228,22 @@ func (a *app) connect(cmd *cobra.Command, args []string, s *connectFlags) error 
 		return &cli.Error{Code: cli.CodeNo, Err: fmt.Errorf("%s isn't connected", client.Name)}
 	}
 	return nil
+}
+
+// undoAll undoes every connection.
+func (a *app) undoAll(cmd *cobra.Command, s *connectFlags, list []connect.Connection) error {
+	var errs []error
+	n := 0
+	for i := range list {
+		if x := &list[i]; x.Hook || x.State == connect.StateConnected || x.State == connect.StateStale {
+			errs = append(errs, a.connect(cmd, []string{x.Client}, s))
+			n++
+		}
+	}
+	if n == 0 {
+		return &cli.Error{Code: cli.CodeNo, Err: errors.New("no client is connected")}
+	}
+	return errors.Join(errs...)
 }
 
 // askApproval asks whether a client may call tools without asking. Every answer but yes is
@@ -231,19 +268,19 @@ func diffOf(ch *connect.Change) string {
 
 // tellChanges prints what was done, or with --print would be.
 func (a *app) tellChanges(client *connect.Client, changes []*connect.Change, s *connectFlags) error {
-	out := term.Lines{W: a.stdout}
+	out := cli.Lines{W: a.stdout}
 	if s.print {
 		for _, ch := range changes {
 			if diff := diffOf(ch); diff != "" {
-				out.Printf("%s", strings.TrimSuffix(term.VisibleLines(diff, ""), "\n"))
+				out.Printf("%s", strings.TrimSuffix(cli.VisibleLines(diff, ""), "\n"))
 			} else {
-				out.Printf("%s stays as it is", term.Visible(ch.Path))
+				out.Printf("%s stays as it is", cli.Visible(ch.Path))
 			}
 		}
 		return out.Err
 	}
 	for _, ch := range changes {
-		out.Printf("%s %s", ch.Action, term.Visible(ch.Path))
+		out.Printf("%s", done(ch))
 	}
 	switch {
 	case out.Err != nil || s.undo && len(changes) == 0:
@@ -252,9 +289,13 @@ func (a *app) tellChanges(client *connect.Client, changes []*connect.Change, s *
 		a.side("%s is no longer connected; sessions that run keep what they have", client.Name)
 		return nil
 	}
-	a.side("%s is connected: start it in a workspace in which 'agent run' runs", client.Name)
+	if s.noStart {
+		a.side("%s is connected: start it in a workspace in which 'agent run' runs", client.Name)
+	} else {
+		a.side("%s is connected: in a repository where no agent runs it starts one, which ends after it; --no-start changes that", client.Name)
+	}
 	if !s.all {
-		a.side("what it reads by itself is left out; --all offers that, too")
+		a.side("skills, instructions and MCP servers that it reads by itself are left out; --all offers them, too")
 	}
 	switch {
 	case client.Approves && s.approve == approveAll:
@@ -263,6 +304,24 @@ func (a *app) tellChanges(client *connect.Client, changes []*connect.Change, s *
 		a.side("it asks before it calls tools that don't only read, and 'codex exec' refuses them; --approve-tools=all changes that")
 	}
 	return nil
+}
+
+// done says what was done to a file.
+func done(ch *connect.Change) string {
+	path := cli.Visible(ch.Path)
+	switch {
+	case ch.Action == connect.ActionCreated:
+		return path + ": made, with the entry"
+	case ch.Action == connect.ActionChanged:
+		return path + ": entry written"
+	case ch.Action == connect.ActionRestored:
+		return path + ": as it was before"
+	case ch.Action == connect.ActionRemoved && ch.Gone:
+		return path + ": removed, as nothing else was in it"
+	case ch.Action == connect.ActionRemoved:
+		return path + ": entry taken out"
+	}
+	return path + ": has the entry already"
 }
 
 // changeJSON is a change of a file in JSON.
@@ -281,7 +340,7 @@ func (a *app) connectionJSON(client *connect.Client, changes []*connect.Change, 
 		}
 		list = append(list, x)
 	}
-	return term.JSON(a.stdout, struct {
+	return cli.JSON(a.stdout, struct {
 		Client  string       `json:"client"`
 		Written bool         `json:"written"` // false with --print
 		Changes []changeJSON `json:"changes"`
@@ -295,15 +354,15 @@ func (a *app) listConnections(list []connect.Connection, asJSON bool) error {
 		}
 	}
 	if asJSON {
-		return term.JSON(a.stdout, list)
+		return cli.JSON(a.stdout, list)
 	}
-	t := term.NewTable(a.stdout, "CLIENT", "STATE", "FILE", "STARTS", "NOTE")
+	t := cli.NewTable(a.stdout, "CLIENT", "STATE", "FILE", "STARTS", "NOTE")
 	for _, x := range list {
 		note := x.Problem
 		if x.Hook {
 			note = strings.TrimPrefix(note+"; with a hook", "; ")
 		}
-		t.Row(x.Client, string(x.State), term.Visible(x.Path), term.Dash(term.Visible(strings.Join(append([]string{x.Program}, x.Args...), " "))), note)
+		t.Row(x.Client, string(x.State), cli.Visible(x.Path), cli.Dash(cli.Visible(strings.Join(append([]string{x.Program}, x.Args...), " "))), note)
 	}
 	return t.Flush()
 }

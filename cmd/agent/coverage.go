@@ -9,22 +9,22 @@ import (
 
 	"waymark/agent"
 	"waymark/agentapi/client"
-	"waymark/cmd/internal/term"
+	"waymark/cmd/internal/cli"
 	"waymark/host"
 	"waymark/host/config"
-	"waymark/host/coverage"
+	"waymark/host/why"
 )
 
 // printCovered lists what isn't used file by file.
-func printCovered(w io.Writer, report *coverage.Report, base string) error {
+func printCovered(w io.Writer, report *why.Coverage, base string) error {
 	if len(report.Groups) == 0 {
 		_, err := fmt.Fprintln(w, "all files of agents that lie here are used")
 		return err
 	}
-	t := term.NewTable(w, "PATH", "REASON", "WHAT", "READ BY")
+	t := cli.NewTable(w, "PATH", "REASON", "WHAT", "READ BY")
 	for _, g := range report.Groups {
 		for _, f := range g.Files {
-			t.Row(term.Shorten(f.Path, base), string(g.Reason), term.Dash(term.Visible(f.As)), term.Visible(strings.Join(f.Readers, ", ")))
+			t.Row(cli.Shorten(f.Path, base), string(g.Reason), cli.Dash(cli.Visible(f.As)), cli.Visible(strings.Join(f.Readers, ", ")))
 		}
 	}
 	err := t.Flush()
@@ -42,12 +42,12 @@ func (a *app) whyAll(ctx context.Context, conn *connection, s *agent.Options, ow
 	case err != nil:
 		return err
 	case asJSON:
-		return term.JSON(a.stdout, report)
+		return cli.JSON(a.stdout, report)
 	}
 	return printCovered(a.stdout, report, here())
 }
 
-func (a *app) coverage(ctx context.Context, conn *connection, s *agent.Options, own bool, paths *config.Paths) (report *coverage.Report, err error) {
+func (a *app) coverage(ctx context.Context, conn *connection, s *agent.Options, own bool, paths *config.Paths) (report *why.Coverage, err error) {
 	if !own {
 		c, err := conn.reader()
 		if err == nil {

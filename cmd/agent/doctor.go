@@ -8,7 +8,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"waymark/agent"
-	"waymark/cmd/internal/term"
+	"waymark/cmd/internal/cli"
 )
 
 func (a *app) doctorCommand() *cobra.Command {
@@ -62,6 +62,7 @@ var checks = []struct {
 	{"tokens", (*patient).tokens},
 	{"agent", (*patient).agent},
 	{"processes", (*patient).processes},
+	{"desktop", (*patient).desktopPrograms},
 	{"mcp servers", (*patient).servers},
 	{"hub", (*patient).hub},
 	{"clients", (*patient).clients},
@@ -88,7 +89,7 @@ func (a *app) printFindings(list []finding, asJSON bool) error {
 	}
 	var err error
 	if asJSON {
-		err = term.JSON(a.stdout, struct {
+		err = cli.JSON(a.stdout, struct {
 			OK     bool      `json:"ok"` // no check fails
 			Checks []finding `json:"checks"`
 		}{count[healthFail] == 0, list})
@@ -96,17 +97,17 @@ func (a *app) printFindings(list []finding, asJSON bool) error {
 		err = printFindingTable(a.stdout, list)
 	}
 	if err == nil && count[healthFail] > 0 {
-		err = fmt.Errorf("%d of %s failed", count[healthFail], term.Count(len(list), "check"))
+		err = fmt.Errorf("%d of %s failed", count[healthFail], cli.Count(len(list), "check"))
 	}
 	return err
 }
 
 func printFindingTable(w io.Writer, list []finding) error {
-	t := term.NewTable(w, "STATUS", "CHECK", "DETAIL")
+	t := cli.NewTable(w, "STATUS", "CHECK", "DETAIL")
 	for _, f := range list {
-		text := term.Visible(f.Detail)
+		text := cli.Visible(f.Detail)
 		if f.Do != "" {
-			text += ": " + term.Visible(f.Do)
+			text += ": " + cli.Visible(f.Do)
 		}
 		t.Row(string(f.Status), f.Check, text)
 	}

@@ -8,7 +8,6 @@ import (
 
 	"waymark/agentapi/status"
 	"waymark/cmd/internal/cli"
-	"waymark/cmd/internal/term"
 	"waymark/host/push"
 )
 
@@ -32,7 +31,7 @@ func (p *patient) agent(context.Context) finding {
 		return worry("restart it", "process %d is of version %s, this program of %s", p.status.PID, p.status.AgentVersion, mine)
 	}
 	return fine("process %d has run for %s, and found %s", p.status.PID,
-		(time.Duration(p.status.UptimeSeconds * float64(time.Second))).Round(time.Second), term.Count(p.status.Resources, "resource"))
+		(time.Duration(p.status.UptimeSeconds * float64(time.Second))).Round(time.Second), cli.Count(p.status.Resources, "resource"))
 }
 
 // processes checks the supervisor.
@@ -61,7 +60,7 @@ func (p *patient) servers(context.Context) finding {
 	line = strings.Join(append([]string{line}, invalid...), "; ")
 	switch {
 	case len(invalid) > 0:
-		return worry("mend "+term.Shorten(s.Invalid[0].Source, here()), "%s", line)
+		return worry("mend "+cli.Shorten(s.Invalid[0].Source, here()), "%s", line)
 	case len(s.Failed) > 0:
 		return worry("'agent mcp logs "+s.Failed[0]+"' shows what it said", "%s", line)
 	case len(s.Waiting) > 0:
@@ -119,7 +118,7 @@ func (p *patient) pushing() finding {
 		return worry("wait a moment; see 'agent status'", "%s has nothing yet, the agent is %s", where, s.State)
 	}
 	if s.HeldBack.Count > 0 {
-		return worry("see 'agent status'", "%s has version %d without %s that it wouldn't take", where, last.Version, term.Count(s.HeldBack.Count, "resource"))
+		return worry("see 'agent status'", "%s has version %d without %s that it wouldn't take", where, last.Version, cli.Count(s.HeldBack.Count, "resource"))
 	}
 	return fine("%s has version %d, since %s, over %s", where, last.Version, last.At.Local().Format(time.DateTime), s.Protocol)
 }

@@ -11,7 +11,7 @@ import (
 	"syscall"
 	"time"
 
-	"waymark/cmd/internal/term"
+	"waymark/cmd/internal/cli"
 	"waymark/host/watch"
 	"waymark/workspace/launch"
 	"waymark/workspace/supervisor"
@@ -153,7 +153,7 @@ func (p *patient) rootDirs(ctx context.Context) finding {
 	if len(roots) == 0 {
 		return fine("none yet: 'agent root DIR' names one")
 	}
-	return fine("%s, readable, on file systems that tell of changes", term.Count(len(roots), "root"))
+	return fine("%s, readable, on file systems that tell of changes", cli.Count(len(roots), "root"))
 }
 
 // landlock checks that the kernel has Landlock, which confines processes that chats start.
@@ -199,7 +199,7 @@ func (p *patient) clock(context.Context) finding {
 	const set = "set the clock, with NTP or timedatectl"
 	wall, mono := time.Now().Round(0).Sub(p.began.Round(0)), time.Since(p.began)
 	if step := (wall - mono).Abs(); step > time.Second {
-		return worry(set, "it was set by %s while this ran", term.Took(step))
+		return worry(set, "it was set by %s while this ran", cli.Took(step))
 	}
 	if path, at := p.newest(); at.After(time.Now().Add(skewNoted)) {
 		return worry(set, "%s was written %s from now", path, time.Until(at).Round(time.Second))

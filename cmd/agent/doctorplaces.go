@@ -13,7 +13,7 @@ import (
 
 	"waymark/agent"
 	"waymark/agent/connect"
-	"waymark/cmd/internal/term"
+	"waymark/cmd/internal/cli"
 	"waymark/host/config"
 	"waymark/host/places"
 	"waymark/host/plugin"
@@ -123,7 +123,7 @@ func (p *patient) cache(context.Context) finding {
 			return worry("rm -r "+path+": it is made again", "%s is not used: %v", dir.what, err)
 		}
 		if size >= 0 {
-			told = append(told, dir.what+" "+term.Size(size))
+			told = append(told, dir.what+" "+cli.Size(size))
 		}
 	}
 	if len(told) == 0 {
@@ -243,7 +243,7 @@ func (p *patient) pluginDirs(context.Context) finding {
 				return worry("see 'agent plugins'", "%s is %s: %s", pluginName(m), m.State, m.Error)
 			}
 		}
-		return fine("%s in use", term.Count(len(p.status.Plugins), "module"))
+		return fine("%s in use", cli.Count(len(p.status.Plugins), "module"))
 	}
 	return fine("nobody else can write to %s", strings.Join(dirs, ", "))
 }
@@ -277,7 +277,7 @@ func (p *patient) tokens(ctx context.Context) finding {
 	if len(files) == 0 {
 		return fine("there are none yet; the first start makes them")
 	}
-	text := term.Count(len(files), "file") + " that only you can read"
+	text := cli.Count(len(files), "file") + " that only you can read"
 	if p.status == nil || p.status.Hub == "" {
 		return fine("%s", text)
 	}
@@ -310,7 +310,7 @@ func (p *patient) clients(context.Context) finding {
 	for _, x := range c.List() {
 		switch x.State {
 		case connect.StateStale:
-			return worry("agent connect "+x.Client, "%s is told to start %s, which isn't there any more", x.Name, term.Visible(x.Program))
+			return worry("agent connect "+x.Client, "%s is told to start %s, which isn't there any more", x.Name, cli.Visible(x.Program))
 		case connect.StateConnected:
 			connected = append(connected, x.Name)
 		default: // no entry of ours

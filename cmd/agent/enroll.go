@@ -15,7 +15,6 @@ import (
 
 	"waymark/agent"
 	"waymark/cmd/internal/cli"
-	"waymark/cmd/internal/term"
 	"waymark/host/config"
 	"waymark/host/push"
 	"waymark/hub/api"
@@ -185,7 +184,7 @@ func (a *app) enrolled(files []string, url, file string, enrolled *api.Enrolled,
 		}
 	}
 	if f.json {
-		return term.JSON(a.stdout, map[string]string{"agent_id": enrolled.AgentID, "url": url, "token_file": file, "config_file": at})
+		return cli.JSON(a.stdout, map[string]string{"agent_id": enrolled.AgentID, "url": url, "token_file": file, "config_file": at})
 	}
 	if at == "" {
 		_, err := fmt.Fprintf(a.stdout, "enrolled as agent %s; this belongs into the configuration:\n\n%s", enrolled.AgentID, section)
@@ -195,7 +194,7 @@ func (a *app) enrolled(files []string, url, file string, enrolled *api.Enrolled,
 	if f.root != "" {
 		whose = fmt.Sprintf("'agent run %s'", f.root)
 	}
-	_, err := fmt.Fprintf(a.stdout, "enrolled as agent %s; %s says so, and %s pushes there from now on\n", enrolled.AgentID, term.Visible(at), term.Visible(whose))
+	_, err := fmt.Fprintf(a.stdout, "enrolled as agent %s; %s says so, and %s pushes there from now on\n", enrolled.AgentID, cli.Visible(at), cli.Visible(whose))
 	return err
 }
 

@@ -19,7 +19,6 @@ import (
 	"waymark/agentapi/client"
 	"waymark/cmd/internal/cli"
 	"waymark/cmd/internal/stop"
-	"waymark/cmd/internal/term"
 )
 
 // execSettings are the flags of exec.
@@ -153,9 +152,9 @@ func (a *app) execDetached(ctx context.Context, c client.Client, start *agentapi
 		return err
 	}
 	if asJSON {
-		return term.JSON(a.stdout, started)
+		return cli.JSON(a.stdout, started)
 	}
-	_, err = fmt.Fprintln(a.stdout, term.Visible(started.ID))
+	_, err = fmt.Fprintln(a.stdout, cli.Visible(started.ID))
 	return err
 }
 
@@ -191,6 +190,17 @@ func (a *app) execAttached(ctx context.Context, c client.Client, start *agentapi
 		return err
 	}
 	return r.exit(ctx)
+}
+
+// explain says on standard error what an exit code doesn't.
+func (r *remote) explain(out *agentapi.ProcessOutput) {
+	if out.TimedOutMS > 0 {
+		_, _ = fmt.Fprintf(r.notes, "agent: ended after its timeout of %s\n", time.Duration(out.TimedOutMS)*time.Millisecond)
+	}
+	if len(out.Left) > 0 {
+		_, _ = fmt.Fprintf(r.notes, "agent: it has left %s running: 'agent ps' lists, 'agent kill %s' ends, 'agent logs -f %s' shows the output\n",
+			cli.Count(len(out.Left), "process"), r.id, r.id)
+	}
 }
 
 // remote is the process that exec stands in for.
@@ -287,9 +297,11 @@ func (r *remote) note(err error) {
 func (r *remote) exit(ctx context.Context) error {
 	from := int64(0)
 	page, err := r.client.ProcessOutput(ctx, r.id, agentapi.OutputOptions{Offset: &from, Limit: 1, Raw: true})
-	switch {
-	case err != nil:
+	if err != nil {
 		return err
+	}
+	r.explain(page)
+	switch {
 	case page.Lost != "":
 		return &client.LostError{Reason: page.Lost}
 	case page.ExitCode == nil:

@@ -18,7 +18,6 @@ import (
 	"waymark/agent/server"
 	"waymark/agentapi/client"
 	"waymark/cmd/internal/cli"
-	"waymark/cmd/internal/term"
 	"waymark/host"
 	"waymark/host/applicability"
 	"waymark/host/codingagents"
@@ -84,7 +83,7 @@ The exit code is 3 if the file lies outside the workspace.`,
 			case err != nil:
 				return err
 			case asJSON:
-				return term.JSON(a.stdout, answer)
+				return cli.JSON(a.stdout, answer)
 			}
 			return a.printApplies(answer)
 		},
@@ -172,7 +171,7 @@ func (a *app) printApplies(answer *applicability.Answer) error {
 		a.progress(w)
 	}
 	if len(answer.Items) == 0 {
-		_, err := fmt.Fprintf(a.stdout, "nothing found in %s that could apply\n", term.Visible(answer.Root))
+		_, err := fmt.Fprintf(a.stdout, "nothing found in %s that could apply\n", cli.Visible(answer.Root))
 		return err
 	}
 	return printAppliesTable(a.stdout, answer)
@@ -183,7 +182,7 @@ func printAppliesTable(w io.Writer, answer *applicability.Answer) error {
 	if answer.Client != "" {
 		columns = slices.Insert(columns, 1, "WHEN")
 	}
-	t := term.NewTable(w, columns...)
+	t := cli.NewTable(w, columns...)
 	texts, tokens := 0, int64(0)
 	for i := range answer.Items {
 		item := &answer.Items[i]
@@ -194,9 +193,9 @@ func printAppliesTable(w io.Writer, answer *applicability.Answer) error {
 				texts, tokens = texts+1, tokens+item.Tokens
 			}
 		}
-		row := []string{does, term.Visible(item.Path), string(item.Kind), term.Dash(term.Visible(item.Name)), fmt.Sprint(item.Tokens), term.Visible(item.Reason)}
+		row := []string{does, cli.Visible(item.Path), string(item.Kind), cli.Dash(cli.Visible(item.Name)), fmt.Sprint(item.Tokens), cli.Visible(item.Reason)}
 		if answer.Client != "" {
-			row = slices.Insert(row, 1, term.Dash(item.When))
+			row = slices.Insert(row, 1, cli.Dash(item.When))
 		}
 		t.Row(row...)
 	}
@@ -205,8 +204,8 @@ func printAppliesTable(w io.Writer, answer *applicability.Answer) error {
 	}
 	who := ""
 	if c := codingagents.Lookup(answer.Client); c != nil {
-		who = " for " + c.Name + " " + answer.Version
+		who = " for " + c.Name + " (judged: " + answer.Judged + ")"
 	}
-	_, err := fmt.Fprintf(w, "\n%s from %s%s, about %s tokens\n", term.Count(texts, "instruction file"), term.Visible(answer.Root), term.Visible(who), term.Number(tokens))
+	_, err := fmt.Fprintf(w, "\n%s from %s%s, about %s tokens\n", cli.Count(texts, "instruction file"), cli.Visible(answer.Root), cli.Visible(who), cli.Number(tokens))
 	return err
 }

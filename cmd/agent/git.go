@@ -6,8 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"maps"
-	"slices"
+	"net/http"
 	"strings"
 	"time"
 
@@ -17,7 +16,6 @@ import (
 	"waymark/agentapi"
 	"waymark/agentapi/client"
 	"waymark/cmd/internal/cli"
-	"waymark/cmd/internal/term"
 )
 
 func (a *app) gitCommand() *cobra.Command {
@@ -46,11 +44,12 @@ func (a *app) gitDiffCommand(conn *connection) *cobra.Command {
 		Use:   "diff",
 		Short: "Print uncommitted changes, as chats see them",
 		Long: `Diff prints staged, modified and untracked files in the repository of the workspace's
-directory, as 'GET /api/v0/git/watch' does. With --chat it prints those of the
-repositories that a chat, and the chats that it started, have worked on.
+directory, or of those below it, with their submodules, as a chat's git_diff does. With
+--chat it prints those of the repositories that a chat, and the chats that it started,
+have worked on. With --watch it prints what clients of 'GET /api/v0/git/watch' get.
 
-Files of the secret list are omitted; a line that begins with # gives their number. Diff
-executes nothing that a repository configures: no hooks, filters or drivers.
+A file whose text isn't shown, because it is on the secret list, binary or too large, has
+a line that begins with #, and says why. Diff executes nothing that a repository configures: no hooks, filters or drivers.
 
 The exit code is 3 if there is no repository, or no agent runs. For a problem with a
 repository it prints a message on standard error and exits with 1.`,
@@ -84,63 +83,60 @@ repository it prints a message on standard error and exits with 1.`,
 	return cmd
 }
 
+// maxShown is how much of all diffs is printed, in bytes: the most that the agent answers.
+const maxShown = 3 << 20
+
 // gitDiff prints the current changes.
 func (a *app) gitDiff(ctx context.Context, c client.Client, f *gitDiff) error {
-	all := agentapi.GitMessage{Type: agentapi.GitChanges}
-	known := make(map[string]agentapi.GitRepository)
-	for m, err := range c.WatchGit(ctx, client.GitOptions{}) {
-		if err != nil {
-			return err
-		}
-		if m.Type != agentapi.GitChanges {
-			continue
-		}
-		for _, r := range m.Repositories {
-			known[r.RepoRoot] = r
-		}
-		if all.ScannedAt = m.ScannedAt; m.Message != "" {
-			all.Message = strings.TrimPrefix(all.Message+"\n"+m.Message, "\n")
-		}
-		if len(m.Pending) == 0 {
-			break
-		}
-	}
-	if err := ctx.Err(); err != nil {
-		return err
-	}
-	for _, root := range slices.Sorted(maps.Keys(known)) {
-		all.Repositories = append(all.Repositories, known[root])
-	}
-	if err := a.printGit(&all, f.json); err != nil {
-		return err
-	}
+	all, err := c.GitDiff(ctx, agentapi.GitQuestion{MaxBytes: maxShown})
 	switch {
-	case all.Message != "":
-		return errors.New(term.VisibleLines(all.Message, "  "))
-	case len(known) > 0 || f.json:
-		return nil
-	case f.chat != "":
+	case client.CodeOf(err) == http.StatusNotFound && f.chat != "":
 		return &cli.Error{Code: cli.CodeNo, Err: errors.New("this chat has worked in no repository since the agent was started")}
+	case client.CodeOf(err) == http.StatusNotFound:
+		return &cli.Error{Code: cli.CodeNo, Err: errors.New("the workspace's directory lies in no git repository, and has none")}
+	case err != nil:
+		return err
+	case f.json:
+		err = cli.JSON(a.stdout, all)
+	default:
+		screen := cli.ScreenOf(a.stdout)
+		for i := range all.Repositories {
+			r := &all.Repositories[i]
+			as := agentapi.GitRepository{RepoRoot: r.RepoRoot, Branch: r.Branch, RemoteOrigin: r.RemoteOrigin, UnifiedDiff: notesOf(r) + r.Diff}
+			if err := printRepository(a.stdout, screen, &as); err != nil {
+				return err
+			}
+		}
 	}
-	return &cli.Error{Code: cli.CodeNo, Err: errors.New("the workspace's directory lies in no git repository")}
+	if err == nil && all.Message != "" {
+		return errors.New(cli.VisibleLines(all.Message, "  "))
+	}
+	return err
 }
 
-func (a *app) printGit(m *agentapi.GitMessage, asJSON bool) error {
-	if asJSON {
-		return term.JSON(a.stdout, m)
-	}
-	screen := term.ScreenOf(a.stdout)
-	for i := range m.Repositories {
-		if err := printRepository(a.stdout, screen, &m.Repositories[i]); err != nil {
-			return err
+// notesOf lists what a diff doesn't show, in lines that programs which read patches skip.
+func notesOf(r *agentapi.GitDiff) string {
+	var b strings.Builder
+	for i := range r.Files {
+		f := &r.Files[i]
+		if f.Note == "" {
+			continue
 		}
+		counts := ""
+		if f.Added+f.Removed > 0 {
+			counts = fmt.Sprintf(" +%d -%d", f.Added, f.Removed)
+		}
+		fmt.Fprintf(&b, "# %s%s: %s\n", cli.Visible(f.Path), counts, f.Note)
 	}
-	return nil
+	if r.Omitted > 0 {
+		fmt.Fprintf(&b, "# %s more\n", cli.Count(r.Omitted, "file"))
+	}
+	return b.String()
 }
 
 // watchGit prints changes until the user interrupts it.
 func (a *app) watchGit(ctx context.Context, c client.Client, asJSON bool) error {
-	screen := term.ScreenOf(a.stdout)
+	screen := cli.ScreenOf(a.stdout)
 	for m, err := range c.WatchGit(ctx, client.GitOptions{}) {
 		switch {
 		case err != nil && (errors.Is(err, client.ErrNotRunning) || ctx.Err() != nil):
@@ -149,7 +145,7 @@ func (a *app) watchGit(ctx context.Context, c client.Client, asJSON bool) error 
 			a.progress(fmt.Sprintf("%s: waiting for the agent", err))
 			continue
 		case asJSON:
-			if err := term.Event(a.stdout, true, time.Time{}, m, ""); err != nil {
+			if err := cli.Event(a.stdout, true, time.Time{}, m, ""); err != nil {
 				return err
 			}
 			continue
@@ -160,14 +156,14 @@ func (a *app) watchGit(ctx context.Context, c client.Client, asJSON bool) error 
 			}
 		}
 		if m.Message != "" {
-			a.progress(term.VisibleLines(m.Message, "  "))
+			a.progress(cli.VisibleLines(m.Message, "  "))
 		}
 	}
 	return nil
 }
 
 // printRepository prints a repository in a form that programs accept as a patch.
-func printRepository(w io.Writer, screen term.Screen, r *agentapi.GitRepository) error {
+func printRepository(w io.Writer, screen cli.Screen, r *agentapi.GitRepository) error {
 	out := bufio.NewWriter(w)
 	head := "# " + r.RepoRoot
 	switch {

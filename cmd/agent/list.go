@@ -13,7 +13,7 @@ import (
 	"waymark/agent"
 	"waymark/agentapi/client"
 	"waymark/agentapi/status"
-	"waymark/cmd/internal/term"
+	"waymark/cmd/internal/cli"
 	"waymark/host/config"
 )
 
@@ -42,7 +42,8 @@ func (a *app) listCommand() *cobra.Command {
 		Short: "Show all your running agents",
 		Long: `List shows this user's agents that run on this machine: the id of the workspace, the
 current root directory, the process, the connection to the hub, and the version of the
-newest snapshot. Of agents that share a hub, one runs it. List doesn't ask an agent on
+newest snapshot. One that runs "on demand" was started for a coding agent, by 'agent mcp
+serve --start', and ends when nobody needs it. Of agents that share a hub, one runs it. List doesn't ask an agent on
 TCP, because that needs a token.
 
 The exit code is 3 if no agent runs.`,
@@ -69,18 +70,26 @@ func (a *app) list(ctx context.Context, asJSON bool) error {
 	}
 	all := a.askAll(ctx, running)
 	if asJSON {
-		return term.JSON(a.stdout, all)
+		return cli.JSON(a.stdout, all)
 	}
-	t := term.NewTable(a.stdout, "ID", "ROOT", "PID", "STATE", "VERSION", "HUB")
+	t := cli.NewTable(a.stdout, "ID", "ROOT", "PID", "STATE", "VERSION", "HUB")
 	for i := range all {
 		l := &all[i]
-		hub := term.Dash(term.Visible(l.Hub))
+		hub := cli.Dash(cli.Visible(l.Hub))
 		if l.HubHolder {
 			hub += ", runs here"
 		}
-		t.Row(l.ID, term.Dash(term.Visible(l.Root)), strconv.Itoa(l.PID), term.Dash(l.State), fmt.Sprint(l.Version), hub)
+		t.Row(l.ID, cli.Dash(cli.Visible(l.Root)), strconv.Itoa(l.PID), stateOf(l), fmt.Sprint(l.Version), hub)
 	}
 	return t.Flush()
+}
+
+// stateOf is the state of an agent, and that it runs because a coding agent needs it.
+func stateOf(l *listed) string {
+	if l.OnDemand {
+		return cli.Dash(l.State) + ", on demand"
+	}
+	return cli.Dash(l.State)
 }
 
 // askAll asks agents how they are doing, all at once.

@@ -37,7 +37,7 @@ func cmdBrowse(ts *testscript.TestScript, neg bool, args []string) {
 	if neg || len(args) != 1 && len(args) != 2 {
 		ts.Fatalf("usage: browse NAME [FIFO]")
 	}
-	await(ts, args[0], signInAt.String())
+	awaitOutput(ts, args[0], signInAt.String())
 	text, _ := all(ts)[args[0]].out.text()
 	ctx, cancel := context.WithTimeout(context.Background(), scriptTimeout)
 	defer cancel()

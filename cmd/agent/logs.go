@@ -12,7 +12,6 @@ import (
 	"waymark/agentapi"
 	"waymark/agentapi/client"
 	"waymark/cmd/internal/cli"
-	"waymark/cmd/internal/term"
 )
 
 func (a *app) logsCommand() *cobra.Command {
@@ -52,7 +51,7 @@ The exit code is 3 if there is no such process, or no agent runs.`,
 				return a.logsJSON(cmd.Context(), c, p, tail)
 			}
 			l := logs{client: c, id: p.ID, out: a.stdout, notes: a.stderr, follow: follow}
-			if term.IsTerminal(a.stdout) {
+			if cli.IsTerminal(a.stdout) {
 				l.out = &visible{w: a.stdout}
 			}
 			return l.print(cmd.Context(), tail)
@@ -205,7 +204,7 @@ func (a *app) logsJSON(ctx context.Context, c client.Client, p *agentapi.Process
 	if err != nil && !errors.As(err, &lost) {
 		return err
 	}
-	return term.JSON(a.stdout, struct {
+	return cli.JSON(a.stdout, struct {
 		*agentapi.Process
 		Output string `json:"output"`
 	}{p, string([]rune(b.String()))})

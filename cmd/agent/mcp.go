@@ -14,7 +14,7 @@ import (
 	"waymark/agentapi"
 	"waymark/agentapi/client"
 	"waymark/cmd/internal/cli"
-	"waymark/cmd/internal/term"
+	"waymark/cmd/internal/resources"
 	"waymark/snapshot"
 )
 
@@ -71,7 +71,7 @@ func (a *app) listMCP(ctx context.Context, c client.Client, wait time.Duration, 
 		return err
 	}
 	if asJSON {
-		return term.JSON(a.stdout, all)
+		return cli.JSON(a.stdout, all)
 	}
 	if len(all.Servers)+len(all.Invalid) == 0 {
 		text := "no servers: .mcp.json in the workspace configures them"
@@ -81,14 +81,14 @@ func (a *app) listMCP(ctx context.Context, c client.Client, wait time.Duration, 
 		_, err := fmt.Fprintln(a.stdout, text)
 		return err
 	}
-	t := term.NewTable(a.stdout, "NAME", "OUTCOME", "TOOLS", "TRANSPORT", "SOURCE", "NOTE")
+	t := cli.NewTable(a.stdout, "NAME", "STATE", "TOOLS", "TRANSPORT", "SOURCE", "NOTE")
 	for i := range all.Servers {
 		s := &all.Servers[i]
-		t.Row(cmp.Or(term.Visible(s.Name), `""`), string(s.Outcome), mcpTools(s), term.Dash(term.Visible(s.Transport)), term.Visible(term.Shorten(s.Source, here())), term.Dash(term.Visible(mcpNote(s))))
+		t.Row(cmp.Or(cli.Visible(s.Name), `""`), resources.Outcome(s.Outcome), mcpTools(s), cli.Dash(cli.Visible(s.Transport)), cli.Visible(cli.Shorten(s.Source, here())), cli.Dash(cli.Visible(mcpNote(s))))
 	}
 	for _, bad := range all.Invalid {
 		if !slices.ContainsFunc(all.Servers, func(s agentapi.MCPServer) bool { return s.Source == bad.Source && s.Name == bad.Name }) {
-			t.Row(term.Dash(term.Visible(bad.Name)), "invalid", "-", "-", term.Visible(term.Shorten(bad.Source, here())), term.Visible(bad.Error))
+			t.Row(cli.Dash(cli.Visible(bad.Name)), "invalid", "-", "-", cli.Visible(cli.Shorten(bad.Source, here())), cli.Visible(bad.Error))
 		}
 	}
 	if err := t.Flush(); err != nil {
@@ -138,7 +138,7 @@ func mcpNote(s *agentapi.MCPServer) string {
 		add("not confined")
 	}
 	if s.Findings > 0 {
-		add("%s, see agent mcp show %s", term.Count(s.Findings, "finding"), s.Name)
+		add("%s, see agent mcp show %s", cli.Count(s.Findings, "finding"), s.Name)
 	}
 	return strings.Join(notes, "; ")
 }
@@ -152,7 +152,7 @@ func (a *app) listMCPTools(ctx context.Context, c client.Client, opts client.MCP
 		return err
 	}
 	if asJSON {
-		return term.JSON(a.stdout, all)
+		return cli.JSON(a.stdout, all)
 	}
 	if err := a.printMCPTools(all.Tools, "no tools can be called: 'agent mcp list' says why"); err != nil {
 		return err

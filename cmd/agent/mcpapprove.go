@@ -16,7 +16,6 @@ import (
 	"waymark/agentapi"
 	"waymark/agentapi/client"
 	"waymark/cmd/internal/cli"
-	"waymark/cmd/internal/term"
 	"waymark/snapshot"
 )
 
@@ -99,6 +98,7 @@ such server, or no agent runs.`,
 	f.BoolVar(&s.give.Unix, "unix", false, "let it connect to Unix sockets")
 	f.StringSliceVar(&s.give.Env, "env", nil, "give it this `variable` of the agent; may be repeated")
 	f.BoolVar(&s.give.Unconfined, "unconfined", false, "don't confine it at all")
+	f.StringSliceVar(&s.give.Asks, "ask", nil, "let it ask the callers of its tools for `this`: elicitation, elicitation-url, sampling or roots; may be repeated")
 	f.BoolVar(&s.asJSON, "json", false, "print JSON: the server's new state; needs --yes")
 	return cmd
 }
@@ -182,7 +182,7 @@ func (a *app) approveMCP(ctx context.Context, c client.Client, name string, s *m
 		}
 	}
 	if approved := d.Approval != nil && !d.Approval.Denied; approved && !s.give.Develop && d.DevelopedUntil == nil && !s.give.Widens() && len(d.Held) == 0 && d.Outcome != snapshot.OutcomeNeedsApproval {
-		a.side("%s is approved already, as it is", term.Visible(name))
+		a.side("%s is approved already, as it is", cli.Visible(name))
 		return a.printSettled(ctx, c, name, s.asJSON)
 	}
 	if err := s.ask(a.stderr, os.Stdin, d.Name, len(d.Held)); err != nil {
@@ -204,7 +204,7 @@ func (a *app) approveShown(ctx context.Context, c client.Client, d *agentapi.MCP
 		return err
 	}
 	if !s.asJSON {
-		a.side("%s is approved", term.Visible(d.Name))
+		a.side("%s is approved", cli.Visible(d.Name))
 	}
 	return a.printSettled(ctx, c, d.Name, s.asJSON)
 }
@@ -230,9 +230,9 @@ func (a *app) approveChanged(ctx context.Context, c client.Client, s *mcpApprove
 		a.side("nothing has changed since it was approved")
 		return nil
 	}
-	out := term.Lines{W: a.stdout}
+	out := cli.Lines{W: a.stdout}
 	for _, d := range changed {
-		out.Printf("%s:", term.Visible(d.Name))
+		out.Printf("%s:", cli.Visible(d.Name))
 		if err := printMCPChanges(a.stdout, d); err != nil {
 			return err
 		}
@@ -242,7 +242,7 @@ func (a *app) approveChanged(ctx context.Context, c client.Client, s *mcpApprove
 	if out.Err != nil {
 		return out.Err
 	}
-	if err := s.ask(a.stderr, os.Stdin, term.Count(len(changed), "server"), 0); err != nil {
+	if err := s.ask(a.stderr, os.Stdin, cli.Count(len(changed), "server"), 0); err != nil {
 		return err
 	}
 	var errs []error
@@ -257,12 +257,12 @@ func (a *app) showForApproval(d *agentapi.MCPServerDetail, s *mcpApproveSettings
 	if err := printMCPServer(a.stdout, d); err != nil {
 		return err
 	}
-	out := term.Lines{W: a.stdout}
+	out := cli.Lines{W: a.stdout}
 	if s.give.Widens() {
 		out.Printf("\nthis approval lets it in addition:")
 	}
 	for _, line := range given(&s.give.MCPWidening) {
-		out.Printf("  %s", term.Visible(line))
+		out.Printf("  %s", cli.Visible(line))
 	}
 	if s.give.Develop {
 		out.Printf("\nfor eight hours its files of the workspace may change without a question")
@@ -288,11 +288,11 @@ func (s *mcpApproveSettings) ask(out io.Writer, in *os.File, what string, held i
 		line = strings.ToLower(strings.TrimSpace(line))
 		return line == "y" || line == "yes"
 	}
-	if !yes("\nlet %s start, as it is shown?", term.Visible(what)) {
+	if !yes("\nlet %s start, as it is shown?", cli.Visible(what)) {
 		return &cli.Error{Code: cli.CodeFailed, Err: errNotApproved}
 	}
 	if held > 0 && !s.tools {
-		s.tools = yes("take %s, too?", term.Count(held, "held back tool"))
+		s.tools = yes("take %s, too?", cli.Count(held, "held back tool"))
 	}
 	return nil
 }

@@ -1,10 +1,10 @@
 package main
 
 import (
-	"bytes"
 	"context"
 	"encoding/base64"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"maps"
@@ -19,7 +19,6 @@ import (
 	"waymark/agentapi"
 	"waymark/agentapi/client"
 	"waymark/cmd/internal/cli"
-	"waymark/cmd/internal/term"
 )
 
 // mcpCallSettings are the flags of call.
@@ -40,7 +39,7 @@ func (a *app) mcpCallCommand(conn *connection) *cobra.Command {
 object; "-" reads it from standard input. --arg adds single arguments. A value is a
 string if the tool's schema says so, otherwise JSON if possible.
 
-Text is printed; other content is written to the file that --output names. Progress
+Text is printed; other content is written whole to the file that --output names. Progress
 messages of the server go to standard error. A long result is cut in the middle; --full
 prints all of it.
 
@@ -69,10 +68,10 @@ there is no such server, or no agent runs.`,
 			ctx := cmd.Context()
 			if s.timeout > 0 {
 				var cancel context.CancelFunc
-				ctx, cancel = context.WithTimeout(ctx, s.timeout)
+				ctx, cancel = context.WithTimeoutCause(ctx, s.timeout, fmt.Errorf("%s wasn't answered within %s, as --timeout says", args[0], s.timeout))
 				defer cancel()
 			}
-			return a.callMCP(ctx, c, args[0], object, &s)
+			return causeOf(ctx, a.callMCP(ctx, c, args[0], object, &s))
 		},
 		ValidArgsFunction: cli.InOrder(false, mcpToolNames, noFiles),
 	}
@@ -80,10 +79,18 @@ there is no such server, or no agent runs.`,
 	f.StringArrayVar(&s.args, "arg", nil, "an argument, `NAME=VALUE`; may be repeated")
 	f.StringVarP(&s.output, "output", "o", "", "write content other than text to this `file`; several pieces to FILE, FILE.2 and so on")
 	f.BoolVar(&s.full, "full", false, "print all of a long result")
-	f.DurationVar(&s.timeout, "timeout", 0, "give up after this `time`, such as 30s (default mcp.call_timeout)")
+	f.DurationVar(&s.timeout, "timeout", 0, "give up after this `time`, such as 30s, even if the agent would wait longer (default call_timeout in [mcp] of the configuration, as often as the server reports progress)")
 	f.BoolVar(&s.asJSON, "json", false, "print JSON: the whole answer")
 	chat.add(f, "call it for a chat")
 	return cmd
+}
+
+// causeOf says whose time was up, if an error is only that it was.
+func causeOf(ctx context.Context, err error) error {
+	if errors.Is(ctx.Err(), context.DeadlineExceeded) && errors.Is(err, context.DeadlineExceeded) {
+		return context.Cause(ctx)
+	}
+	return err
 }
 
 // noFiles completes nothing.
@@ -129,13 +136,25 @@ func (a *app) callMCP(ctx context.Context, c client.Client, name string, object 
 	if err != nil {
 		return err
 	}
-	if s.full && result.Truncated != nil && result.Truncated.ResultID != "" {
-		if result, err = wholeResult(ctx, c, result.Truncated.ResultID); err != nil {
+	if result.Truncated != nil && result.Truncated.ResultID != "" && (s.full || s.output != "") {
+		whole, err := client.WholeMCPResult(ctx, c, result.Truncated.ResultID)
+		switch {
+		case err != nil:
 			return err
+		case s.full:
+			result = whole
+		default: // files are never cut
+			isFile := func(piece agentapi.MCPContent) bool { return piece.Data != "" }
+			result.Content = slices.DeleteFunc(result.Content, isFile)
+			for _, piece := range whole.Content {
+				if isFile(piece) {
+					result.Content = append(result.Content, piece)
+				}
+			}
 		}
 	}
 	if s.asJSON {
-		err = term.JSON(a.stdout, result)
+		err = cli.JSON(a.stdout, result)
 	} else {
 		err = a.printResult(result, s)
 	}
@@ -205,37 +224,13 @@ func (a *app) mcpProgress(p agentapi.MCPProgress) {
 	if p.Message != "" {
 		text += ": " + p.Message
 	}
-	a.side("progress: %s", term.Visible(text))
-}
-
-// resultPage is how much of a long result is requested at once, in bytes.
-const resultPage = 1 << 20
-
-// wholeResult reads a result that was too long for one response.
-func wholeResult(ctx context.Context, c client.Client, id string) (*agentapi.MCPToolResult, error) {
-	var text bytes.Buffer
-	for offset := int64(0); ; {
-		page, err := c.MCPResult(ctx, id, offset, resultPage)
-		if err != nil {
-			return nil, err
-		}
-		text.WriteString(page.Text)
-		if page.NextOffset >= page.Length || page.NextOffset <= offset {
-			break
-		}
-		offset = page.NextOffset
-	}
-	result := new(agentapi.MCPToolResult)
-	if err := json.Unmarshal(text.Bytes(), result); err != nil {
-		return nil, fmt.Errorf("the whole result can't be read: %w", err)
-	}
-	return result, nil
+	a.side("progress: %s", cli.Visible(text))
 }
 
 // printResult prints text, and writes other content to files.
 func (a *app) printResult(result *agentapi.MCPToolResult, s *mcpCallSettings) error {
 	out := a.stdout
-	if term.IsTerminal(a.stdout) {
+	if cli.IsTerminal(a.stdout) {
 		out = &visible{w: a.stdout}
 	}
 	files := 0
@@ -260,7 +255,7 @@ func (a *app) printResult(result *agentapi.MCPToolResult, s *mcpCallSettings) er
 		}
 	}
 	if len(result.Content) == 0 && len(result.Structured) > 0 {
-		if err := term.JSON(out, result.Structured); err != nil {
+		if err := cli.JSON(out, result.Structured); err != nil {
 			return err
 		}
 	}
@@ -280,9 +275,9 @@ func (a *app) writePiece(piece *agentapi.MCPContent, file string, n int) error {
 	if err != nil {
 		return fmt.Errorf("the server's %s is not what it says: %w", piece.Type, err)
 	}
-	what := fmt.Sprintf("%s %s, %s", piece.Type, piece.MediaType, term.Size(int64(len(data))))
+	what := fmt.Sprintf("%s %s, %s", piece.Type, piece.MediaType, cli.Size(int64(len(data))))
 	if file == "" {
-		a.side("agent: %s: --output writes it to a file", term.Visible(what))
+		a.side("agent: %s: --output writes it to a file", cli.Visible(what))
 		return nil
 	}
 	if n > 1 {
@@ -291,7 +286,7 @@ func (a *app) writePiece(piece *agentapi.MCPContent, file string, n int) error {
 	if err := os.WriteFile(file, data, 0o644); err != nil { //nolint:gosec // as a redirection makes files
 		return err
 	}
-	a.side("agent: %s: written to %s", term.Visible(what), term.Visible(file))
+	a.side("agent: %s: written to %s", cli.Visible(what), cli.Visible(file))
 	return nil
 }
 
@@ -321,13 +316,13 @@ The exit code is 3 if no agent runs.`,
 				return err
 			}
 			if asJSON {
-				return term.JSON(a.stdout, found)
+				return cli.JSON(a.stdout, found)
 			}
 			if err := a.printMCPTools(found.Tools, "no tool matches"); err != nil {
 				return err
 			}
 			if found.Omitted > 0 {
-				a.side("%d more don't fit into %s", found.Omitted, term.Count(max(opts.Tokens, found.Tokens), "token"))
+				a.side("%d more don't fit into %s", found.Omitted, cli.Count(max(opts.Tokens, found.Tokens), "token"))
 			}
 			a.mcpPending(found.Phase)
 			return nil

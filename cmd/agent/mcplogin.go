@@ -16,7 +16,6 @@ import (
 	"waymark/agentapi"
 	"waymark/agentapi/client"
 	"waymark/cmd/internal/cli"
-	"waymark/cmd/internal/term"
 	"waymark/snapshot"
 )
 
@@ -96,7 +95,7 @@ func (a *app) loginMCP(ctx context.Context, c client.Client, name string, as age
 	if login.Done {
 		return a.printLogin(name, login, "signed in already", asJSON)
 	}
-	a.side("sign in here:\n\n  %s\n", term.Visible(login.URL))
+	a.side("sign in here:\n\n  %s\n", cli.Visible(login.URL))
 	if paste {
 		if login, err = a.pasteLogin(ctx, c, name); err != nil {
 			return err
@@ -113,9 +112,9 @@ func (a *app) loginMCP(ctx context.Context, c client.Client, name string, as age
 
 func (a *app) printLogin(name string, login *agentapi.MCPLogin, what string, asJSON bool) error {
 	if asJSON {
-		return term.JSON(a.stdout, login)
+		return cli.JSON(a.stdout, login)
 	}
-	_, err := fmt.Fprintf(a.stdout, "%s: %s\n", term.Visible(name), what)
+	_, err := fmt.Fprintf(a.stdout, "%s: %s\n", cli.Visible(name), what)
 	return err
 }
 

@@ -10,7 +10,6 @@ import (
 
 	"waymark/agentapi/client"
 	"waymark/cmd/internal/cli"
-	"waymark/cmd/internal/term"
 )
 
 func (a *app) mcpLogsCommand(conn *connection) *cobra.Command {
@@ -42,13 +41,13 @@ The exit code is 3 if there is no such server, or no agent runs.`,
 			}
 			text = lastLines(text, tail)
 			if asJSON {
-				return term.JSON(a.stdout, struct {
+				return cli.JSON(a.stdout, struct {
 					Name string `json:"name"`
 					Text string `json:"text"`
 				}{args[0], text})
 			}
 			l.out = a.stdout
-			if term.IsTerminal(a.stdout) {
+			if cli.IsTerminal(a.stdout) {
 				l.out = &visible{w: a.stdout}
 			}
 			if _, err := io.WriteString(l.out, text); err != nil || !follow {

@@ -15,7 +15,7 @@ import (
 	"waymark/agentapi"
 	"waymark/agentapi/client"
 	"waymark/cmd/internal/cli"
-	"waymark/cmd/internal/term"
+	"waymark/cmd/internal/resources"
 )
 
 func (a *app) mcpShowCommand(conn *connection) *cobra.Command {
@@ -38,7 +38,7 @@ like secrets. The exit code is 3 if there is no such server, or no agent runs.`,
 				return err
 			}
 			if asJSON {
-				return term.JSON(a.stdout, s)
+				return cli.JSON(a.stdout, s)
 			}
 			if err := printMCPServer(a.stdout, s); err != nil {
 				return err
@@ -53,15 +53,15 @@ like secrets. The exit code is 3 if there is no such server, or no agent runs.`,
 
 // printMCPServer prints what an approval decision needs.
 func printMCPServer(w io.Writer, s *agentapi.MCPServerDetail) error {
-	t := term.NewTable(w)
+	t := cli.NewTable(w)
 	row := func(name, text string) {
 		if text != "" {
-			t.Row(name, term.Visible(text))
+			t.Row(name, cli.Visible(text))
 		}
 	}
 	row("server", s.Name)
 	row("title", s.Title)
-	row("outcome", strings.Join(slices.DeleteFunc([]string{string(s.Outcome), s.Error}, func(s string) bool { return s == "" }), ": "))
+	row("outcome", strings.Join(slices.DeleteFunc([]string{resources.Outcome(s.Outcome), s.Error}, func(s string) bool { return s == "" }), ": "))
 	row("from", fmt.Sprintf("%s (%s)", s.Source, s.Origin))
 	row("in place of", strings.Join(s.Shadows, ", "))
 	row("transport", s.Transport)
@@ -76,7 +76,7 @@ func printMCPServer(w io.Writer, s *agentapi.MCPServerDetail) error {
 	row("on this machine", s.Local)
 	row("pinned", mcpPinned(s.Pinned))
 	for _, f := range s.Files {
-		row("  "+term.Visible(f.Path), "sha256 "+f.SHA256)
+		row("", f.Path+", sha256 "+f.SHA256)
 	}
 	for i, may := range s.May {
 		row([]string{"may", ""}[min(i, 1)], may)
@@ -145,13 +145,13 @@ func mcpApproval(p *agentapi.MCPApproval) string {
 // printMCPChanges prints the differences to the last approval, and the held-back tools, as
 // diffs.
 func printMCPChanges(w io.Writer, s *agentapi.MCPServerDetail) error {
-	out := term.Lines{W: w}
-	screen := term.ScreenOf(w)
+	out := cli.Lines{W: w}
+	screen := cli.ScreenOf(w)
 	if len(s.Changes) > 0 {
 		out.Printf("\nchanged since it was approved:")
 	}
 	for _, c := range s.Changes {
-		out.Printf("  %s", term.Visible(c.Part))
+		out.Printf("  %s", cli.Visible(c.Part))
 		if c.Before == "" && c.After == "" {
 			out.Printf("    (a secret, which isn't shown)")
 		}
@@ -162,14 +162,14 @@ func printMCPChanges(w io.Writer, s *agentapi.MCPServerDetail) error {
 		}
 	}
 	if len(s.Held) > 0 {
-		out.Printf("\nheld back until they are approved (%s):", term.Visible(s.HeldDigest))
+		out.Printf("\nheld back until they are approved (%s):", cli.Visible(s.HeldDigest))
 	}
 	for _, h := range s.Held {
 		name := cmp.Or(h.Name, "the server's instructions")
 		if h.New {
 			name += " (new)"
 		}
-		out.Printf("  %s", term.Visible(name))
+		out.Printf("  %s", cli.Visible(name))
 		for line := range strings.Lines(h.Diff) {
 			out.Printf("    %s", screen.DiffLine(strings.TrimSuffix(line, "\n")))
 		}
@@ -179,27 +179,27 @@ func printMCPChanges(w io.Writer, s *agentapi.MCPServerDetail) error {
 
 // printMCPOffer prints the server's description of itself, and its tools.
 func printMCPOffer(w io.Writer, s *agentapi.MCPServerDetail) error {
-	out := term.Lines{W: w}
+	out := cli.Lines{W: w}
 	if v := s.Versions; v.Name != "" || v.Protocol != "" {
-		out.Printf("\nit calls itself %s", term.Visible(strings.TrimSpace(v.Name+" "+v.Version)+", protocol "+cmp.Or(v.Protocol, "unknown")))
+		out.Printf("\nit calls itself %s", cli.Visible(strings.TrimSpace(v.Name+" "+v.Version)+", protocol "+cmp.Or(v.Protocol, "unknown")))
 	}
 	if s.Instructions != "" {
-		out.Printf("\ninstructions:\n  %s", term.VisibleLines(strings.TrimSpace(s.Instructions), "  "))
+		out.Printf("\ninstructions:\n  %s", cli.VisibleLines(strings.TrimSpace(s.Instructions), "  "))
 	}
 	if len(s.Findings) > 0 {
 		out.Printf("\nfindings:")
 	}
 	for _, f := range s.Findings {
-		out.Printf("  %s", term.Visible(strings.Join(slices.DeleteFunc([]string{f.Tool, f.Text}, func(s string) bool { return s == "" }), ": ")))
+		out.Printf("  %s", cli.Visible(strings.Join(slices.DeleteFunc([]string{f.Tool, f.Text}, func(s string) bool { return s == "" }), ": ")))
 	}
 	if len(s.Tools) > 0 {
 		out.Printf("\ntools:")
 	}
 	for i := range s.Tools {
 		tool := &s.Tools[i]
-		out.Printf("  %s %s", term.Visible(tool.Name), term.Visible(mcpArguments(tool)))
+		out.Printf("  %s %s", cli.Visible(tool.Name), cli.Visible(mcpArguments(tool)))
 		if text := strings.TrimSpace(cmp.Or(tool.Description, tool.Title)); text != "" {
-			out.Printf("      %s", term.VisibleLines(text, "      "))
+			out.Printf("      %s", cli.VisibleLines(text, "      "))
 		}
 	}
 	return out.Err
@@ -218,6 +218,7 @@ func given(g *agentapi.MCPWidening) (list []string) {
 	add(g.Ports != nil && len(g.Ports) == 0, "connect to no TCP port")
 	add(len(g.Ports) > 0, "connect to the TCP ports %s and no others", strings.Trim(fmt.Sprint(g.Ports), "[]"))
 	add(g.Unix, "connect to Unix sockets")
+	add(len(g.Asks) > 0, "ask the callers of its tools for %s", strings.Join(g.Asks, ", "))
 	add(len(g.Env) > 0, "get the agent's variables %s", strings.Join(g.Env, ", "))
 	return list
 }

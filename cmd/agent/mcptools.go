@@ -16,7 +16,7 @@ import (
 	"waymark/agentapi"
 	"waymark/agentapi/client"
 	"waymark/cmd/internal/cli"
-	"waymark/cmd/internal/term"
+	"waymark/cmd/internal/resources"
 	"waymark/snapshot"
 )
 
@@ -29,8 +29,8 @@ func (a *app) mcpPending(phase snapshot.Phase) {
 
 // printMCPTools prints tools in a table, or that there are none.
 func (a *app) printMCPTools(list []agentapi.MCPTool, none string) error {
-	return term.List(a.stdout, false, list, none, []string{"TOOL", "ARGUMENTS", "DESCRIPTION"}, func(t *agentapi.MCPTool) []string {
-		return []string{term.Visible(t.Name), term.Dash(term.Visible(mcpArguments(t))), oneLine(cmp.Or(t.Title, t.Description))}
+	return cli.List(a.stdout, false, list, none, []string{"TOOL", "ARGUMENTS", "DESCRIPTION"}, func(t *agentapi.MCPTool) []string {
+		return []string{cli.Visible(t.Name), cli.Dash(cli.Visible(mcpArguments(t))), oneLine(cmp.Or(t.Title, t.Description))}
 	})
 }
 
@@ -80,7 +80,7 @@ func (a *app) settled(ctx context.Context, c client.Client, name string) (*agent
 			return &all.Servers[i], nil
 		}
 		if !told {
-			a.side("%s is still starting; 'agent mcp logs -f %s' shows what it says", term.Visible(name), term.Visible(name))
+			a.side("%s is still starting; 'agent mcp logs -f %s' shows what it says", cli.Visible(name), cli.Visible(name))
 		}
 	}
 }
@@ -93,16 +93,16 @@ func (a *app) printSettled(ctx context.Context, c client.Client, name string, as
 		return err
 	}
 	if asJSON {
-		err = term.JSON(a.stdout, s)
+		err = cli.JSON(a.stdout, s)
 	} else {
-		line := string(s.Outcome)
+		line := resources.Outcome(s.Outcome)
 		if s.CatalogueAt != nil {
-			line += ", " + term.Count(s.Tools, "tool")
+			line += ", " + cli.Count(s.Tools, "tool")
 		}
 		if s.Held > 0 {
 			line += fmt.Sprintf(", %d held back", s.Held)
 		}
-		_, err = fmt.Fprintf(a.stdout, "%s: %s\n", term.Visible(name), line)
+		_, err = fmt.Fprintf(a.stdout, "%s: %s\n", cli.Visible(name), line)
 	}
 	if err == nil && s.Outcome == snapshot.OutcomeFailed {
 		err = fmt.Errorf("%s doesn't answer: %w; 'agent mcp logs %s' shows what it said", name, errors.New(cmp.Or(s.Error, "nobody knows why")), name)

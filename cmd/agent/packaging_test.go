@@ -170,6 +170,17 @@ func installHome(t *testing.T, bin string) {
 	if _, err := os.Stat(home + "/.local/share/systemd/user/waymark-agent.service"); err != nil {
 		t.Error(err)
 	}
+	// What is connected is so no longer when the program is gone.
+	if out, err := exec.CommandContext(t.Context(), home+"/.local/bin/agent", "connect", "claude").CombinedOutput(); err != nil {
+		t.Fatalf("%v\n%s", err, out)
+	}
+	out, err = runMake(t, "uninstall-user")
+	if err != nil || !strings.Contains(out, home+"/.local/state/waymark ") {
+		t.Errorf("it doesn't say what stays: %v\n%s", err, out)
+	}
+	if _, err := os.Stat(home + "/.claude.json"); !os.IsNotExist(err) {
+		t.Errorf("the client is still connected: %v", err)
+	}
 }
 
 func TestInstallUserRefuses(t *testing.T) {

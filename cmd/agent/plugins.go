@@ -8,7 +8,7 @@ import (
 
 	"waymark/agent/server"
 	"waymark/agentapi/client"
-	"waymark/cmd/internal/term"
+	"waymark/cmd/internal/cli"
 	"waymark/internal/httpapi/problem"
 	"waymark/snapshot"
 )
@@ -37,7 +37,7 @@ func (a *app) retryPlugins(ctx context.Context, c client.Client, asJSON bool) er
 
 func (a *app) printPlugins(all []snapshot.Plugin, asJSON bool) error {
 	if asJSON {
-		return term.JSON(a.stdout, snapshot.Plugins(all))
+		return cli.JSON(a.stdout, snapshot.Plugins(all))
 	}
 	return printPluginTable(a.stdout, all)
 }

@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
@@ -13,7 +14,6 @@ import (
 	"waymark/agentapi"
 	"waymark/agentapi/client"
 	"waymark/cmd/internal/cli"
-	"waymark/cmd/internal/term"
 )
 
 // allProcesses is the limit for listing all processes: as many as the agent lists.
@@ -89,7 +89,7 @@ func knownProcesses(running bool) cobra.CompletionFunc {
 				return nil, err
 			}
 			for i := range all.Processes {
-				if all.Processes[i].Running || !running {
+				if all.Processes[i].Running || len(all.Processes[i].Left) > 0 || !running {
 					list = append(list, all.Processes[i].ID)
 				}
 			}
@@ -106,7 +106,7 @@ func (a *app) psCommand() *cobra.Command {
 		Use:   "ps",
 		Short: "List the processes that chats and 'agent exec' have started",
 		Long: `Ps lists the running processes in the workspace that were started through the agent, the
-newest first. With -a it also lists ended ones, as long as their output is kept.
+newest first, and ended ones that have left others running. With -a it also lists ended ones, as long as their output is kept.
 Processes outlive the agent; 'agent stop' ends them. 'agent list' lists agents.
 
 The exit code is 3 if no agent runs.`,
@@ -124,14 +124,10 @@ The exit code is 3 if no agent runs.`,
 				return err
 			}
 			if !all {
-				n := 0
-				for n < len(list.Processes) && list.Processes[n].Running {
-					n++
-				}
-				list.Processes = list.Processes[:n]
+				list.Processes = slices.DeleteFunc(list.Processes, func(p agentapi.Process) bool { return !p.Running && len(p.Left) == 0 })
 			}
 			if asJSON {
-				return term.JSON(a.stdout, list)
+				return cli.JSON(a.stdout, list)
 			}
 			return a.printProcesses(list.Processes, all)
 		},
@@ -148,8 +144,8 @@ func (a *app) printProcesses(list []agentapi.Process, all bool) error {
 	if all {
 		hint = "no processes: start one with 'agent exec -- COMMAND'"
 	}
-	return term.List(a.stdout, false, list, hint, []string{"ID", "STATUS", "STARTED", "DIRECTORY", "COMMAND"}, func(p *agentapi.Process) []string {
-		return []string{shortID(list, p.ID), processStatus(p), ago(p.StartedAtUnix), term.Visible(p.WorkDir), oneLine(p.Command)}
+	return cli.List(a.stdout, false, list, hint, []string{"ID", "STATUS", "STARTED", "DIRECTORY", "COMMAND"}, func(p *agentapi.Process) []string {
+		return []string{shortID(list, p.ID), processStatus(p), ago(p.StartedAtUnix), cli.Visible(p.WorkDir), oneLine(p.Command)}
 	})
 }
 
@@ -161,7 +157,7 @@ func shortID(list []agentapi.Process, id string) string {
 			n++
 		}
 	}
-	return term.Visible(id[:n])
+	return cli.Visible(id[:n])
 }
 
 func processStatus(p *agentapi.Process) string {
@@ -169,11 +165,18 @@ func processStatus(p *agentapi.Process) string {
 	case p.Running:
 		return "running"
 	case p.Lost != "":
-		return "lost: " + term.Visible(p.Lost)
+		return "lost: " + cli.Visible(p.Lost)
 	case p.ExitCode == nil:
 		return "ended"
 	}
-	return fmt.Sprintf("exited %d", *p.ExitCode)
+	status := fmt.Sprintf("exited %d", *p.ExitCode)
+	if p.TimedOutMS > 0 {
+		status += fmt.Sprintf(" after its timeout of %s", time.Duration(p.TimedOutMS)*time.Millisecond)
+	}
+	if len(p.Left) > 0 {
+		status += fmt.Sprintf(", left %s running", cli.Count(len(p.Left), "process"))
+	}
+	return status
 }
 
 func ago(unix int64) string {
@@ -193,6 +196,7 @@ func (a *app) killCommand() *cobra.Command {
 		Use:   "kill ID…",
 		Short: "Send a signal to processes that were started through the agent",
 		Long: `Kill sends a signal to a process and its process group: SIGTERM, or what --signal names.
+If the process has ended, the signal goes to what it has left running.
 ID is an ID from 'agent ps', or the beginning of one. Kill doesn't wait for the end;
 'agent logs -f ID' does.
 
@@ -226,12 +230,12 @@ The exit code is 3 if there is no such process, it has ended, or no agent runs.`
 				if asJSON {
 					continue
 				}
-				if _, err := fmt.Fprintf(a.stdout, "%s: %s\n", term.Visible(p.ID), signal); err != nil {
+				if _, err := fmt.Fprintf(a.stdout, "%s: %s\n", cli.Visible(p.ID), signal); err != nil {
 					return err
 				}
 			}
 			if asJSON {
-				return term.JSON(a.stdout, done)
+				return cli.JSON(a.stdout, done)
 			}
 			return nil
 		},

@@ -11,11 +11,11 @@ import (
 	"github.com/spf13/cobra"
 
 	"waymark/agent"
-	"waymark/cmd/internal/term"
+	"waymark/cmd/internal/cli"
 	"waymark/host"
 	"waymark/host/config"
-	"waymark/host/coverage"
 	"waymark/host/resolve"
+	"waymark/host/why"
 	"waymark/snapshot"
 )
 
@@ -107,7 +107,7 @@ func above(dir string, dirs []string) []string {
 	return list
 }
 
-func (a *app) printReport(report *host.Report, unused *coverage.Report, dirs []string, asJSON bool, log *slog.Logger) error {
+func (a *app) printReport(report *host.Report, unused *why.Coverage, dirs []string, asJSON bool, log *slog.Logger) error {
 	for _, n := range report.Notes {
 		if n.Reason == snapshot.ReasonDeduplicated && n.Winner != n.ID {
 			log.Info("not listed", slog.String("path", n.Path), slog.String("reason", string(n.Reason)), slog.String("detail", n.Detail))
@@ -118,7 +118,7 @@ func (a *app) printReport(report *host.Report, unused *coverage.Report, dirs []s
 		if err != nil {
 			return err
 		}
-		return term.JSON(a.stdout, text)
+		return cli.JSON(a.stdout, text)
 	}
 	base := ""
 	if len(dirs) == 1 && len(report.Outcomes) > 0 {
@@ -135,7 +135,7 @@ func (a *app) explain(report *host.Report) {
 	for _, o := range report.Outcomes {
 		_, _ = fmt.Fprintf(a.stderr, "%s in %s: %s\n", o.Resolver, o.Root, how(o))
 		for _, d := range o.Denied {
-			_, _ = fmt.Fprintf(a.stderr, "  denied: %s (%s)\n", term.Visible(d.Path), d.Reason)
+			_, _ = fmt.Fprintf(a.stderr, "  denied: %s (%s)\n", cli.Visible(d.Path), d.Reason)
 		}
 		for _, l := range o.Logs {
 			_, _ = fmt.Fprintf(a.stderr, "  %s: %s\n", l.Level, l.Text)
@@ -150,11 +150,11 @@ func how(o resolve.Outcome) string {
 	case o.Err != nil:
 		return "failed: " + o.Err.Error()
 	case o.Rewritten:
-		return fmt.Sprintf("reused, %s, with the new text of %s", term.Count(len(o.Candidates), "find"), term.Visible(o.Changed))
+		return fmt.Sprintf("reused, %s, with the new text of %s", cli.Count(len(o.Candidates), "find"), cli.Visible(o.Changed))
 	case o.Reused:
-		return "reused, " + term.Count(len(o.Candidates), "find")
+		return "reused, " + cli.Count(len(o.Candidates), "find")
 	case o.Changed != "":
-		return fmt.Sprintf("re-run because %s changed, %s in %s", term.Visible(o.Changed), term.Count(len(o.Candidates), "find"), took)
+		return fmt.Sprintf("re-run because %s changed, %s in %s", cli.Visible(o.Changed), cli.Count(len(o.Candidates), "find"), took)
 	}
-	return fmt.Sprintf("run for the first time, %s in %s", term.Count(len(o.Candidates), "find"), took)
+	return fmt.Sprintf("run for the first time, %s in %s", cli.Count(len(o.Candidates), "find"), took)
 }

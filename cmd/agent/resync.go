@@ -9,7 +9,6 @@ import (
 
 	"waymark/agentapi/client"
 	"waymark/cmd/internal/cli"
-	"waymark/cmd/internal/term"
 )
 
 // resynced is the output of resync --json.
@@ -42,9 +41,9 @@ The exit code is 3 if no agent runs.`,
 			if err != nil {
 				return err
 			}
-			ctx, cancel := context.WithTimeout(cmd.Context(), timeout)
+			ctx, cancel := context.WithTimeoutCause(cmd.Context(), timeout, fmt.Errorf("it hasn't finished within %s, as --timeout says", timeout))
 			defer cancel()
-			return a.resync(ctx, c, asJSON)
+			return causeOf(ctx, a.resync(ctx, c, asJSON))
 		},
 	}
 	conn.addFlags(cmd)
@@ -64,14 +63,14 @@ func (a *app) resync(ctx context.Context, c client.Client, asJSON bool) error {
 	}
 	list := changes(prev, next, time.Now())
 	if asJSON {
-		return term.JSON(a.stdout, resynced{prev.Version, next.Version, append([]change{}, list...)})
+		return cli.JSON(a.stdout, resynced{prev.Version, next.Version, append([]change{}, list...)})
 	}
 	what := "nothing has changed"
 	if prev.Version != next.Version {
 		what = fmt.Sprintf("was %d", prev.Version)
 	}
 	if _, err := fmt.Fprintf(a.stdout, "version %d, %s, hash %s: %s\n",
-		next.Version, term.Count(len(next.Resources), "resource"), term.Short(next.AggregateHash.String()), what); err != nil {
+		next.Version, cli.Count(len(next.Resources), "resource"), cli.Short(next.AggregateHash.String()), what); err != nil {
 		return err
 	}
 	out := changePrinter{w: a.stdout, base: baseOf(ctx, c)}

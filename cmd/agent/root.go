@@ -9,7 +9,6 @@ import (
 	"waymark/agent"
 	"waymark/agentapi/client"
 	"waymark/cmd/internal/cli"
-	"waymark/cmd/internal/term"
 )
 
 func (a *app) rootDirCommand() *cobra.Command {
@@ -35,7 +34,7 @@ The agent keeps its identity and its sources.`,
 			if err := c.SetRoot(cmd.Context(), path); err != nil {
 				return err
 			}
-			_, err = fmt.Fprintf(a.stdout, "the root is %s\n", term.Visible(path))
+			_, err = fmt.Fprintf(a.stdout, "the root is %s\n", cli.Visible(path))
 			return err
 		},
 	}

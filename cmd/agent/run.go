@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"slices"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -14,7 +15,7 @@ import (
 
 	"waymark/agent"
 	"waymark/cmd/internal/cli"
-	"waymark/cmd/internal/term"
+	"waymark/host/config"
 	"waymark/hub/client"
 )
 
@@ -81,6 +82,7 @@ paths are relative to the root:
 	f.BoolVar(&s.Coder, "coder", false, "push to the Coder server that CODER_AGENT_URL and CODER_AGENT_TOKEN (or _TOKEN_FILE) name")
 	f.BoolVar(&s.Insecure, "insecure", false, "allow a URL with http to another machine")
 	f.StringVar(&s.WaitFor, "wait-for", "", "delay the first snapshot until this `file` exists, at most 10 minutes")
+	f.DurationVar(&s.EndIdle, "end-idle", 0, "end when for this `time` no client has asked anything and no process runs, such as 10m (default never)")
 	f.StringVar(&s.Listen, "listen", "", "`address` of the local API: unix:PATH or tcp:HOST:PORT")
 	f.StringVar(&s.ListenTokenFile, "listen-token-file", "", "`file` with the token for --listen tcp:…; created if it doesn't exist")
 	return cmd
@@ -92,7 +94,7 @@ func (a *app) runAgent(ctx context.Context, s *agent.Options) (err error) {
 		return err
 	}
 	s.Program = &a.Program
-	if term.IsTerminal(a.stderr) && term.IsTerminal(os.Stdin) {
+	if cli.IsTerminal(a.stderr) && cli.IsTerminal(os.Stdin) {
 		s.Confirm = func(changed error) (bool, error) {
 			_, err := fmt.Fprintln(a.stderr, changed)
 			return err == nil && confirmed(a.stderr, os.Stdin, "Let what is there now count?"), err
@@ -106,12 +108,31 @@ func (a *app) runAgent(ctx context.Context, s *agent.Options) (err error) {
 		return err
 	}
 	defer func() { err = errors.Join(err, d.Close()) }()
+	a.tellAbove(ctx, d)
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	var g errgroup.Group
 	g.Go(func() error { defer cancel(); return d.Run(ctx) })
 	g.Go(func() error { return a.printFirst(ctx, d) })
 	return g.Wait()
+}
+
+// tellAbove says that another agent already looks at this directory, which a person may not
+// have meant to double.
+func (a *app) tellAbove(ctx context.Context, d *agent.Agent) {
+	paths, err := config.FindPaths(config.Environment{})
+	own := d.Instance()
+	if err != nil || own == nil || own.Root == "" {
+		return
+	}
+	running, err := agent.Instances(ctx, paths)
+	if err != nil {
+		return
+	}
+	running = slices.DeleteFunc(running, func(i *agent.Instance) bool { return i.Root == own.Root })
+	if above := nearest(running, own.Root); above != nil {
+		a.side("an agent runs above, in %s; commands in %s now mean this one", cli.Visible(above.Root), cli.Visible(own.Root))
+	}
 }
 
 // storedWithin is how long printFirst waits for the first push before it prints that it
@@ -125,12 +146,22 @@ func (a *app) printFirst(ctx context.Context, d *agent.Agent) error {
 	if err != nil {
 		return nil // interrupted before there was anything to show
 	}
-	if err := printSnapshot(a.stdout, s, d.Base()); err != nil {
+	// What is waited for more than what follows: that it is stored, and what became of the
+	// MCP servers.
+	soon, done := context.WithTimeout(ctx, min(time.Second, cmp.Or(a.Timeout, storedWithin)))
+	_ = d.Accepted(soon, s.Version)
+	for next := s; err == nil && next.Discovery.Pending(); {
+		if next, err = d.Wait(soon, next.Version); err == nil {
+			s = next
+		}
+	}
+	done()
+	if err := printOverview(a.stdout, s, d.Base()); err != nil {
 		return err
 	}
-	soon, done := context.WithTimeout(ctx, min(time.Second, cmp.Or(a.Timeout, storedWithin)))
-	_ = d.Accepted(soon, s.Version) // which is waited for more than what follows
-	done()
+	if err := printDiffers(ctx, a.stdout, d); err != nil {
+		return err
+	}
 	if unused, err := d.Coverage(ctx); err == nil { // an error means that it is interrupted
 		if err := printCoverage(a.stdout, unused); err != nil {
 			return err
@@ -168,25 +199,21 @@ func (a *app) printStored(ctx context.Context, d *agent.Agent, peer string, vers
 	return printStored(ctx, a.stdout, d.Hub(), version)
 }
 
-// printStored prints where the stored results can be seen. It names the token's file, not
-// the token. The link works once and expires soon.
+// printStored prints where the stored results can be seen. The link works once and expires
+// soon.
 func printStored(ctx context.Context, w io.Writer, h *agent.Hub, version uint64) error {
-	url, reader := h.URL(), h.ReaderFile()
-	_, err := fmt.Fprintf(w, `stored: the hub at %s has version %d
-look at it with
-  curl -H "Authorization: Bearer $(cat %s)" %s/api/v0/agents/%s/context
-`, url, version, reader, url, h.AgentID)
-	if err != nil {
+	url := h.URL()
+	if _, err := fmt.Fprintf(w, "stored: the hub at %s has version %d\n", url, version); err != nil {
 		return err
 	}
-	if term.IsTerminal(w) {
-		if link, err := loginLink(ctx, url, reader); err == nil {
-			_, err = fmt.Fprintf(w, "or in a browser, with a link that works once, within ten minutes ('hub login' prints another)\n  %s\n", term.Visible(link))
+	if cli.IsTerminal(w) {
+		if link, err := loginLink(ctx, url, h.ReaderFile()); err == nil {
+			_, err = fmt.Fprintf(w, "its page, with a link that works once, within ten minutes ('hub login' prints another):\n  %s\n", cli.Visible(link))
 			return err
 		}
 	}
 	// The output may be kept, as in a journal, and the link is a secret.
-	_, err = fmt.Fprintf(w, "or in a browser: 'hub login' prints a link to its page\n")
+	_, err := fmt.Fprintf(w, "its page in a browser: 'hub login' prints a link; 'agent status' says how it all is\n")
 	return err
 }
 

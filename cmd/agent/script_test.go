@@ -17,7 +17,6 @@ import (
 	"waymark/agent"
 	"waymark/cmd/internal/cli"
 	"waymark/cmd/internal/stop"
-	"waymark/host/crashlog"
 	"waymark/host/plugin"
 	"waymark/internal/reexec"
 	"waymark/test/built"
@@ -74,7 +73,7 @@ func agentMain() {
 		}}}
 		if digest := os.Getenv(envStuck); digest != "" {
 			stop.Allow(ctx, 2*time.Second) // a processor is busy until it is killed
-			a.WrapRecord = func(r *crashlog.Record) plugin.Running { return stuck{r, digest} }
+			a.WrapRecord = func(r *plugin.Crashes) plugin.Running { return stuck{r, digest} }
 		}
 		return a.run(ctx, os.Args[1:])
 	})
@@ -86,12 +85,12 @@ func agentMain() {
 const envStuck = "WAYMARK_TEST_STUCK"
 
 type stuck struct {
-	*crashlog.Record
+	*plugin.Crashes
 	digest string
 }
 
 func (s stuck) Begin(digest string, limit time.Duration) (end func()) {
-	end = s.Record.Begin(digest, limit)
+	end = s.Crashes.Begin(digest, limit)
 	if digest == s.digest {
 		_, _ = os.Stderr.WriteString("stuck now\n")
 		for spinning := uint64(0); ; { // nor is it preempted, with GODEBUG=asyncpreemptoff=1

@@ -23,7 +23,7 @@ import (
 	"github.com/rogpeppe/go-internal/testscript"
 
 	"waymark/hub/store/sqlite"
-	"waymark/internal/notify"
+	"waymark/internal/await"
 	"waymark/test/testenv"
 )
 
@@ -34,9 +34,9 @@ const scriptTimeout = 2 * time.Minute
 type processesKey struct{}
 
 // processes are the background processes of one script, by name.
-type processes map[string]*process
+type processes map[string]*child
 
-type process struct {
+type child struct {
 	cmd  *exec.Cmd
 	out  *output
 	done chan struct{} // closed when it has ended
@@ -46,7 +46,7 @@ type process struct {
 type output struct {
 	mu   sync.Mutex // guards buf
 	buf  bytes.Buffer
-	more notify.Signal // buf has grown
+	more await.Signal // buf has grown
 }
 
 func (o *output) Write(p []byte) (int, error) {
@@ -71,7 +71,7 @@ func cmdLaunch(ts *testscript.TestScript, neg bool, args []string) {
 	ctx, cancel := context.WithCancel(context.Background())
 	path, err := lookPath(ts, args[2])
 	ts.Check(err)
-	p := &process{
+	p := &child{
 		cmd: exec.CommandContext(ctx, path, args[3:]...),
 		out: &output{}, done: make(chan struct{}),
 	}
@@ -81,7 +81,7 @@ func cmdLaunch(ts *testscript.TestScript, neg bool, args []string) {
 	go func() { _ = p.cmd.Wait(); close(p.done) }()
 	all(ts)[args[0]] = p
 	ts.Defer(func() { cancel(); <-p.done })
-	await(ts, args[0], args[1])
+	awaitOutput(ts, args[0], args[1])
 }
 
 func all(ts *testscript.TestScript) processes {
@@ -117,10 +117,10 @@ func cmdAwait(ts *testscript.TestScript, neg bool, args []string) {
 	if neg || len(args) != 2 {
 		ts.Fatalf("usage: await NAME REGEXP")
 	}
-	await(ts, args[0], args[1])
+	awaitOutput(ts, args[0], args[1])
 }
 
-func await(ts *testscript.TestScript, name, pattern string) {
+func awaitOutput(ts *testscript.TestScript, name, pattern string) {
 	p := all(ts)[name]
 	re, err := regexp.Compile("(?m)" + pattern)
 	ts.Check(err)

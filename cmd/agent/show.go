@@ -14,9 +14,9 @@ import (
 	"unicode/utf8"
 
 	"waymark/agentapi/client"
+	"waymark/cmd/internal/cli"
 	"waymark/cmd/internal/resources"
-	"waymark/cmd/internal/term"
-	"waymark/host/coverage"
+	"waymark/host/why"
 	"waymark/snapshot"
 )
 
@@ -67,7 +67,7 @@ func printSnapshot(w io.Writer, s *snapshot.Snapshot, base string) error {
 	if err := resources.PrintDiscovery(w, s.Discovery); err != nil || s.SnapshotError == "" {
 		return err
 	}
-	_, err := fmt.Fprintf(w, "problem: %s\n", term.Visible(s.SnapshotError))
+	_, err := fmt.Fprintf(w, "problem: %s\n", cli.Visible(s.SnapshotError))
 	return err
 }
 
@@ -81,7 +81,7 @@ func printResources(w io.Writer, s *snapshot.Snapshot, base string) error {
 		return err
 	}
 	list := resources.InOrder(s.Resources)
-	hash := resources.Column{Header: "HASH", Cell: func(r *snapshot.Resource) string { return term.Dash(term.Short(r.ContentHash.String())) }}
+	hash := resources.Column{Header: "HASH", Cell: func(r *snapshot.Resource) string { return cli.Dash(cli.Short(r.ContentHash.String())) }}
 	if err := resources.PrintTable(w, list, base, hash); err != nil {
 		return err
 	}
@@ -89,7 +89,7 @@ func printResources(w io.Writer, s *snapshot.Snapshot, base string) error {
 		return err
 	}
 	_, err := fmt.Fprintf(w, "%s, %s in all, version %d, hash %s\n",
-		term.Count(len(s.Resources), "resource"), term.Size(s.PayloadBytes), s.Version, term.Short(s.AggregateHash.String()))
+		cli.Count(len(s.Resources), "resource"), cli.Size(s.PayloadBytes), s.Version, cli.Short(s.AggregateHash.String()))
 	return err
 }
 
@@ -117,24 +117,24 @@ func (v *visible) Write(data []byte) (int, error) {
 	}
 	v.half = bytes.Clone(text[end:])
 	lines := strings.ReplaceAll(string(text[:end]), "\r\n", "\n")
-	if _, err := io.WriteString(v.w, term.VisibleLines(lines, "")); err != nil {
+	if _, err := io.WriteString(v.w, cli.VisibleLines(lines, "")); err != nil {
 		return 0, err
 	}
 	return len(data), nil
 }
 
 func printPluginTable(w io.Writer, all []snapshot.Plugin) error {
-	t := term.NewTable(w, "NAME", "VERSION", "STATE", "RESOLVERS", "PATH")
+	t := cli.NewTable(w, "NAME", "VERSION", "STATE", "RESOLVERS", "PATH")
 	for _, p := range all {
-		t.Row(term.Dash(term.Visible(p.Name)), term.Dash(term.Visible(p.Version)), string(p.State),
-			term.Dash(term.Visible(strings.Join(p.Resolvers, ", "))), term.Visible(p.Path))
+		t.Row(cli.Dash(cli.Visible(p.Name)), cli.Dash(cli.Visible(p.Version)), string(p.State),
+			cli.Dash(cli.Visible(strings.Join(p.Resolvers, ", "))), cli.Visible(p.Path))
 	}
 	if err := t.Flush(); err != nil {
 		return err
 	}
 	for _, p := range all {
 		if p.Error != "" {
-			if _, err := fmt.Fprintf(w, "%s: %s: %s\n", pluginName(p), p.State, term.Visible(p.Error)); err != nil {
+			if _, err := fmt.Fprintf(w, "%s: %s: %s\n", pluginName(p), p.State, cli.Visible(p.Error)); err != nil {
 				return err
 			}
 		}
@@ -154,14 +154,14 @@ func unusable(all []snapshot.Plugin) error {
 
 // pluginName is the module's own name, or the file's while that is unknown.
 func pluginName(p snapshot.Plugin) string {
-	return term.Visible(cmp.Or(p.Name, filepath.Base(p.Path)))
+	return cli.Visible(cmp.Or(p.Name, filepath.Base(p.Path)))
 }
 
 // printCoverage ends a table with the files that lie where agents look but aren't used.
-func printCoverage(w io.Writer, report *coverage.Report) error {
+func printCoverage(w io.Writer, report *why.Coverage) error {
 	see := ": agent why --all"
 	for _, g := range report.Groups {
-		if _, err := fmt.Fprintf(w, "not used: %s%s\n", term.Visible(g.Text), see); err != nil {
+		if _, err := fmt.Fprintf(w, "not used: %s%s\n", cli.Visible(g.Text), see); err != nil {
 			return err
 		}
 		see = ""
@@ -170,7 +170,7 @@ func printCoverage(w io.Writer, report *coverage.Report) error {
 }
 
 // withCoverage is a snapshot as JSON, followed by the files that aren't used.
-func withCoverage(s *snapshot.Snapshot, report *coverage.Report) (json.RawMessage, error) {
+func withCoverage(s *snapshot.Snapshot, report *why.Coverage) (json.RawMessage, error) {
 	whole, err := json.Marshal(s)
 	if err != nil {
 		return nil, err

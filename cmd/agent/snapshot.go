@@ -12,7 +12,6 @@ import (
 
 	"waymark/agentapi/client"
 	"waymark/cmd/internal/cli"
-	"waymark/cmd/internal/term"
 	"waymark/snapshot"
 )
 
@@ -79,7 +78,7 @@ func (a *app) snapshot(ctx context.Context, c client.Client, wait time.Duration,
 		return err
 	}
 	if asJSON {
-		err = term.JSON(a.stdout, s)
+		err = cli.JSON(a.stdout, s)
 	} else {
 		err = a.printNewest(s, baseOf(ctx, c))
 	}
@@ -140,9 +139,9 @@ func resourceNamed(ctx context.Context, c client.Client, name string) (string, e
 		return "", err
 	}
 	if len(answers) != 1 || !answers[0].Found {
-		text := fmt.Sprintf("%s is not in the context", term.Visible(name))
+		text := fmt.Sprintf("%s is not in the context", cli.Visible(name))
 		for _, a := range answers {
-			text += fmt.Sprintf(": %s: %s", a.Reason, term.Visible(a.Detail))
+			text += fmt.Sprintf(": %s: %s", a.Reason, cli.Visible(a.Detail))
 		}
 		return "", &cli.Error{Code: cli.CodeNo, Err: errors.New(text)}
 	}
@@ -159,7 +158,7 @@ func resourceNamed(ctx context.Context, c client.Client, name string) (string, e
 		}
 	}
 	if len(ids) > 1 {
-		return "", cli.Usage("%d resources come from %s: name one of %s", len(ids), term.Visible(name), term.Visible(strings.Join(ids, ", ")))
+		return "", cli.Usage("%d resources come from %s: name one of %s", len(ids), cli.Visible(name), cli.Visible(strings.Join(ids, ", ")))
 	}
 	return answers[0].ResourceID, nil
 }
@@ -182,7 +181,7 @@ func (a *app) watch(ctx context.Context, c client.Client, asJSON bool) error {
 	return w.failed
 }
 
-// watching is what has been printed so far.
+// watching is the state of 'agent snapshot --watch': what it has printed so far.
 type watching struct {
 	app    *app
 	out    changePrinter

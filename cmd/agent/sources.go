@@ -12,7 +12,6 @@ import (
 	"waymark/agentapi/client"
 	"waymark/cmd/internal/cli"
 	"waymark/cmd/internal/resources"
-	"waymark/cmd/internal/term"
 	"waymark/host/sources"
 	"waymark/host/why"
 )
@@ -26,8 +25,8 @@ func (a *app) sourcesCommand() *cobra.Command {
 			return err
 		}
 		header := []string{"PATH", "ORIGIN", "PERSISTED", "STATE"}
-		return term.List(a.stdout, asJSON, append([]sources.Source{}, all...), "no sources: add one with 'agent sources add PATH'", header, func(s *sources.Source) []string {
-			return []string{term.Visible(s.Path), string(s.Origin), yes(s.Persisted), sourceState(*s)}
+		return cli.List(a.stdout, asJSON, append([]sources.Source{}, all...), "no sources: add one with 'agent sources add PATH'", header, func(s *sources.Source) []string {
+			return []string{cli.Visible(s.Path), string(s.Origin), yes(s.Persisted), sourceState(*s)}
 		})
 	}
 	cmd := &cobra.Command{
@@ -102,7 +101,7 @@ func (a *app) addSource(ctx context.Context, c client.Client, path string, persi
 		warning = barren(ctx, c, s.Path)
 	}
 	if asJSON {
-		return term.JSON(a.stdout, addedSource{s, added, warning})
+		return cli.JSON(a.stdout, addedSource{s, added, warning})
 	}
 	what := "added"
 	if !added {
@@ -112,10 +111,10 @@ func (a *app) addSource(ctx context.Context, c client.Client, path string, persi
 	if !s.Exists {
 		later = ", which is looked into as soon as it exists"
 	}
-	if _, err = fmt.Fprintf(a.stdout, "%s %s%s\n", what, term.Visible(s.Path), later); err != nil || warning == "" {
+	if _, err = fmt.Fprintf(a.stdout, "%s %s%s\n", what, cli.Visible(s.Path), later); err != nil || warning == "" {
 		return err
 	}
-	_, err = fmt.Fprintf(a.stderr, "warning: nothing can be found there now: %s\n", term.Visible(warning))
+	_, err = fmt.Fprintf(a.stderr, "warning: nothing can be found there now: %s\n", cli.Visible(warning))
 	return err
 }
 
@@ -188,11 +187,11 @@ func (a *app) removeSource(ctx context.Context, c client.Client, path string, as
 		return err
 	}
 	if asJSON {
-		return term.JSON(a.stdout, struct {
+		return cli.JSON(a.stdout, struct {
 			Removed string `json:"removed"`
 		}{path})
 	}
-	_, err = fmt.Fprintf(a.stdout, "removed %s\n", term.Visible(path))
+	_, err = fmt.Fprintf(a.stdout, "removed %s\n", cli.Visible(path))
 	return err
 }
 
@@ -206,20 +205,20 @@ func (a *app) showSource(ctx context.Context, c client.Client, path string, asJS
 		return err
 	}
 	if asJSON {
-		return term.JSON(a.stdout, s)
+		return cli.JSON(a.stdout, s)
 	}
 	now, err := c.Snapshot(ctx, client.SnapshotOptions{})
 	if err != nil {
 		return err
 	}
-	t := term.NewTable(a.stdout)
-	t.Row("path", term.Visible(s.Path))
+	t := cli.NewTable(a.stdout)
+	t.Row("path", cli.Visible(s.Path))
 	t.Row("origin", string(s.Origin))
 	t.Row("persisted", yes(s.Persisted))
 	t.Row("state", sourceState(s))
 	for i := range now.Resources {
 		if r := &now.Resources[i]; r.SourcePath == s.Path {
-			t.Row("found", term.Visible(r.ID())+" "+resources.Status(r))
+			t.Row("found", cli.Visible(r.ID())+" "+resources.Status(r))
 		}
 	}
 	return t.Flush()
@@ -228,7 +227,7 @@ func (a *app) showSource(ctx context.Context, c client.Client, path string, asJS
 func sourceState(s sources.Source) string {
 	switch {
 	case s.Error != "":
-		return "refused: " + term.Visible(s.Error)
+		return "refused: " + cli.Visible(s.Error)
 	case !s.Exists:
 		return "waiting until it exists"
 	}

@@ -13,8 +13,8 @@ import (
 
 	"waymark/agentapi/client"
 	"waymark/agentapi/status"
+	"waymark/cmd/internal/cli"
 	"waymark/cmd/internal/resources"
-	"waymark/cmd/internal/term"
 	"waymark/host/push"
 	"waymark/internal/text"
 	"waymark/snapshot"
@@ -45,26 +45,26 @@ func (a *app) status(ctx context.Context, c client.Client, asJSON bool) error {
 		return err
 	}
 	if asJSON {
-		return term.JSON(a.stdout, s)
+		return cli.JSON(a.stdout, s)
 	}
 	return printStatus(a.stdout, s)
 }
 
 func printStatus(w io.Writer, s *status.Status) error {
-	t := term.NewTable(w)
+	t := cli.NewTable(w)
 	row := func(name, format string, args ...any) { t.Row(name, fmt.Sprintf(format, args...)) }
 	row("pid", "%d", s.PID)
 	row("up", "%s", (time.Duration(s.UptimeSeconds * float64(time.Second))).Round(time.Second))
-	row("roots", "%s", term.Dash(term.Visible(strings.Join(s.Roots, ", "))))
+	row("roots", "%s", cli.Dash(cli.Visible(strings.Join(s.Roots, ", "))))
 	for _, r := range s.Refused {
-		row("not looked at", "%s: %s", term.Visible(r.Path), term.Visible(r.Error))
+		row("not looked at", "%s: %s", cli.Visible(r.Path), cli.Visible(r.Error))
 	}
 	for i := range s.Children {
 		row("projects", "%s", projectsLine(&s.Children[i]))
 	}
-	row("snapshot", "version %d, %s", s.Version, term.Count(s.Resources, "resource"))
+	row("snapshot", "version %d, %s", s.Version, cli.Count(s.Resources, "resource"))
 	if s.SnapshotError != "" {
-		row("problem", "%s", term.Visible(s.SnapshotError))
+		row("problem", "%s", cli.Visible(s.SnapshotError))
 	}
 	if resources.HasDiscovery(s.Discovery) {
 		row("discovery", "%s", s.Discovery.Summary())
@@ -80,11 +80,11 @@ func printStatus(w io.Writer, s *status.Status) error {
 	if s.MCP != nil {
 		row("mcp servers", "%s", mcpLine(s.MCP))
 		for _, hint := range mcpHints(s.MCP) {
-			row("", "%s", term.Visible(hint))
+			row("", "%s", cli.Visible(hint))
 		}
 	}
 	if s.ConfigError != "" {
-		row("configuration", "not in force: %s", term.Visible(s.ConfigError))
+		row("configuration", "not in force: %s", cli.Visible(s.ConfigError))
 	}
 	if s.Hub != "" {
 		row("hub", "%s", s.Hub)
@@ -97,7 +97,7 @@ func printStatus(w io.Writer, s *status.Status) error {
 		if p.Error != "" {
 			line += ": " + p.Error
 		}
-		row("plugin "+term.Dash(p.Name), "%s", term.Visible(line))
+		row("plugin "+cli.Dash(p.Name), "%s", cli.Visible(line))
 	}
 	return t.Flush()
 }
@@ -105,9 +105,9 @@ func printStatus(w io.Writer, s *status.Status) error {
 // projectsLine says which repositories in a root are resolved.
 func projectsLine(c *status.Children) string {
 	const most = 5
-	line := fmt.Sprintf("%d in %s", len(c.Names), term.Visible(c.Root))
+	line := fmt.Sprintf("%d in %s", len(c.Names), cli.Visible(c.Root))
 	if len(c.Names) > 0 {
-		line += ": " + term.Visible(strings.Join(c.Names[:min(len(c.Names), most)], ", "))
+		line += ": " + cli.Visible(strings.Join(c.Names[:min(len(c.Names), most)], ", "))
 	}
 	if len(c.Names) > most {
 		line += ", …"
@@ -132,7 +132,7 @@ func servicesLine(s *status.Services) string {
 			on = append(on, service.name)
 		}
 	}
-	line := term.Dash(strings.Join(on, ", "))
+	line := cli.Dash(strings.Join(on, ", "))
 	if s.TCP {
 		line += ", over TCP too"
 	}
@@ -156,7 +156,7 @@ func processesLine(s *status.Services) string {
 	case status.SupervisorNone:
 		return "none was started"
 	case status.SupervisorFailed:
-		return "what holds them doesn't answer: " + term.Visible(s.Error)
+		return "what holds them doesn't answer: " + cli.Visible(s.Error)
 	}
 	return fmt.Sprintf("%d running, %d held", s.Running, s.Held)
 }
@@ -165,7 +165,7 @@ func processesLine(s *status.Services) string {
 func mcpLine(s *status.MCP) string {
 	var parts []string
 	for _, outcome := range slices.Sorted(maps.Keys(s.Outcomes)) {
-		parts = append(parts, fmt.Sprintf("%d %s", s.Outcomes[outcome], outcome))
+		parts = append(parts, fmt.Sprintf("%d %s", s.Outcomes[outcome], resources.Outcome(outcome)))
 	}
 	switch {
 	case len(parts) == 0 && s.Phase == snapshot.PhasePending:
@@ -175,7 +175,7 @@ func mcpLine(s *status.MCP) string {
 	case len(parts) == 0:
 		return "none that can be used"
 	}
-	line := strings.Join(parts, ", ") + "; " + term.Count(s.Tools, "tool")
+	line := strings.Join(parts, ", ") + "; " + cli.Count(s.Tools, "tool")
 	if s.HeldTools > 0 {
 		line += fmt.Sprintf(", %d held back", s.HeldTools)
 	}
@@ -206,11 +206,11 @@ func mcpInvalid(s *status.MCP) (list []string) {
 		if i == most {
 			return append(list, fmt.Sprintf("%d more can't be used: agent mcp list", len(s.Invalid)-i))
 		}
-		what := term.Visible(term.Shorten(bad.Source, here()))
+		what := cli.Visible(cli.Shorten(bad.Source, here()))
 		if bad.Name != "" {
-			what = term.Visible(bad.Name) + " in " + what
+			what = cli.Visible(bad.Name) + " in " + what
 		}
-		list = append(list, what+" can't be used: "+term.Visible(bad.Error))
+		list = append(list, what+" can't be used: "+cli.Visible(bad.Error))
 	}
 	return list
 }
@@ -222,7 +222,7 @@ func watchLine(w *status.Watch) string {
 		line += ", some on a file system that doesn't tell of all changes"
 	}
 	if w.Error != "" {
-		line += ": " + term.Visible(w.Error)
+		line += ": " + cli.Visible(w.Error)
 	}
 	return line
 }
@@ -231,24 +231,24 @@ func printPush(row func(name, format string, args ...any), p *push.Status) {
 	row("peer", "%s", p.Peer)
 	row("state", "%s", p.State)
 	if last := p.LastAccepted; last != nil {
-		row("accepted", "version %d at %s, hash %s", last.Version, last.At.Format(time.RFC3339), term.Short(last.Hash.String()))
+		row("accepted", "version %d at %s, hash %s", last.Version, last.At.Format(time.RFC3339), cli.Short(last.Hash.String()))
 	} else {
 		row("accepted", "nothing yet")
 	}
 	if p.LastError != "" {
-		row("last error", "%s", term.Visible(p.LastError))
+		row("last error", "%s", cli.Visible(p.LastError))
 	}
 	switch p.Reverse.State {
 	case push.ReverseOpen, push.ReverseUnimplemented:
 		row("channel", "%s", p.Reverse.State)
 	case push.ReverseClosed:
-		row("channel", "%s", term.Visible(strings.TrimSuffix("closed: "+p.Reverse.LastError, ": ")))
+		row("channel", "%s", cli.Visible(strings.TrimSuffix("closed: "+p.Reverse.LastError, ": ")))
 	}
 	if p.HeldBack.Count > 0 {
 		var reasons []string
 		for _, r := range slices.Sorted(maps.Keys(p.HeldBack.Reasons)) {
 			reasons = append(reasons, fmt.Sprintf("%d %s", p.HeldBack.Reasons[r], r))
 		}
-		row("held back", "%s: %s", term.Count(p.HeldBack.Count, "resource"), strings.Join(reasons, ", "))
+		row("held back", "%s: %s", cli.Count(p.HeldBack.Count, "resource"), strings.Join(reasons, ", "))
 	}
 }

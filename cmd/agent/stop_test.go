@@ -19,7 +19,7 @@ import (
 
 	"waymark/host/sandbox"
 	"waymark/test/built"
-	"waymark/test/stoptest"
+	"waymark/test/process"
 	"waymark/test/testenv"
 	"waymark/test/wasmtest"
 )
@@ -61,9 +61,9 @@ func (h *stopHome) command(args ...string) *exec.Cmd {
 	return cmd
 }
 
-func (h *stopHome) start(args ...string) *stoptest.Process {
+func (h *stopHome) start(args ...string) *process.Owned {
 	h.t.Helper()
-	return stoptest.Start(h.t, h.command(args...))
+	return process.StartOwned(h.t, h.command(args...))
 }
 
 // wild puts modules there that run on for ever, longer than anybody waits.
@@ -108,70 +108,70 @@ func TestStop(t *testing.T) {
 	t.Parallel()
 	b := build(t)
 	b.warm(t)
-	cases := map[string]func(t *testing.T, h *stopHome) *stoptest.Process{
-		"nothing": func(_ *testing.T, h *stopHome) *stoptest.Process {
+	cases := map[string]func(t *testing.T, h *stopHome) *process.Owned{
+		"nothing": func(_ *testing.T, h *stopHome) *process.Owned {
 			p := h.start("run", "--root", "ws")
 			p.Prints("stored: ")
 			return p
 		},
-		"modules that resolve": func(_ *testing.T, h *stopHome) *stoptest.Process {
+		"modules that resolve": func(_ *testing.T, h *stopHome) *process.Owned {
 			p := h.start(append([]string{"-v", "run", "--root", "ws"}, h.wild(false)...)...)
 			p.Until("a module runs", h.runs)
 			return p
 		},
-		"modules that describe": func(_ *testing.T, h *stopHome) *stoptest.Process {
+		"modules that describe": func(_ *testing.T, h *stopHome) *process.Owned {
 			p := h.start(append([]string{"run", "--root", "ws"}, h.wild(true)...)...)
 			p.Until("a module runs", h.runs)
 			return p
 		},
-		"modules that resolve once": func(_ *testing.T, h *stopHome) *stoptest.Process {
+		"modules that resolve once": func(_ *testing.T, h *stopHome) *process.Owned {
 			p := h.start(append([]string{"resolve", "ws"}, h.wild(false)...)...)
 			p.Until("a module runs", h.runs)
 			return p
 		},
-		"standard error": func(t *testing.T, h *stopHome) *stoptest.Process {
+		"standard error": func(t *testing.T, h *stopHome) *process.Owned {
 			cmd := h.command("-v", "run", "--root", "ws")
-			cmd.Stderr = stoptest.FullPipe(t)
-			p := stoptest.Start(t, cmd)
+			cmd.Stderr = process.FullPipe(t)
+			p := process.StartOwned(t, cmd)
 			p.Until("it listens", h.listens)
 			return p
 		},
-		"standard output": func(t *testing.T, h *stopHome) *stoptest.Process {
+		"standard output": func(t *testing.T, h *stopHome) *process.Owned {
 			cmd := h.command("run", "--root", "ws")
-			cmd.Stdout = stoptest.FullPipe(t)
-			p := stoptest.Start(t, cmd)
+			cmd.Stdout = process.FullPipe(t)
+			p := process.StartOwned(t, cmd)
 			p.Until("it has found something", func() bool {
 				out, err := h.command("snapshot").Output()
 				return err == nil && strings.Contains(string(out), "AGENTS.md")
 			})
 			return p
 		},
-		"a configuration on a dead disk": func(t *testing.T, h *stopHome) *stoptest.Process {
-			config, hangs := stoptest.FIFO(t)
+		"a configuration on a dead disk": func(t *testing.T, h *stopHome) *process.Owned {
+			config, hangs := process.FIFO(t)
 			p := h.start("run", "--root", "ws", "--config", config)
 			p.Until("it reads", hangs)
 			return p
 		},
-		"a hub on TCP": func(t *testing.T, h *stopHome) *stoptest.Process {
-			address, accepted := stoptest.Deaf(t)
+		"a hub on TCP": func(t *testing.T, h *stopHome) *process.Owned {
+			address, accepted := process.Deaf(t)
 			p := h.start("run", "--root", "ws", "--url", "tcp:"+address, "--token-file", h.put("token", "wma_x\n"))
 			<-accepted
 			return p
 		},
-		"a hub on HTTP": func(t *testing.T, h *stopHome) *stoptest.Process {
-			address, accepted := stoptest.Deaf(t)
+		"a hub on HTTP": func(t *testing.T, h *stopHome) *process.Owned {
+			address, accepted := process.Deaf(t)
 			p := h.start("run", "--root", "ws", "--url", "http://"+address, "--token-file", h.put("token", "wma_x\n"))
 			<-accepted
 			return p
 		},
-		"the database": func(t *testing.T, h *stopHome) *stoptest.Process {
+		"the database": func(t *testing.T, h *stopHome) *process.Owned {
 			locked(t, h.dir+"/state/waymark/hub.db")
 			p := h.start("run", "--root", "ws")
 			p.Until("it listens", h.listens)
 			return p
 		},
-		"an agent that is asked": func(t *testing.T, h *stopHome) *stoptest.Process {
-			address, accepted := stoptest.Deaf(t)
+		"an agent that is asked": func(t *testing.T, h *stopHome) *process.Owned {
+			address, accepted := process.Deaf(t)
 			p := h.start("status", "--listen", "tcp:"+address, "--listen-token-file", h.put("token", "x\n"))
 			<-accepted
 			return p
@@ -202,7 +202,7 @@ func TestStop(t *testing.T) {
 			t.Skipf("the child had ended: %v", err)
 		}
 		p.Ends(syscall.SIGTERM)
-		for until := time.Now().Add(stoptest.Timeout); syscall.Kill(child, 0) == nil; {
+		for until := time.Now().Add(process.Timeout); syscall.Kill(child, 0) == nil; {
 			if time.Now().After(until) {
 				_ = syscall.Kill(child, syscall.SIGKILL)
 				t.Fatal("the child is left behind")

@@ -12,7 +12,6 @@ import (
 	"waymark/agentapi"
 	"waymark/agentapi/client"
 	"waymark/cmd/internal/cli"
-	"waymark/cmd/internal/term"
 	"waymark/host/vfs"
 	"waymark/workspace/access"
 )
@@ -80,7 +79,7 @@ the hub forwards it with each call and doesn't store it.`,
 		RunE: func(cmd *cobra.Command, _ []string) error { return a.createToken(cmd, conn, &f) },
 	}
 	flags := cmd.Flags()
-	flags.StringSliceVar(&f.token.Scopes, "scope", nil, "`scopes`, separated by commas: processes, files, mcp, approve, tokens, stop; may be repeated")
+	flags.StringSliceVar(&f.token.Scopes, "scope", nil, "`scopes`, separated by commas: processes, files, mcp, approve, tokens, stop, desktop, desktop-view; may be repeated")
 	flags.StringVar(&f.token.Plan, "plan", "", "the only `file` that can be written with it")
 	flags.StringArrayVar(&f.token.Secrets, "grant-secrets", nil, "`entry` of the secret list that it may see, as it is spelled there, or '*' for all; may be repeated")
 	flags.DurationVar(&f.expires, "expires", 0, "`time` until it expires: 30m, 8h, at most 8760h (default 8h)")
@@ -122,7 +121,7 @@ func (a *app) createToken(cmd *cobra.Command, conn *connection, f *newTokenFlags
 		return err
 	}
 	if f.json {
-		return term.JSON(a.stdout, made)
+		return cli.JSON(a.stdout, made)
 	}
 	if _, err := fmt.Fprintln(a.stdout, made.Secret); err != nil {
 		return err
@@ -132,7 +131,7 @@ func (a *app) createToken(cmd *cobra.Command, conn *connection, f *newTokenFlags
 	if made.Plan != "" {
 		line += ", writes only " + made.Plan
 	}
-	_, err = fmt.Fprintln(cmd.ErrOrStderr(), term.Visible(line))
+	_, err = fmt.Fprintln(cmd.ErrOrStderr(), cli.Visible(line))
 	return err
 }
 
@@ -160,11 +159,11 @@ with which it ends.`,
 
 func (a *app) printTokens(list []agentapi.Token, asJSON bool) error {
 	header := []string{"ID", "SCOPES", "EXPIRES", "MADE BY", "SECRETS", "PLAN", "FOR"}
-	return term.List(a.stdout, asJSON, list, "there are no tokens but the control token", header, func(t *agentapi.Token) []string {
+	return cli.List(a.stdout, asJSON, list, "there are no tokens but the control token", header, func(t *agentapi.Token) []string {
 		return []string{
-			t.ID, term.Dash(strings.Join(t.Scopes, ",")), t.ExpiresAt.Local().Format(time.DateTime), t.MintedBy,
-			term.Dash(term.Visible(strings.Join(t.Secrets, " "))), term.Dash(term.Visible(t.Plan)),
-			term.Dash(strings.TrimSpace(term.Visible(throughHub(t.Hub)))),
+			t.ID, cli.Dash(strings.Join(t.Scopes, ",")), t.ExpiresAt.Local().Format(time.DateTime), t.MintedBy,
+			cli.Dash(cli.Visible(strings.Join(t.Secrets, " "))), cli.Dash(cli.Visible(t.Plan)),
+			cli.Dash(strings.TrimSpace(cli.Visible(throughHub(t.Hub)))),
 		}
 	})
 }
@@ -199,7 +198,7 @@ func (a *app) tokenRevokeCommand(conn *connection) *cobra.Command {
 			if err := c.RevokeToken(cmd.Context(), args[0]); err != nil {
 				return err
 			}
-			_, err = fmt.Fprintf(a.stdout, "%s is revoked\n", term.Visible(args[0]))
+			_, err = fmt.Fprintf(a.stdout, "%s is revoked\n", cli.Visible(args[0]))
 			return err
 		},
 		ValidArgsFunction: cli.InOrder(false, knownTokens),

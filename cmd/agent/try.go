@@ -12,7 +12,6 @@ import (
 
 	"waymark/agent"
 	"waymark/cmd/internal/cli"
-	"waymark/cmd/internal/term"
 	"waymark/host"
 	"waymark/host/config"
 	"waymark/snapshot"
@@ -119,7 +118,7 @@ func (a *app) followTrial(ctx context.Context, h *host.Host, base string, asJSON
 
 func (a *app) printTrial(s *snapshot.Snapshot, base string, asJSON bool) error {
 	if asJSON {
-		return term.JSON(a.stdout, map[string]*snapshot.Snapshot{"trial": s})
+		return cli.JSON(a.stdout, map[string]*snapshot.Snapshot{"trial": s})
 	}
 	if _, err := fmt.Fprintf(a.stdout, "trial, %s:\n", time.Now().Format(time.TimeOnly)); err != nil {
 		return err

@@ -15,7 +15,7 @@ import (
 	"waymark/agentapi"
 	"waymark/agentapi/client"
 	"waymark/cmd/internal/cli"
-	"waymark/cmd/internal/term"
+	"waymark/cmd/internal/resources"
 	"waymark/host"
 	"waymark/host/codingagents"
 	"waymark/host/config"
@@ -173,7 +173,7 @@ func tellServers(ctx context.Context, c client.Client, answers []why.Answer) {
 		var servers []string
 		for j := range all.Servers {
 			if s := &all.Servers[j]; s.Source == source {
-				servers = append(servers, fmt.Sprintf("%s is %s", s.Name, s.Outcome))
+				servers = append(servers, fmt.Sprintf("%s: %s", s.Name, resources.Outcome(s.Outcome)))
 			}
 		}
 		if len(servers) > 0 {
@@ -185,12 +185,12 @@ func tellServers(ctx context.Context, c client.Client, answers []why.Answer) {
 func (a *app) printAnswers(answers []why.Answer, asJSON bool) error {
 	var err error
 	if asJSON {
-		err = term.JSON(a.stdout, append([]why.Answer{}, answers...))
+		err = cli.JSON(a.stdout, append([]why.Answer{}, answers...))
 	} else {
 		err = printAnswerTable(a.stdout, answers, here())
 		for i := 0; i < len(answers) && err == nil; i++ {
 			if table := answers[i].Convention; table != "" {
-				_, err = fmt.Fprintf(a.stdout, "\nTo have %s found, paste this into ~/.config/waymark/plugin.toml:\n\n%s", term.Shorten(answers[i].Path, here()), table)
+				_, err = fmt.Fprintf(a.stdout, "\nTo have %s found, paste this into ~/.config/waymark/plugin.toml, or run 'agent config convention add':\n\n%s", cli.Shorten(answers[i].Path, here()), table)
 			}
 		}
 	}
@@ -212,7 +212,7 @@ func printAnswerTable(w io.Writer, answers []why.Answer, base string) error {
 	if of {
 		columns = []string{"PATH", "REASON", strings.ToUpper(answers[0].Client.Client), "DETAIL"}
 	}
-	t := term.NewTable(w, columns...)
+	t := cli.NewTable(w, columns...)
 	for i := range answers {
 		a := &answers[i]
 		detail := a.Detail
@@ -220,13 +220,13 @@ func printAnswerTable(w io.Writer, answers []why.Answer, base string) error {
 			detail = a.ResourceID
 		}
 		if of && a.Client != nil {
-			t.Row(term.Shorten(a.Path, base), string(a.Reason), verdictWord(a.Client), term.Dash(term.Visible(detail)))
+			t.Row(cli.Shorten(a.Path, base), string(a.Reason), verdictWord(a.Client), cli.Dash(cli.Visible(detail)))
 			if !a.Client.Included || a.Client.Reason != "" { // otherwise the word says it
-				t.Row("", "", "", term.Visible(a.Client.Detail))
+				t.Row("", "", "", cli.Visible(a.Client.Detail))
 			}
 			continue
 		}
-		t.Row(term.Shorten(a.Path, base), string(a.Reason), term.Dash(term.Visible(detail)))
+		t.Row(cli.Shorten(a.Path, base), string(a.Reason), cli.Dash(cli.Visible(detail)))
 	}
 	return t.Flush()
 }

@@ -13,7 +13,6 @@ import (
 	"github.com/spf13/cobra"
 
 	"waymark/cmd/internal/cli"
-	"waymark/cmd/internal/term"
 	"waymark/host"
 )
 
@@ -94,7 +93,7 @@ func (a *app) bench(ctx context.Context, s *benchSettings, file, dir string) (er
 		}
 	}
 	if s.json {
-		return term.JSON(a.stdout, all)
+		return cli.JSON(a.stdout, all)
 	}
 	return nil
 }

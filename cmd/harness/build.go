@@ -8,7 +8,6 @@ import (
 
 	"waymark/cmd/harness/internal/toolchain"
 	"waymark/cmd/internal/cli"
-	"waymark/cmd/internal/term"
 )
 
 // buildAnswer is the output of build --json.
@@ -53,9 +52,9 @@ Build writes the module completely or not at all; equal source makes equal bytes
 				return err
 			}
 			if asJSON {
-				return term.JSON(a.stdout, buildAnswer{lang, file, info.Size()})
+				return cli.JSON(a.stdout, buildAnswer{lang, file, info.Size()})
 			}
-			_, err = fmt.Fprintf(a.stdout, "built %s (%s, %s)\n", term.Visible(file), lang, term.Size(info.Size()))
+			_, err = fmt.Fprintf(a.stdout, "built %s (%s, %s)\n", cli.Visible(file), lang, cli.Size(info.Size()))
 			return err
 		},
 	}

@@ -7,8 +7,8 @@ import (
 	"strings"
 	"time"
 
+	"waymark/cmd/internal/cli"
 	"waymark/cmd/internal/resources"
-	"waymark/cmd/internal/term"
 	"waymark/host"
 	"waymark/host/resolve"
 	"waymark/snapshot"
@@ -171,7 +171,7 @@ func (p *changePrinter) put(list ...change) error {
 	now := time.Now()
 	for i := range list {
 		list[i].Time = now
-		if err := term.Event(p.w, p.asJSON, now, &list[i], p.line(&list[i])); err != nil {
+		if err := cli.Event(p.w, p.asJSON, now, &list[i], p.line(&list[i])); err != nil {
 			return err
 		}
 	}
@@ -180,23 +180,23 @@ func (p *changePrinter) put(list ...change) error {
 
 // line formats a change for a person, without the time.
 func (p *changePrinter) line(c *change) string {
-	text := term.Visible(c.Detail)
+	text := cli.Visible(c.Detail)
 	switch {
 	case c.Event == eventBuilt:
-		text = fmt.Sprintf("%s, %s in %s", term.Visible(c.Detail), term.Size(c.Bytes), term.Took(c.Duration))
+		text = fmt.Sprintf("%s, %s in %s", cli.Visible(c.Detail), cli.Size(c.Bytes), cli.Took(c.Duration))
 	case c.Event == eventFailed:
-		return string(c.Event) + ": " + term.VisibleLines(strings.TrimSpace(c.Error), indent)
+		return string(c.Event) + ": " + cli.VisibleLines(strings.TrimSpace(c.Error), indent)
 	case c.Module != nil:
 		m := c.Module
-		text = strings.TrimSpace(term.Visible(m.Name + " " + m.Version + " " + term.Short(m.Digest)))
+		text = strings.TrimSpace(cli.Visible(m.Name + " " + m.Version + " " + cli.Short(m.Digest)))
 		text = strings.TrimSpace(text + " " + string(m.State))
 		if m.Error != "" {
-			text += ": " + term.Visible(m.Error)
+			text += ": " + cli.Visible(m.Error)
 		}
 	case c.Event == eventRun:
 		text = below(p.ran(c), (&guestOutput{c.Output, c.Stack}).lines(indent, ""))
 	case c.Event == eventTested && c.Tests == nil:
-		text = "the fixtures can't be run: " + term.Visible(c.Error)
+		text = "the fixtures can't be run: " + cli.Visible(c.Error)
 	case c.Tests != nil:
 		text = below(c.Tests.summary(), failures(c.Tests))
 	case c.Event == eventWarning:
@@ -244,16 +244,16 @@ func failures(r *testReport) string {
 func (p *changePrinter) ran(c *change) string {
 	text := name(c.Resolver)
 	if c.Because != "" {
-		text += ", because " + term.Visible(c.Because) + " changed"
+		text += ", because " + cli.Visible(c.Because) + " changed"
 	}
 	if c.Error != "" {
-		return text + ": failed: " + term.Visible(c.Error)
+		return text + ": failed: " + cli.Visible(c.Error)
 	}
-	fuel := term.Number(c.Fuel) + " fuel"
+	fuel := cli.Number(c.Fuel) + " fuel"
 	if c.Before > 0 && c.Before != c.Fuel {
 		fuel += fmt.Sprintf(" (%+.1f %%)", 100*float64(c.Fuel-c.Before)/float64(c.Before))
 	}
-	return fmt.Sprintf("%s: %s, %s, %s", text, term.Count(c.Finds, "find"), fuel, term.Took(c.Duration))
+	return fmt.Sprintf("%s: %s, %s, %s", text, cli.Count(c.Finds, "find"), fuel, cli.Took(c.Duration))
 }
 
 // name is a resolver's name without its module's.

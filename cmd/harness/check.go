@@ -13,7 +13,6 @@ import (
 
 	"waymark/cmd/harness/internal/conform"
 	"waymark/cmd/internal/cli"
-	"waymark/cmd/internal/term"
 	"waymark/internal/text"
 )
 
@@ -48,7 +47,7 @@ The exit code is 1 if something fails.`,
 				return err
 			}
 			if asJSON {
-				err = term.JSON(a.stdout, report)
+				err = cli.JSON(a.stdout, report)
 			} else {
 				err = checkPrinter{a.stdout, all}.printReport(report)
 			}
@@ -95,7 +94,7 @@ const detailMax = 300
 
 func (p checkPrinter) printReport(r *conform.Report) error {
 	if r.Module != "" {
-		_, _ = fmt.Fprintf(p.w, "%s %s, sha256 %s, %s\n", r.Module, term.Visible(r.Version), term.Short(r.Digest), strings.Join(r.Resolvers, ", "))
+		_, _ = fmt.Fprintf(p.w, "%s %s, sha256 %s, %s\n", r.Module, cli.Visible(r.Version), cli.Short(r.Digest), strings.Join(r.Resolvers, ", "))
 	}
 	for i := range r.Findings {
 		f := r.Findings[i]
@@ -104,9 +103,9 @@ func (p checkPrinter) printReport(r *conform.Report) error {
 		}
 		p.finding(&f)
 	}
-	_, err := fmt.Fprintf(p.w, "%d fail, %d warn, %d pass; %s\n", r.Fails, r.Warns, r.Passes, term.Count(r.Runs, "run"))
+	_, err := fmt.Fprintf(p.w, "%d fail, %d warn, %d pass; %s\n", r.Fails, r.Warns, r.Passes, cli.Count(r.Runs, "run"))
 	if r.Dir != "" && err == nil {
-		_, err = fmt.Fprintf(p.w, "the workspaces are in %s\n", term.Visible(r.Dir))
+		_, err = fmt.Fprintf(p.w, "the workspaces are in %s\n", cli.Visible(r.Dir))
 	}
 	return err
 }
@@ -121,20 +120,20 @@ func (p checkPrinter) finding(f *conform.Finding) {
 	if f.Resolver != "" {
 		detail = f.Resolver + ": " + detail
 	}
-	_, _ = fmt.Fprintf(p.w, "  %-4s  %-11s  %s\n", severity, f.Rule, text.Cut(term.Visible(detail), detailMax))
+	_, _ = fmt.Fprintf(p.w, "  %-4s  %-11s  %s\n", severity, f.Rule, text.Cut(cli.Visible(detail), detailMax))
 	const below = "                       "
 	if where := p.where(f.Workspaces); where != "" && f.Severity != conform.Pass {
 		_, _ = fmt.Fprintf(p.w, "%sseen in %s\n", below, where)
 	}
 	if f.Hint != "" {
-		_, _ = fmt.Fprintf(p.w, "%s→ %s\n", below, term.Visible(f.Hint))
+		_, _ = fmt.Fprintf(p.w, "%s→ %s\n", below, cli.Visible(f.Hint))
 	}
 }
 
 func (p checkPrinter) where(workspaces []string) string {
 	const some = 3
 	if n := len(workspaces) - some; n > 0 && !p.all {
-		return fmt.Sprintf("%s and %s", strings.Join(workspaces[:some], ", "), term.Count(n, "other"))
+		return fmt.Sprintf("%s and %s", strings.Join(workspaces[:some], ", "), cli.Count(n, "other"))
 	}
 	return strings.Join(workspaces, ", ")
 }

@@ -16,7 +16,6 @@ import (
 
 	"waymark/abi"
 	"waymark/cmd/internal/cli"
-	"waymark/cmd/internal/term"
 	"waymark/host"
 	"waymark/host/config"
 	"waymark/host/sandbox"
@@ -78,9 +77,9 @@ what to do about it.`,
 				return err
 			}
 			if asJSON {
-				err = term.JSON(a.stdout, i)
+				err = cli.JSON(a.stdout, i)
 			} else {
-				p := inspectPrinter{term.Lines{W: a.stdout}}
+				p := inspectPrinter{cli.Lines{W: a.stdout}}
 				err = p.printInspection(i)
 			}
 			if err == nil && i.Verdict != snapshot.PluginReady {
@@ -137,7 +136,7 @@ func (i *inspection) load(ctx context.Context, c *config.Config, opts host.Optio
 	}
 	i.Limits = limitsOf(c, i.Description.Name)
 	if pin := c.Entry(i.Description.Name).SHA256; pin != "" && !strings.EqualFold(pin, i.Digest) {
-		i.Verdict, i.Reason = snapshot.PluginNeedsApproval, fmt.Sprintf("the configuration pins another file, %s", term.Short(pin))
+		i.Verdict, i.Reason = snapshot.PluginNeedsApproval, fmt.Sprintf("the configuration pins another file, %s", cli.Short(pin))
 		i.Hint = "put this file's digest there, or run agent plugins approve"
 	}
 	return nil
@@ -168,16 +167,16 @@ func limitsOf(c *config.Config, name string) limits {
 
 // inspectPrinter prints an inspection for a person.
 type inspectPrinter struct {
-	term.Lines
+	cli.Lines
 }
 
 func (p *inspectPrinter) printInspection(i *inspection) error {
-	p.Printf("file     %s", term.Visible(i.File))
+	p.Printf("file     %s", cli.Visible(i.File))
 	p.Printf("digest   %s", i.Digest)
-	size := term.Size(int64(i.Size))
+	size := cli.Size(int64(i.Size))
 	if s := i.Shape; s != nil {
 		size += fmt.Sprintf(", %s of it code in %s, the largest %s",
-			term.Size(int64(s.CodeBytes)), term.Count(s.Functions, "function"), term.Size(int64(s.LargestFunction)))
+			cli.Size(int64(s.CodeBytes)), cli.Count(s.Functions, "function"), cli.Size(int64(s.LargestFunction)))
 	}
 	p.Printf("size     %s", size)
 	if d := i.Description; d != nil {
@@ -213,7 +212,7 @@ func (p *inspectPrinter) instances(how *sandbox.Instances) {
 		p.Printf("runs     with an instance that is initialized for each: %s", how.Reason)
 		return
 	}
-	p.Printf("runs     with an image of an instance, of %s", term.Size(int64(how.Bytes))) //nolint:gosec // at most 4 GiB
+	p.Printf("runs     with an image of an instance, of %s", cli.Size(int64(how.Bytes))) //nolint:gosec // at most 4 GiB
 	if how.Fresh != "" {
 		p.Printf("         each in new memory, which takes longer: %s", how.Fresh)
 	}
@@ -221,22 +220,22 @@ func (p *inspectPrinter) instances(how *sandbox.Instances) {
 
 func (p *inspectPrinter) resolvers(list []abi.Resolver) {
 	p.Printf("")
-	t := term.NewTable(p.W, "RESOLVER", "KINDS", "SUMMARY")
+	t := cli.NewTable(p.W, "RESOLVER", "KINDS", "SUMMARY")
 	for _, r := range list {
 		var kinds []string
 		for _, k := range r.Kinds {
 			kinds = append(kinds, string(k))
 		}
-		t.Row(r.Name, strings.Join(kinds, " "), term.Dash(term.Visible(r.Summary)))
+		t.Row(r.Name, strings.Join(kinds, " "), cli.Dash(cli.Visible(r.Summary)))
 	}
 	p.Err = cmp.Or(p.Err, t.Flush())
 	for _, r := range list {
 		p.Printf("\n%s", r.Name)
 		for _, pattern := range r.Reads {
-			p.Printf("  reads  %s", term.Visible(pattern))
+			p.Printf("  reads  %s", cli.Visible(pattern))
 		}
 		for _, key := range r.ReadsFromConfig {
-			p.Printf("  reads  what config.%s.%s names", r.Name, term.Visible(key))
+			p.Printf("  reads  what config.%s.%s names", r.Name, cli.Visible(key))
 		}
 	}
 }
@@ -249,15 +248,15 @@ func (p *inspectPrinter) symbols(s *sandbox.Shape) {
 		if byModule[i.Module] == nil {
 			modules = append(modules, i.Module)
 		}
-		byModule[i.Module] = append(byModule[i.Module], term.Visible(i.Name))
+		byModule[i.Module] = append(byModule[i.Module], cli.Visible(i.Name))
 	}
 	p.Printf("")
 	for _, m := range modules {
-		p.words("imports  "+term.Visible(m)+":", byModule[m])
+		p.words("imports  "+cli.Visible(m)+":", byModule[m])
 	}
 	var exports []string
 	for _, e := range s.Exports {
-		exports = append(exports, term.Visible(e.Name))
+		exports = append(exports, cli.Visible(e.Name))
 	}
 	p.words("exports ", exports)
 	if s.Start {
@@ -283,8 +282,8 @@ func (p *inspectPrinter) words(line string, list []string) {
 
 func (p *inspectPrinter) limits(l *limits) {
 	p.Printf("limits   time %s, memory %s, response %s, logs %s, fuel %s",
-		l.Time, term.Size(l.Memory), term.Size(l.Response), term.Size(l.Logs), term.Number(l.Fuel))
+		l.Time, cli.Size(l.Memory), cli.Size(l.Response), cli.Size(l.Logs), cli.Number(l.Fuel))
 	p.Printf("         %s opened, %s read, %s listed, resources %s of %s each",
-		term.Count(l.Opens, "file"), term.Size(l.ReadBytes), term.Number(int64(l.Entries))+" entries",
-		term.Number(int64(l.MaxResources)), term.Size(l.MaxResourceBytes))
+		cli.Count(l.Opens, "file"), cli.Size(l.ReadBytes), cli.Number(int64(l.Entries))+" entries",
+		cli.Number(int64(l.MaxResources)), cli.Size(l.MaxResourceBytes))
 }

@@ -9,10 +9,8 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"waymark/cmd/harness/internal/scaffold"
 	"waymark/cmd/harness/internal/toolchain"
 	"waymark/cmd/internal/cli"
-	"waymark/cmd/internal/term"
 	"waymark/internal/text"
 )
 
@@ -74,7 +72,7 @@ template) to read and change, which keeps its name.`,
 
 // exampleNames lists the examples in this program.
 func exampleNames() []string {
-	list, _ := scaffold.Examples() // they are embedded in this program
+	list, _ := toolchain.Examples() // they are embedded in this program
 	names := make([]string, len(list))
 	for i := range list {
 		names[i] = list[i].Name
@@ -89,8 +87,8 @@ func (a *app) newResolver(s *newSettings, name string) error {
 		return usage("--lang: %w", err)
 	}
 	dir := cmp.Or(s.dir, name)
-	err = scaffold.Write(dir, name, lang)
-	if errors.Is(err, scaffold.ErrName) {
+	err = toolchain.Write(dir, name, lang)
+	if errors.Is(err, toolchain.ErrName) {
 		return usage("%w", err)
 	}
 	if err != nil {
@@ -101,7 +99,7 @@ func (a *app) newResolver(s *newSettings, name string) error {
 
 // newExample creates a copy of an example.
 func (a *app) newExample(s *newSettings) error {
-	e, err := scaffold.FindExample(s.from)
+	e, err := toolchain.FindExample(s.from)
 	if err != nil {
 		return usage("--from: %w", err)
 	}
@@ -115,9 +113,9 @@ func (a *app) newExample(s *newSettings) error {
 // made prints what was created, and what to type next.
 func (a *app) made(s *newSettings, m *made) error {
 	if s.json {
-		return term.JSON(a.stdout, m)
+		return cli.JSON(a.stdout, m)
 	}
-	_, err := fmt.Fprintf(a.stdout, "made %s in %s; next:\n  %s\n", m.Name, term.Visible(m.Dir), term.VisibleLines(strings.Join(m.steps(), "\n"), "  "))
+	_, err := fmt.Fprintf(a.stdout, "made %s in %s; next:\n  %s\n", m.Name, cli.Visible(m.Dir), cli.VisibleLines(strings.Join(m.steps(), "\n"), "  "))
 	return err
 }
 

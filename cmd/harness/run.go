@@ -13,9 +13,9 @@ import (
 	"golang.org/x/sys/unix"
 
 	"waymark/abi"
+	"waymark/cmd/harness/internal/conform"
 	"waymark/cmd/internal/cli"
 	"waymark/cmd/internal/resources"
-	"waymark/cmd/internal/term"
 	"waymark/host"
 	"waymark/host/resolve"
 	"waymark/host/vfs"
@@ -24,7 +24,7 @@ import (
 
 func (a *app) runCommand() *cobra.Command {
 	var s settings
-	var asJSON, explain bool
+	var asJSON, explain, texts bool
 	var role string
 	cmd := &cobra.Command{
 		Use:   "run FILE.wasm [DIR]",
@@ -49,12 +49,14 @@ results of the others all the same.`,
 			if err != nil {
 				return err
 			}
-			return a.runOnce(cmd.Context(), &s, args[0], host.RootSpec{Path: dir, Role: r}, asJSON, explain)
+			return a.runOnce(cmd.Context(), &s, args[0], host.RootSpec{Path: dir, Role: r}, asJSON, explain, texts)
 		},
 	}
 	s.addFlags(cmd)
 	cmd.Flags().StringVar(&role, "role", "", "purpose of the directory: `ROLE` is instructions, skills or mcp (default: no special purpose)")
 	cmd.Flags().BoolVar(&asJSON, "json", false, "print JSON")
+	cmd.Flags().BoolVar(&texts, "text", false, "show the text of each resource, as it is pushed")
+	cmd.MarkFlagsMutuallyExclusive("json", "text")
 	cmd.Flags().BoolVar(&explain, "explain", false, "show each resolver's request, and everything that it looked at")
 	return cmd
 }
@@ -68,7 +70,7 @@ func parseRole(text string) (abi.Role, error) {
 	return "", usage("--role %q: use instructions, skills or mcp", text)
 }
 
-func (a *app) runOnce(ctx context.Context, s *settings, file string, root host.RootSpec, asJSON, explain bool) (err error) {
+func (a *app) runOnce(ctx context.Context, s *settings, file string, root host.RootSpec, asJSON, explain, texts bool) (err error) {
 	e, err := a.open(ctx, s, file, func(o *host.Options) { o.Roots = []host.RootSpec{root} })
 	if err != nil {
 		return err
@@ -80,10 +82,12 @@ func (a *app) runOnce(ctx context.Context, s *settings, file string, root host.R
 	}
 	result := e.result(report)
 	if asJSON {
-		err = term.JSON(a.stdout, result)
+		err = cli.JSON(a.stdout, result)
 	} else {
-		p := runPrinter{Lines: term.Lines{W: a.stdout}, explain: explain}
-		err = p.printResult(result)
+		p := runPrinter{Lines: cli.Lines{W: a.stdout}, explain: explain}
+		if err = p.printResult(result); err == nil && texts {
+			err = p.printTexts(ctx, e, result)
+		}
 	}
 	if err != nil {
 		return err
@@ -236,7 +240,7 @@ const dependenciesShown = 12
 
 // runPrinter prints a result for a person.
 type runPrinter struct {
-	term.Lines
+	cli.Lines
 	explain bool
 }
 
@@ -248,12 +252,17 @@ func (p *runPrinter) printResult(r *result) error {
 	if err := resources.PrintErrors(p.W, r.Resources, r.base); err != nil {
 		return err
 	}
+	for i := range r.Resources {
+		if one := &r.Resources[i]; conform.Unread(one) {
+			p.Printf("%s: warning: it has no content, so nobody can read it", resources.Source(one, r.base))
+		}
+	}
 	p.Printf("")
-	t := term.NewTable(p.W, "RESOLVER", "FINDS", "FUEL", "TIME", "MEMORY", "OPENS", "READ", "ENTRIES")
+	t := cli.NewTable(p.W, "RESOLVER", "FINDS", "FUEL", "TIME", "MEMORY", "OPENS", "READ", "ENTRIES")
 	for i := range r.Resolvers {
 		o := &r.Resolvers[i]
-		t.Row(name(o.Resolver), fmt.Sprint(o.Finds), term.Number(o.Fuel), term.Took(o.Duration), term.Size(o.PeakMemory),
-			fmt.Sprint(o.Opens), term.Size(o.ReadBytes), fmt.Sprint(o.Entries))
+		t.Row(name(o.Resolver), fmt.Sprint(o.Finds), cli.Number(o.Fuel), cli.Took(o.Duration), cli.Size(o.PeakMemory),
+			fmt.Sprint(o.Opens), cli.Size(o.ReadBytes), fmt.Sprint(o.Entries))
 	}
 	if err := cmp.Or(p.Err, t.Flush()); err != nil {
 		return err
@@ -265,7 +274,23 @@ func (p *runPrinter) printResult(r *result) error {
 		p.Printf("\nleft out, in whole or in part")
 	}
 	for _, l := range r.LeftOut {
-		p.Printf("  %s: %s: %s", term.Shorten(l.Path, r.base), l.Reason, term.Visible(l.Detail))
+		p.Printf("  %s: %s: %s", cli.Shorten(l.Path, r.base), l.Reason, cli.Visible(l.Detail))
+	}
+	return p.Err
+}
+
+// printTexts prints the texts of resources that have one.
+func (p *runPrinter) printTexts(ctx context.Context, e *engine, r *result) error {
+	for i := range r.Resources {
+		one := &r.Resources[i]
+		if one.Status != snapshot.StatusOK || len(one.ContentHash) == 0 {
+			continue
+		}
+		body, err := e.Body(ctx, one.ID())
+		if err != nil {
+			return err
+		}
+		p.Printf("\n%s\n  | %s", resources.Source(one, r.base), cli.VisibleLines(strings.TrimRight(string(body), "\n"), "  | "))
 	}
 	return p.Err
 }
@@ -274,16 +299,20 @@ func (p *runPrinter) printResult(r *result) error {
 func (p *runPrinter) resolver(r *resolverResult) {
 	p.Printf("\n%s", name(r.Resolver))
 	if r.Error != "" {
-		p.Printf("  failed: %s", term.Visible(r.Error))
+		p.Printf("  failed: %s", cli.Visible(r.Error))
 	}
+	var said []string
 	for _, w := range r.Warnings {
-		p.Printf("  warning: %s", term.Visible(w))
+		said = append(said, "warning: "+cli.Visible(w))
 	}
 	for _, l := range r.Logs {
-		p.Printf("  %s: %s", l.Level, term.Visible(l.Text))
+		said = append(said, fmt.Sprintf("%s: %s", l.Level, cli.Visible(l.Text)))
+	}
+	for _, line := range folded(said) {
+		p.Printf("  %s", line)
 	}
 	if r.LogsDropped > 0 {
-		p.Printf("  %s not shown: over the limit, or of a resolver that reads files with tokens", term.Count(r.LogsDropped, "log line"))
+		p.Printf("  %s not shown: over the limit, or of a resolver that reads files with tokens", cli.Count(r.LogsDropped, "log line"))
 	}
 	if said := r.lines("  ", ""); said != "" {
 		p.Printf("%s", said)
@@ -292,7 +321,7 @@ func (p *runPrinter) resolver(r *resolverResult) {
 		p.view(&r.Sees)
 	}
 	for _, d := range r.Denied {
-		p.Printf("  denied   %s (%s)", term.Visible(d.Path), denied(d))
+		p.Printf("  denied   %s (%s)", cli.Visible(d.Path), denied(d))
 	}
 	shown := r.Looked
 	if !p.explain && len(shown) > dependenciesShown {
@@ -319,27 +348,27 @@ func (p *runPrinter) view(v *visible) {
 		list []string
 	}{{"reads", v.Reads}, {"narrow", v.Narrow}, {"granted", v.GrantSecrets}} {
 		if len(part.list) > 0 {
-			p.Printf("  %-8s %s", part.what, term.Visible(strings.Join(part.list, "  ")))
+			p.Printf("  %-8s %s", part.what, cli.Visible(strings.Join(part.list, "  ")))
 		}
 	}
 }
 
 func denied(d denial) string {
 	if d.Target != "" {
-		return fmt.Sprintf("%s, it leads to %s", d.Reason, term.Visible(d.Target))
+		return fmt.Sprintf("%s, it leads to %s", d.Reason, cli.Visible(d.Target))
 	}
 	return string(d.Reason)
 }
 
 func (o observed) text() string {
-	text := term.Visible(o.Path)
+	text := cli.Visible(o.Path)
 	switch {
 	case o.Errno != "":
 		text += "  " + o.Errno
 	case o.What == vfs.DepRead:
-		text += "  " + term.Size(o.Size)
+		text += "  " + cli.Size(o.Size)
 	case o.Target != "":
-		text += " -> " + term.Visible(o.Target)
+		text += " -> " + cli.Visible(o.Target)
 	}
 	return text
 }

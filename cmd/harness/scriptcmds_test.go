@@ -83,7 +83,7 @@ func cmdLaunch(ts *testscript.TestScript, neg bool, args []string) {
 	ts.Check(err)
 	ts.Defer(func() { cancel(); p.Kill() })
 	all(ts)[args[0]] = p
-	await(ts, args[0], args[1])
+	awaitOutput(ts, args[0], args[1])
 }
 
 func lookPath(ts *testscript.TestScript, name string) string {
@@ -102,10 +102,10 @@ func cmdAwait(ts *testscript.TestScript, neg bool, args []string) {
 	if neg || len(args) != 2 {
 		ts.Fatalf("usage: await NAME REGEXP")
 	}
-	await(ts, args[0], args[1])
+	awaitOutput(ts, args[0], args[1])
 }
 
-func await(ts *testscript.TestScript, name, pattern string) {
+func awaitOutput(ts *testscript.TestScript, name, pattern string) {
 	re, err := regexp.Compile("(?m)" + pattern)
 	ts.Check(err)
 	ctx, cancel := context.WithTimeout(context.Background(), timeout)

@@ -5,9 +5,8 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"waymark/cmd/harness/internal/scaffold"
+	"waymark/cmd/harness/internal/toolchain"
 	"waymark/cmd/internal/cli"
-	"waymark/cmd/internal/term"
 )
 
 func (a *app) sdkCommand() *cobra.Command {
@@ -36,17 +35,17 @@ by hand, it requires --force.`,
 			if len(args) > 0 {
 				dir = args[0]
 			}
-			u, err := scaffold.Update(dir, force)
+			u, err := toolchain.Update(dir, force)
 			if err != nil {
 				return err
 			}
 			switch {
 			case asJSON:
-				return term.JSON(a.stdout, u)
+				return cli.JSON(a.stdout, u)
 			case u.Changed:
-				_, err = fmt.Fprintf(a.stdout, "%s: from %s to %s\n", term.Visible(u.Dir), term.Visible(u.From.String()), u.To)
+				_, err = fmt.Fprintf(a.stdout, "%s: from %s to %s\n", cli.Visible(u.Dir), cli.Visible(u.From.String()), u.To)
 			default:
-				_, err = fmt.Fprintf(a.stdout, "%s: %s is current\n", term.Visible(u.Dir), u.To)
+				_, err = fmt.Fprintf(a.stdout, "%s: %s is current\n", cli.Visible(u.Dir), u.To)
 			}
 			return err
 		},

@@ -12,7 +12,7 @@ import (
 	"time"
 
 	"waymark/test/built"
-	"waymark/test/stoptest"
+	"waymark/test/process"
 	"waymark/test/testenv"
 	"waymark/test/wasmtest"
 )
@@ -24,7 +24,7 @@ func gone(t *testing.T, text string) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for until := time.Now().Add(stoptest.Timeout); syscall.Kill(-pid, 0) == nil; {
+	for until := time.Now().Add(process.Timeout); syscall.Kill(-pid, 0) == nil; {
 		if time.Now().After(until) {
 			_ = syscall.Kill(-pid, syscall.SIGKILL)
 			t.Fatal("what was started is left behind")
@@ -69,31 +69,31 @@ func TestStop(t *testing.T) {
 		cmd.Env, cmd.Dir = h.env, h.dir
 		return cmd
 	}
-	cases := map[string]func(*testing.T, home) *stoptest.Process{
-		"a module that is run": func(t *testing.T, h home) *stoptest.Process {
-			p := stoptest.Start(t, command(h, "run", "wild.wasm", "ws"))
+	cases := map[string]func(*testing.T, home) *process.Owned{
+		"a module that is run": func(t *testing.T, h home) *process.Owned {
+			p := process.StartOwned(t, command(h, "run", "wild.wasm", "ws"))
 			p.Uses(time.Second / 2) // to start takes less
 			return p
 		},
-		"a module that is watched": func(t *testing.T, h home) *stoptest.Process {
-			p := stoptest.Start(t, command(h, "watch", "wild.wasm", "ws"))
+		"a module that is watched": func(t *testing.T, h home) *process.Owned {
+			p := process.StartOwned(t, command(h, "watch", "wild.wasm", "ws"))
 			p.Uses(time.Second / 2) // to start takes less
 			return p
 		},
-		"a module that is checked": func(t *testing.T, h home) *stoptest.Process {
-			p := stoptest.Start(t, command(h, "check", "wild.wasm"))
+		"a module that is checked": func(t *testing.T, h home) *process.Owned {
+			p := process.StartOwned(t, command(h, "check", "wild.wasm"))
 			p.Uses(time.Second / 2) // to start takes less
 			return p
 		},
-		"standard error and output": func(t *testing.T, h home) *stoptest.Process {
+		"standard error and output": func(t *testing.T, h home) *process.Owned {
 			cmd := command(h, "-v", "watch", "wild.wasm", "ws")
-			cmd.Stderr, cmd.Stdout = stoptest.FullPipe(t), stoptest.FullPipe(t)
-			p := stoptest.Start(t, cmd)
+			cmd.Stderr, cmd.Stdout = process.FullPipe(t), process.FullPipe(t)
+			p := process.StartOwned(t, cmd)
 			p.Uses(time.Second / 2) // to start takes less
 			return p
 		},
-		"a compiler": func(t *testing.T, h home) *stoptest.Process {
-			p := stoptest.Start(t, command(h, "build", "src"))
+		"a compiler": func(t *testing.T, h home) *process.Owned {
+			p := process.StartOwned(t, command(h, "build", "src"))
 			p.Until("it compiles", func() bool { _, err := os.Stat(h.dir + "/compiling"); return err == nil })
 			return p
 		},
@@ -110,7 +110,7 @@ func TestStop(t *testing.T) {
 	t.Run("any moment", func(t *testing.T) {
 		h, rng := newHome(t), testenv.Rand(t)
 		for range 8 {
-			p := stoptest.Start(t, command(h, "run", "wild.wasm", "ws"))
+			p := process.StartOwned(t, command(h, "run", "wild.wasm", "ws"))
 			<-time.After(time.Duration(rng.IntN(400)) * time.Millisecond)
 			p.Ends([]syscall.Signal{syscall.SIGTERM, syscall.SIGINT}[rng.IntN(2)])
 		}

@@ -9,7 +9,7 @@ import (
 	"strings"
 	"time"
 
-	"waymark/cmd/internal/term"
+	"waymark/cmd/internal/cli"
 	"waymark/snapshot"
 )
 
@@ -80,15 +80,15 @@ func (p *testPrinter) fixture(r *fixtureResult) error {
 	if p.quiet {
 		return nil
 	}
-	name := fmt.Sprintf("%-7s  %-*s", strings.ToUpper(r.Result), p.width, term.Visible(r.Name))
+	name := fmt.Sprintf("%-7s  %-*s", strings.ToUpper(r.Result), p.width, cli.Visible(r.Name))
 	if r.Result == resultOK || r.Result == resultUpdated {
 		_, err := fmt.Fprintf(p.w, "%s  %s, %s fuel, %s\n",
-			strings.Replace(name, "OK", "ok", 1), term.Count(r.Finds, "find"), term.Number(r.Fuel), term.Took(r.Duration))
+			strings.Replace(name, "OK", "ok", 1), cli.Count(r.Finds, "find"), cli.Number(r.Fuel), cli.Took(r.Duration))
 		return cmp.Or(err, p.output(r))
 	}
-	_, err := fmt.Fprintf(p.w, "%s  %s\n", name, term.VisibleLines(r.Summary, "         "))
+	_, err := fmt.Fprintf(p.w, "%s  %s\n", name, cli.VisibleLines(r.Summary, "         "))
 	if err == nil && r.Diff != "" {
-		_, err = fmt.Fprintf(p.w, "         %s\n", term.VisibleLines(strings.TrimSuffix(r.Diff, "\n"), "         "))
+		_, err = fmt.Fprintf(p.w, "         %s\n", cli.VisibleLines(strings.TrimSuffix(r.Diff, "\n"), "         "))
 	}
 	return cmp.Or(err, p.output(r))
 }
@@ -107,7 +107,7 @@ func (p *testPrinter) output(r *fixtureResult) error {
 // finish ends the report.
 func (p *testPrinter) finish(r *testReport) error {
 	if p.quiet {
-		return term.JSON(p.w, r)
+		return cli.JSON(p.w, r)
 	}
 	_, err := fmt.Fprintln(p.w, r.summary())
 	return err
@@ -124,7 +124,7 @@ func (r *testReport) summary() string {
 			parts = append(parts, fmt.Sprintf("%d %s", c.n, c.what))
 		}
 	}
-	return fmt.Sprintf("%s %s: %s", r.Module.Name, term.Visible(r.Module.Version), strings.Join(parts, ", "))
+	return fmt.Sprintf("%s %s: %s", r.Module.Name, cli.Visible(r.Module.Version), strings.Join(parts, ", "))
 }
 
 // The JUnit format, as far as CI systems read it. Three elements don't justify a library

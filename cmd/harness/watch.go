@@ -15,7 +15,7 @@ import (
 	"waymark/cmd/internal/cli"
 	"waymark/host"
 	"waymark/host/watch"
-	"waymark/internal/notify"
+	"waymark/internal/await"
 	"waymark/snapshot"
 )
 
@@ -254,13 +254,13 @@ func (w *watching) rebuild(ctx context.Context) error {
 
 // mailbox takes reports without blocking who has them, and keeps their order.
 type mailbox struct {
-	more notify.Wake // holds a token while there are reports
+	more await.Wake // holds a token while there are reports
 
 	mu   sync.Mutex // guards list
 	list []*host.Report
 }
 
-func newMailbox() *mailbox { return &mailbox{more: notify.NewWake()} }
+func newMailbox() *mailbox { return &mailbox{more: await.NewWake()} }
 
 func (m *mailbox) put(r *host.Report) {
 	m.mu.Lock()

@@ -9,7 +9,7 @@ import (
 	"waymark/cmd/harness/internal/toolchain"
 	"waymark/host"
 	"waymark/host/watch"
-	"waymark/internal/notify"
+	"waymark/internal/await"
 	"waymark/snapshot"
 )
 
@@ -22,12 +22,12 @@ type tester struct {
 	fixtures *toolchain.Watcher
 	digest   string      // of the version in use; only use looks at it
 	used     atomic.Bool // there is one
-	again    notify.Wake // holds a token while they are to be run
+	again    await.Wake  // holds a token while they are to be run
 	results  chan change
 }
 
 func newTester(a *app) *tester {
-	return &tester{app: a, again: notify.NewWake(), results: make(chan change)}
+	return &tester{app: a, again: await.NewWake(), results: make(chan change)}
 }
 
 // watch sets whose fixtures are meant.

@@ -15,7 +15,6 @@ import (
 	"github.com/spf13/cobra"
 
 	"waymark/cmd/internal/cli"
-	"waymark/cmd/internal/term"
 	"waymark/hub/api"
 	"waymark/hub/client"
 	"waymark/hub/store"
@@ -88,7 +87,7 @@ hub. stdout has the public key, as a line for [mcp] keys in the plugin.toml of m
 			}
 			word, id := approval.FormatPublicKey(public), approval.KeyID(public)
 			if asJSON {
-				return term.JSON(cmd.OutOrStdout(), struct {
+				return cli.JSON(cmd.OutOrStdout(), struct {
 					PublicKey string `json:"public_key"`
 					KeyID     string `json:"key_id"`
 					File      string `json:"file"`
@@ -243,9 +242,9 @@ only the approval's id.`,
 					return err
 				}
 				if r.json {
-					return term.JSON(cmd.OutOrStdout(), a)
+					return cli.JSON(cmd.OutOrStdout(), a)
 				}
-				_, err = fmt.Fprintln(cmd.OutOrStdout(), term.Visible(a.ID))
+				_, err = fmt.Fprintln(cmd.OutOrStdout(), cli.Visible(a.ID))
 				return err
 			})
 		},
@@ -304,14 +303,14 @@ const shownDigest = len("sha256:") + 12
 
 func printApprovals(w io.Writer, list []api.Approval, asJSON bool) error {
 	header := []string{"ID", "NAME", "DEFINITION", "AGENTS", "KEY", "EXPIRES", "STATE"}
-	return term.List(w, asJSON, list, "there are no approvals; hub approvals add brings one", header, func(a *api.Approval) []string {
+	return cli.List(w, asJSON, list, "there are no approvals; hub approvals add brings one", header, func(a *api.Approval) []string {
 		agents, state := cmp.Or(strings.Join(a.Agents, ","), "all"), string(a.State)
 		if a.RevokedAt != nil {
 			state += " " + stamp(*a.RevokedAt)
 		}
 		return []string{
-			term.Visible(a.ID), term.Dash(term.Visible(a.Name)), term.Dash(term.Visible(a.Definition[:min(shownDigest, len(a.Definition))])),
-			term.Visible(agents), term.Dash(term.Visible(term.Short(a.KeyID))), stamp(a.ExpiresAt), state,
+			cli.Visible(a.ID), cli.Dash(cli.Visible(a.Name)), cli.Dash(cli.Visible(a.Definition[:min(shownDigest, len(a.Definition))])),
+			cli.Visible(agents), cli.Dash(cli.Visible(cli.Short(a.KeyID))), stamp(a.ExpiresAt), state,
 		}
 	})
 }
@@ -332,7 +331,7 @@ expires. Exits with 3 if there is no such approval.`,
 				if err != nil || !r.json {
 					return err
 				}
-				return term.JSON(cmd.OutOrStdout(), a)
+				return cli.JSON(cmd.OutOrStdout(), a)
 			})
 		},
 		ValidArgsFunction: r.offer(approvalIDs),

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -9,14 +10,13 @@ import (
 	"github.com/spf13/cobra"
 
 	"waymark/cmd/internal/cli"
-	"waymark/cmd/internal/term"
+	"waymark/hub/client"
 	"waymark/hub/store"
 	"waymark/hub/store/drivers"
 )
 
 func newBackup() *cobra.Command {
-	var db string
-	var asJSON bool
+	var o operator
 	cmd := &cobra.Command{
 		Use:   "backup FILE",
 		Short: "Write a copy of the database, also while the hub serves",
@@ -25,41 +25,68 @@ agents, hashed tokens, snapshots, history and pins. It delays nobody and doesn't
 overwrite an existing file.
 
 A copy of SQLite is a database file itself. For PostgreSQL it is the output of pg_dump,
-which must be installed here, in the server's version or newer.`,
+in the server's version or newer, which must be installed where it is made: on the hub's
+machine, or with --db here.`,
 		Example: `  hub backup hub-$(date +%F).backup
+  hub backup --profile work work.backup
   hub backup --db sqlite:/var/lib/waymark/hub.db /backup/hub.db
   hub backup --db postgres://waymark@db.example.com/waymark hub.backup`,
 		Args: cli.Named("FILE"),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			url, err := theDatabase(cmd.Context(), db)
+			file := args[0]
+			db, err := o.database(cmd.Context())
 			if err != nil {
 				return err
 			}
-			err = drivers.Backup(cmd.Context(), url, args[0])
+			if db != "" {
+				if err = drivers.Backup(cmd.Context(), db, file); err == nil {
+					sayDatabase(cmd, db)
+				}
+			} else {
+				err = o.with(cmd, func(ctx context.Context, c client.Client) error { return backupFrom(ctx, c, file) })
+			}
 			if errors.Is(err, fs.ErrExist) {
-				return fmt.Errorf("%s exists already, and backups overwrite nothing; name another file", args[0])
+				return fmt.Errorf("%s exists already, and backups overwrite nothing; name another file", file)
 			}
 			if err != nil {
 				return err
 			}
-			info, err := os.Stat(args[0])
+			info, err := os.Stat(file)
 			if err != nil {
 				return err
 			}
-			sayDatabase(cmd, url)
-			if asJSON {
-				return term.JSON(cmd.OutOrStdout(), struct {
+			if o.json {
+				return cli.JSON(cmd.OutOrStdout(), struct {
 					File string `json:"file"`
 					Size int64  `json:"size_bytes"`
-				}{args[0], info.Size()})
+				}{file, info.Size()})
 			}
-			_, err = fmt.Fprintf(cmd.OutOrStdout(), "%s: %d bytes\n", term.Visible(args[0]), info.Size())
+			_, err = fmt.Fprintf(cmd.OutOrStdout(), "%s: %d bytes\n", cli.Visible(file), info.Size())
 			return err
 		},
 	}
-	addDB(cmd, &db)
-	cmd.Flags().BoolVar(&asJSON, "json", false, "print JSON")
+	o.addJSON(cmd)
 	return cmd
+}
+
+// backupFrom writes what a hub sends to a new file, which exists only if it is complete.
+func backupFrom(ctx context.Context, c client.Client, file string) (err error) {
+	f, err := os.OpenFile(file, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
+	if err != nil {
+		return err
+	}
+	defer func() {
+		if closeErr := f.Close(); err == nil {
+			err = closeErr
+		}
+		if err != nil {
+			_ = os.Remove(file)
+		}
+	}()
+	if _, err := c.Backup(ctx, f); err != nil {
+		return err
+	}
+	return f.Sync()
 }
 
 func newRestore() *cobra.Command {
@@ -95,7 +122,7 @@ the backup are gone, and those revoked after it are valid again: check hub token
 			}
 			sayDatabase(cmd, url)
 			if asJSON {
-				return term.JSON(cmd.OutOrStdout(), struct {
+				return cli.JSON(cmd.OutOrStdout(), struct {
 					File string `json:"file"`
 				}{args[0]})
 			}

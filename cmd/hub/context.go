@@ -12,7 +12,6 @@ import (
 
 	"waymark/cmd/internal/cli"
 	"waymark/cmd/internal/resources"
-	"waymark/cmd/internal/term"
 	"waymark/hub/api"
 	"waymark/hub/client"
 	"waymark/snapshot"
@@ -114,8 +113,8 @@ func (f *contextFlags) show(ctx context.Context, w io.Writer, c client.Client, a
 		if err != nil {
 			return err
 		}
-		if term.IsTerminal(w) { // text for a file or a program stays as it is
-			text = term.VisibleLines(text, "")
+		if cli.IsTerminal(w) { // text for a file or a program stays as it is
+			text = cli.VisibleLines(text, "")
 		}
 		_, err = io.WriteString(w, text)
 		return err
@@ -125,7 +124,7 @@ func (f *contextFlags) show(ctx context.Context, w io.Writer, c client.Client, a
 		return err
 	}
 	if f.json || f.format == "json" {
-		return term.JSON(w, s)
+		return cli.JSON(w, s)
 	}
 	return printSnapshot(w, s)
 }
@@ -168,9 +167,9 @@ func hasIssue(r *snapshot.Resource) bool { return r.Status != snapshot.StatusOK 
 
 func printSnapshot(w io.Writer, s *api.Snapshot) error {
 	fmt.Fprintf(w, "agent %s, revision %d, version %d, pushed %s, %s, %s, hash %s\n", s.AgentID, s.Revision, s.Version, stamp(s.ReceivedAt),
-		term.Count(len(s.Resources), "resource"), term.Size(s.PayloadBytes), term.Dash(term.Short(s.AggregateHash.String())))
+		cli.Count(len(s.Resources), "resource"), cli.Size(s.PayloadBytes), cli.Dash(cli.Short(s.AggregateHash.String())))
 	if s.SnapshotError != "" {
-		fmt.Fprintf(w, "%s\n", term.Visible(s.SnapshotError))
+		fmt.Fprintf(w, "%s\n", cli.Visible(s.SnapshotError))
 	}
 	rows := resources.InOrder(s.Resources)
 	slices.SortStableFunc(rows, func(a, b snapshot.Resource) int { return cmp.Compare(rank(&a), rank(&b)) })
@@ -179,7 +178,7 @@ func printSnapshot(w io.Writer, s *api.Snapshot) error {
 	}
 	for i := range rows {
 		if r := &rows[i]; r.Error != "" {
-			fmt.Fprintf(w, "%s: %s: %s\n", term.Visible(r.Source), resources.Status(r), term.Visible(r.Error))
+			fmt.Fprintf(w, "%s: %s: %s\n", cli.Visible(r.Source), resources.Status(r), cli.Visible(r.Error))
 		}
 	}
 	if err := resources.PrintDiscovery(w, s.Discovery); err != nil {
@@ -190,7 +189,7 @@ func printSnapshot(w io.Writer, s *api.Snapshot) error {
 	}
 	for _, p := range s.Plugins {
 		if p.State != snapshot.PluginReady {
-			fmt.Fprintf(w, "plugin %s is %s: %s\n", term.Visible(p.Name), term.Visible(string(p.State)), term.Dash(term.Visible(p.Error)))
+			fmt.Fprintf(w, "plugin %s is %s: %s\n", cli.Visible(p.Name), cli.Visible(string(p.State)), cli.Dash(cli.Visible(p.Error)))
 		}
 	}
 	return nil

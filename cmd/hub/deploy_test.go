@@ -16,7 +16,7 @@ import (
 	"testing"
 
 	"waymark/hub"
-	"waymark/test/stoptest"
+	"waymark/test/process"
 
 	"github.com/rogpeppe/go-internal/testscript"
 	"go.yaml.in/yaml/v4"
@@ -250,7 +250,7 @@ func TestImage(t *testing.T) {
 			if out, err := i.command(i.health).CombinedOutput(); err == nil {
 				t.Errorf("it is healthy before it runs:\n%s", out)
 			}
-			hub := stoptest.Start(t, i.command(i.cmd))
+			hub := process.StartOwned(t, i.command(i.cmd))
 			hub.Prints("hub is ready")
 			out, err := i.command(i.health).CombinedOutput()
 			if err != nil || string(out) != "ready\n" {

@@ -11,7 +11,6 @@ import (
 
 	"waymark/cmd/internal/cli"
 	"waymark/cmd/internal/resources"
-	"waymark/cmd/internal/term"
 	"waymark/hub/api"
 	"waymark/hub/client"
 	"waymark/hub/store"
@@ -48,12 +47,12 @@ difference.`,
 					return err
 				}
 				if f.json {
-					err = term.JSON(cmd.OutOrStdout(), diff)
+					err = cli.JSON(cmd.OutOrStdout(), diff)
 				} else {
 					err = printDiff(cmd.OutOrStdout(), diff)
 				}
 				if err == nil && f.exitCode && len(diff.Changes) > 0 {
-					return &cli.Error{Code: cli.CodeNo, Err: fmt.Errorf("%s between revisions %d and %d", term.Count(len(diff.Changes), "change"), diff.From, diff.To)}
+					return &cli.Error{Code: cli.CodeNo, Err: fmt.Errorf("%s between revisions %d and %d", cli.Count(len(diff.Changes), "change"), diff.From, diff.To)}
 				}
 				return err
 			})
@@ -76,12 +75,17 @@ func (f *diffFlags) diff(ctx context.Context, c client.Client, id string) (*api.
 			return diff, err
 		}
 	}
+	agent, err := agentOf(ctx, c, id)
+	if errors.Is(err, client.ErrNotFound) && f.from == 0 {
+		return nil, fmt.Errorf("%w: there is neither a pin nor an agent %s", store.ErrNotFound, cli.Visible(id))
+	}
+	if err != nil {
+		return nil, err
+	}
+	id = agent
 	from := f.from
 	if from == 0 {
 		history, err := c.History(ctx, id, 0)
-		if errors.Is(err, client.ErrNotFound) {
-			return nil, fmt.Errorf("%w: there is neither a pin nor an agent %s", store.ErrNotFound, term.Visible(id))
-		}
 		if err != nil {
 			return nil, err
 		}
@@ -91,7 +95,7 @@ func (f *diffFlags) diff(ctx context.Context, c client.Client, id string) (*api.
 			}
 		}
 		if from == 0 {
-			return nil, fmt.Errorf("%w: agent %s has not pushed yet", store.ErrNotFound, term.Visible(id))
+			return nil, fmt.Errorf("%w: agent %s has not pushed yet", store.ErrNotFound, cli.Visible(id))
 		}
 	}
 	return c.Diff(ctx, id, from, f.to)
@@ -102,21 +106,21 @@ func printDiff(w io.Writer, d *api.Diff) error {
 		_, err := fmt.Fprintf(w, "nothing is different between revisions %d and %d of agent %s\n", d.From, d.To, d.AgentID)
 		return err
 	}
-	fmt.Fprintf(w, "agent %s, from revision %d to %d: %s\n", d.AgentID, d.From, d.To, term.Count(len(d.Changes), "change"))
+	fmt.Fprintf(w, "agent %s, from revision %d to %d: %s\n", d.AgentID, d.From, d.To, cli.Count(len(d.Changes), "change"))
 	for i := range d.Changes {
 		c := &d.Changes[i]
-		fmt.Fprintf(w, "\n%s %s\n", c.Change, term.Visible(c.ID))
+		fmt.Fprintf(w, "\n%s %s\n", c.Change, cli.Visible(c.ID))
 		if c.Before != nil && c.After != nil && c.Before.Status != c.After.Status {
 			fmt.Fprintf(w, "  status: %s, was %s\n", resources.Status(c.After), resources.Status(c.Before))
 		}
 		if c.After != nil && c.After.Error != "" {
-			fmt.Fprintf(w, "  %s\n", term.Visible(c.After.Error))
+			fmt.Fprintf(w, "  %s\n", cli.Visible(c.After.Error))
 		}
 		if c.DiffNote != "" {
-			fmt.Fprintf(w, "  %s\n", term.Visible(c.DiffNote))
+			fmt.Fprintf(w, "  %s\n", cli.Visible(c.DiffNote))
 		}
 		if c.Diff != "" {
-			fmt.Fprintf(w, "%s\n", term.VisibleLines(strings.TrimSuffix(c.Diff, "\n"), ""))
+			fmt.Fprintf(w, "%s\n", cli.VisibleLines(strings.TrimSuffix(c.Diff, "\n"), ""))
 		}
 	}
 	return nil

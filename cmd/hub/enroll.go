@@ -1,6 +1,8 @@
 package main
 
 import (
+	"context"
+	"encoding/hex"
 	"fmt"
 	"os"
 	"strings"
@@ -9,7 +11,8 @@ import (
 	"github.com/spf13/cobra"
 
 	"waymark/cmd/internal/cli"
-	"waymark/cmd/internal/term"
+	"waymark/hub/api"
+	"waymark/hub/client"
 	"waymark/hub/store"
 	"waymark/internal/credential"
 )
@@ -23,8 +26,7 @@ machine. A key is for a fleet: it enrolls a limited number of agents until it ex
 and gives them its labels. Both create new agents, and give no access to an existing
 agent.
 
-On the other machine run 'agent enroll URL' with --code CODE or --key-file FILE. These
-commands work on the hub's database, also while the hub runs.`,
+On the other machine run 'agent enroll URL' with --code CODE or --key-file FILE.`,
 		Example: `  hub enroll code
   hub enroll key --uses 50 --expires 30d --label env=prod --out fleet.key
   hub enroll list
@@ -37,19 +39,18 @@ commands work on the hub's database, also while the hub runs.`,
 
 // enrollFlags are the flags of enroll code and enroll key.
 type enrollFlags struct {
-	db, expires, out string
-	labels           []string
-	made             store.NewEnrollment
-	json             bool
+	operator
+	expires, out string
+	labels       []string
+	made         store.NewEnrollment
 }
 
 func (f *enrollFlags) add(cmd *cobra.Command, expires string) {
-	addDB(cmd, &f.db)
+	f.addJSON(cmd)
 	cmd.Flags().StringArrayVar(&f.labels, "label", nil, "`NAME=VALUE` label of the agents; can be repeated")
 	cmd.Flags().StringVar(&f.made.Name, "name", "", "`name` for people")
 	cmd.Flags().StringVar(&f.expires, "expires", expires, "`when` it expires: 10m, 30d, or a date")
 	cmd.Flags().StringVar(&f.out, "out", "", "new `file` to write it to, with mode 0600, instead of showing it")
-	cmd.Flags().BoolVar(&f.json, "json", false, "print JSON")
 	_ = cmd.MarkFlagFilename("out")
 }
 
@@ -105,12 +106,16 @@ func (f *enrollFlags) run(cmd *cobra.Command, text string) (err error) {
 	if err := f.made.Check(); err != nil {
 		return usage(cmd, "%w", err)
 	}
-	return withStore(cmd, f.db, func(st store.Store) error {
-		made, err := withSecret(f.out, text, func() (store.Enrollment, error) { return st.CreateEnrollment(cmd.Context(), f.made) })
+	wanted := api.NewEnrollmentKey{
+		KeySHA256: hex.EncodeToString(f.made.Hash[:]), Name: f.made.Name, AgentID: f.made.AgentID, Labels: f.made.Labels,
+		MaxUses: f.made.MaxUses, ExpiresAt: f.made.ExpiresAt,
+	}
+	return f.with(cmd, func(ctx context.Context, c client.Client) error {
+		made, err := withSecret(f.out, text, func() (*api.EnrollmentKey, error) { return c.CreateEnrollment(ctx, wanted) })
 		if err != nil {
 			return err
 		}
-		return f.print(cmd, text, &made)
+		return f.print(cmd, text, made)
 	})
 }
 
@@ -129,61 +134,63 @@ func withSecret[T any](out, secret string, create func() (T, error)) (made T, er
 	return made, err
 }
 
-func (f *enrollFlags) print(cmd *cobra.Command, text string, made *store.Enrollment) error {
+func (f *enrollFlags) print(cmd *cobra.Command, text string, made *api.EnrollmentKey) error {
 	if f.out != "" {
 		text = ""
 	}
 	if f.json {
-		return term.JSON(cmd.OutOrStdout(), struct {
+		return cli.JSON(cmd.OutOrStdout(), struct {
 			Text string `json:"text,omitempty"`
 			File string `json:"file,omitempty"`
-			enrollmentJSON
-		}{text, f.out, toEnrollmentJSON(made)})
+			api.EnrollmentKey
+		}{text, f.out, *made})
 	}
-	where := "shown only now"
-	if f.out != "" {
-		where = "in " + f.out
-	}
-	fmt.Fprintf(cmd.ErrOrStderr(), "enrollment %s, for %s, until %s; it is %s\n", made.ID, term.Count(made.MaxUses, "agent"), stamp(made.ExpiresAt), where)
-	if f.out != "" {
+	return showSecret(cmd, f.out, text, fmt.Sprintf("enrollment %s, for %s, until %s; it is", made.ID, cli.Count(made.MaxUses, "agent"), stamp(made.ExpiresAt)))
+}
+
+// showSecret says of what was made where its secret is, and prints that if it is in no file.
+func showSecret(cmd *cobra.Command, out, secret, made string) error {
+	if out != "" {
+		fmt.Fprintln(cmd.ErrOrStderr(), made, "in", out)
 		return nil
 	}
-	_, err := fmt.Fprintln(cmd.OutOrStdout(), text)
+	fmt.Fprintln(cmd.ErrOrStderr(), made, "shown only now")
+	_, err := fmt.Fprintln(cmd.OutOrStdout(), secret)
 	return err
 }
 
 func newEnrollList() *cobra.Command {
-	var asJSON bool
-	cmd := onStore(&cobra.Command{
+	var o operator
+	cmd := &cobra.Command{
 		Use:     "list",
 		Short:   "List codes and keys, and how often they were used",
 		Long:    "Lists codes and keys, including those that are no longer valid. Times are in UTC.",
 		Example: "  hub enroll list\n  hub enroll list --json",
 		Args:    cobra.NoArgs,
-	}, func(cmd *cobra.Command, _ []string, st store.Store) error {
-		list, err := st.Enrollments(cmd.Context())
-		if err != nil {
-			return err
-		}
-		rows := make([]enrollmentJSON, 0, len(list))
-		for i := range list {
-			rows = append(rows, toEnrollmentJSON(&list[i]))
-		}
-		header := []string{"ID", "NAME", "AGENT", "LABELS", "USES", "CREATED", "EXPIRES", "STATE"}
-		return term.List(cmd.OutOrStdout(), asJSON, rows, "there are no codes and keys; hub enroll code makes one", header, func(e *enrollmentJSON) []string {
-			return []string{
-				e.ID, term.Dash(term.Visible(e.Name)), term.Dash(e.AgentID), term.Dash(e.Labels.String()),
-				fmt.Sprintf("%d of %d", e.Uses, e.MaxUses), stamp(e.CreatedAt), stamp(e.ExpiresAt), e.State,
-			}
-		})
-	})
-	cmd.Flags().BoolVar(&asJSON, "json", false, "print JSON")
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			return o.with(cmd, func(ctx context.Context, c client.Client) error {
+				list, err := c.Enrollments(ctx)
+				if err != nil {
+					return err
+				}
+				header := []string{"ID", "NAME", "AGENT", "LABELS", "USES", "CREATED", "EXPIRES", "STATE"}
+				return cli.List(cmd.OutOrStdout(), o.json, list, "there are no codes and keys; hub enroll code makes one", header, func(e *api.EnrollmentKey) []string {
+					return []string{
+						e.ID, cli.Dash(cli.Visible(e.Name)), cli.Dash(e.AgentID), cli.Dash(store.Labels(e.Labels).String()),
+						fmt.Sprintf("%d of %d", e.Uses, e.MaxUses), stamp(e.CreatedAt), stamp(e.ExpiresAt), e.State,
+					}
+				})
+			})
+		},
+	}
+	o.addJSON(cmd)
 	return cmd
 }
 
 func newEnrollRevoke() *cobra.Command {
+	var o operator
 	var tokens bool
-	cmd := onStore(&cobra.Command{
+	cmd := &cobra.Command{
 		Use:   "revoke ID",
 		Short: "Revoke a code or a key",
 		Long: `Revokes the code or key with this id (see 'hub enroll list'). Agents that have enrolled
@@ -191,52 +198,23 @@ with it stay. With --tokens it also revokes their tokens, and they are disconnec
 within a second. Exits with 3 if there is none with this id.`,
 		Example: "  hub enroll revoke 0f8e4f5c-7a39-4b53-a5c5-9d1d3c6f2f10 --tokens",
 		Args:    cli.Named("the ID"),
-	}, func(cmd *cobra.Command, args []string, st store.Store) error {
-		n, err := st.RevokeEnrollment(cmd.Context(), args[0], tokens)
-		if err == nil && tokens {
-			_, err = fmt.Fprintf(cmd.ErrOrStderr(), "%s revoked\n", term.Count(n, "token"))
-		}
-		return err
-	})
+		RunE: func(cmd *cobra.Command, args []string) error {
+			return o.with(cmd, func(ctx context.Context, c client.Client) error {
+				n, err := c.RevokeEnrollment(ctx, args[0], tokens)
+				if err == nil && tokens {
+					_, err = fmt.Fprintf(cmd.ErrOrStderr(), "%s revoked\n", cli.Count(n, "token"))
+				}
+				return err
+			})
+		},
+	}
+	o.add(cmd)
 	cmd.Flags().BoolVar(&tokens, "tokens", false, "also revoke the tokens of the agents that enrolled with it")
 	return cmd
 }
 
-// enrollmentJSON is a code or a key in JSON.
-type enrollmentJSON struct {
-	ID        string       `json:"id"`
-	Name      string       `json:"name"`
-	AgentID   string       `json:"agent_id"`
-	Labels    store.Labels `json:"labels"`
-	Uses      int          `json:"uses"`
-	MaxUses   int          `json:"max_uses"`
-	CreatedAt time.Time    `json:"created_at"`
-	ExpiresAt time.Time    `json:"expires_at"`
-	RevokedAt *time.Time   `json:"revoked_at"`
-	State     string       `json:"state"` // valid, used, expired, revoked
-}
-
-func toEnrollmentJSON(e *store.Enrollment) enrollmentJSON {
-	j := enrollmentJSON{
-		ID: e.ID, Name: e.Name, AgentID: e.AgentID, Labels: e.Labels, Uses: e.Uses, MaxUses: e.MaxUses,
-		CreatedAt: e.CreatedAt, ExpiresAt: e.ExpiresAt, State: "valid",
-	}
-	if j.Labels == nil {
-		j.Labels = store.Labels{}
-	}
-	switch {
-	case !e.RevokedAt.IsZero():
-		j.RevokedAt, j.State = &e.RevokedAt, "revoked"
-	case e.Uses >= e.MaxUses:
-		j.State = "used"
-	case !e.Valid(time.Now()):
-		j.State = "expired"
-	}
-	return j
-}
-
 func newAgentsLabel() *cobra.Command {
-	var db string
+	var o operator
 	cmd := &cobra.Command{
 		Use:   "label ID NAME=VALUE… | NAME-…",
 		Short: "Set or remove labels of an agent",
@@ -257,15 +235,19 @@ their labels, so a reader's token can be limited by labels ('hub token create --
 			if err != nil {
 				return usage(cmd, "%w", err)
 			}
-			return withStore(cmd, db, func(st store.Store) error {
-				labels, err := st.LabelAgent(cmd.Context(), args[0], labels, remove)
+			return o.with(cmd, func(ctx context.Context, c client.Client) error {
+				agent, err := agentOf(ctx, c, args[0])
+				if err != nil {
+					return err
+				}
+				now, err := c.LabelAgent(ctx, agent, api.LabelChange{Set: labels, Remove: remove})
 				if err == nil {
-					_, err = fmt.Fprintln(cmd.OutOrStdout(), term.Dash(labels.String()))
+					_, err = fmt.Fprintln(cmd.OutOrStdout(), cli.Visible(cli.Dash(store.Labels(now).String())))
 				}
 				return err
 			})
 		},
 	}
-	addDB(cmd, &db)
+	o.add(cmd)
 	return cmd
 }

@@ -14,7 +14,7 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"waymark/cmd/internal/term"
+	"waymark/cmd/internal/cli"
 	"waymark/hub/api"
 	"waymark/hub/client"
 )
@@ -23,7 +23,7 @@ import (
 type eventsFlags struct {
 	reader
 	follow     bool
-	after      int64
+	after      string
 	agent, pin string
 	since      string
 }
@@ -35,21 +35,19 @@ func newEvents() *cobra.Command {
 		Short: "Show events: pushes, drift of pins, agents that come and go",
 		Long: `Shows the events of a hub, one on each line. With --follow it continues until stopped,
 also over restarts of the hub, without missing or repeating a revision. It begins with
-the next event, or after --after. Without --follow it shows the events after --after (by
-default the newest of each agent and pin), up to the newest push, and ends.
+the next event (and the agents that moved in the last minute), or after --after. Without
+--follow it shows the events after --after (by default all that the hub keeps: those of a
+day), up to the newest, and ends.
 
-Of earlier events it shows the newest of each agent. --since shows every push since then
-that is kept, and what the push has added, changed and removed. With --json each line is
-an object: {"type","revision",…}.`,
+A line begins with the position for --after. If there are many, it shows the newest of each
+agent and pin. --since shows every push since then that is kept, and what the push has
+added, changed and removed. With --json each line is an object: {"type","cursor",…}.`,
 		Example: `  hub events --follow
   hub events --since 24h
-  hub events --follow --after 17 --agent dev-1 --json
+  hub events --follow --after 5f0c2a91b3d4.0.17 --agent dev-1 --json
   hub events`,
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			if f.after < 0 {
-				return usage(cmd, "--after %d: revisions begin with 1", f.after)
-			}
 			if f.since != "" && (f.follow || f.pin != "" || cmd.Flags().Changed("after")) {
 				return usage(cmd, "--since goes without --follow, --after and --pin")
 			}
@@ -67,7 +65,7 @@ an object: {"type","revision",…}.`,
 	f.addJSON(cmd)
 	flags := cmd.Flags()
 	flags.BoolVarP(&f.follow, "follow", "f", false, "continue until stopped")
-	flags.Int64Var(&f.after, "after", 0, "`revision` after which to begin")
+	flags.StringVar(&f.after, "after", "", "`position` after which to begin")
 	flags.StringVar(&f.since, "since", "", "`time` ago, such as 90m or 7d, or a date, since which to show all pushes")
 	flags.StringVar(&f.agent, "agent", "", "show only events of the agent with this `id`")
 	flags.StringVar(&f.pin, "pin", "", "show only events of the pin with this `id`")
@@ -80,15 +78,8 @@ an object: {"type","revision",…}.`,
 }
 
 func (f *eventsFlags) run(ctx context.Context, stdout, stderr io.Writer, c client.Client) error {
-	newest := int64(0)
-	if !f.follow {
-		var err error
-		if newest, err = f.newest(ctx, c); err != nil || newest <= f.after {
-			return err
-		}
-	}
 	var lost error
-	for e, err := range c.Events(ctx, client.EventOptions{After: f.after, AgentID: f.agent, PinID: f.pin}) {
+	for e, err := range c.Events(ctx, client.EventOptions{After: f.after, AgentID: f.agent, PinID: f.pin, Once: !f.follow}) {
 		if lost = err; err != nil {
 			if !f.follow {
 				return err
@@ -101,9 +92,6 @@ func (f *eventsFlags) run(ctx context.Context, stdout, stderr io.Writer, c clien
 			if err := f.print(stdout, &e); err != nil {
 				return err
 			}
-		}
-		if !f.follow && e.Revision >= newest {
-			return nil
 		}
 	}
 	if ctx.Err() != nil {
@@ -143,7 +131,7 @@ func (f *eventsFlags) history(ctx context.Context, cmd *cobra.Command, c client.
 			}
 			for _, ch := range history {
 				if !ch.At.Before(since) {
-					list = append(list, client.Event{Type: api.EventContext, Revision: ch.Revision, Context: &api.ContextEvent{
+					list = append(list, client.Event{Type: api.EventContext, Context: &api.ContextEvent{
 						AgentID: a.ID, Revision: ch.Revision, Version: ch.Version, AggregateHash: ch.AggregateHash, Discovery: ch.Discovery, Changed: []string{},
 						More: ch.Added + ch.Changed + ch.Removed, At: ch.At, Counts: api.Counts{Added: ch.Added, Changed: ch.Changed, Removed: ch.Removed}, FailingPlugins: ch.FailingPlugins,
 					}})
@@ -152,7 +140,7 @@ func (f *eventsFlags) history(ctx context.Context, cmd *cobra.Command, c client.
 		}
 		query.After, more = page.Next, page.Next != ""
 	}
-	slices.SortFunc(list, func(a, b client.Event) int { return cmp.Compare(a.Revision, b.Revision) })
+	slices.SortFunc(list, func(a, b client.Event) int { return a.Context.At.Compare(b.Context.At) })
 	for i := range list {
 		if err := f.print(cmd.OutOrStdout(), &list[i]); err != nil {
 			return err
@@ -179,37 +167,19 @@ func ago(text string, now time.Time) (time.Time, error) {
 	return time.Time{}, errors.New("want a duration such as 90m or 7d, or a date such as 2027-01-31 or 2027-01-31T12:00:00Z")
 }
 
-// newest is the revision up to which the list is complete.
-func (f *eventsFlags) newest(ctx context.Context, c client.Client) (newest int64, err error) {
-	if f.pin != "" {
-		pin, err := c.Pin(ctx, f.pin)
-		if err != nil {
-			return 0, err
-		}
-		return max(pin.Revision, pin.DriftRevision), nil
-	}
-	agents, err := c.Agents(ctx)
-	for i := range agents {
-		if f.agent == "" || f.agent == agents[i].ID {
-			newest = max(newest, agents[i].Revision)
-		}
-	}
-	return newest, err
-}
-
 // eventJSON is an event on one line.
 type eventJSON struct {
-	Type     string            `json:"type"`
-	Revision int64             `json:"revision"`
-	Context  *api.ContextEvent `json:"context,omitempty"`
-	Pin      *api.Pin          `json:"pin,omitempty"`
-	Agent    *api.Agent        `json:"agent,omitempty"`
-	Reset    *api.ResetEvent   `json:"reset,omitempty"`
+	Type    string            `json:"type"`
+	Cursor  string            `json:"cursor,omitempty"`
+	Context *api.ContextEvent `json:"context,omitempty"`
+	Pin     *api.Pin          `json:"pin,omitempty"`
+	Agent   *api.Agent        `json:"agent,omitempty"`
+	Reset   *api.ResetEvent   `json:"reset,omitempty"`
 }
 
 func (f *eventsFlags) print(w io.Writer, e *client.Event) error {
 	if f.json {
-		return json.NewEncoder(w).Encode(eventJSON{e.Type, e.Revision, e.Context, e.Pin, e.Agent, e.Reset})
+		return json.NewEncoder(w).Encode(eventJSON{e.Type, e.Cursor, e.Context, e.Pin, e.Agent, e.Reset})
 	}
 	at := "-"
 	switch {
@@ -220,7 +190,7 @@ func (f *eventsFlags) print(w io.Writer, e *client.Event) error {
 	case e.Agent != nil && e.Agent.AwaySince != nil:
 		at = stamp(*e.Agent.AwaySince)
 	}
-	_, err := fmt.Fprintf(w, "%d\t%s\t%s\n", e.Revision, at, eventText(e))
+	_, err := fmt.Fprintf(w, "%s\t%s\t%s\n", cmp.Or(e.Cursor, "-"), at, eventText(e))
 	return err
 }
 
@@ -252,7 +222,7 @@ func eventText(e *client.Event) string {
 		}
 		return "agent " + e.Agent.ID + named(e.Agent.Name) + " is away"
 	case api.EventReset:
-		return "events were lost, read everything again: " + term.Visible(e.Reset.Reason)
+		return "events were lost, read everything again: " + cli.Visible(e.Reset.Reason)
 	}
 	return e.Type
 }
@@ -269,7 +239,7 @@ func countsText(e *api.ContextEvent) string {
 		}
 	}
 	if e.FailingPlugins > 0 {
-		fmt.Fprintf(&text, ", %s", term.Count(e.FailingPlugins, "plugin")+" failing")
+		fmt.Fprintf(&text, ", %s", cli.Count(e.FailingPlugins, "plugin")+" failing")
 	}
 	return text.String()
 }
@@ -287,7 +257,7 @@ func named(name string) string {
 	if name == "" {
 		return ""
 	}
-	return " (" + term.Visible(name) + ")"
+	return " (" + cli.Visible(name) + ")"
 }
 
 // shownChanges is how many ids a line names.
@@ -298,7 +268,7 @@ func changedText(e *api.ContextEvent) string {
 		return ""
 	}
 	shown := e.Changed[:min(shownChanges, len(e.Changed))]
-	text := ": " + term.Visible(strings.Join(shown, ", "))
+	text := ": " + cli.Visible(strings.Join(shown, ", "))
 	if more := len(e.Changed) - len(shown) + e.More; more > 0 {
 		text += fmt.Sprintf(" and %d more", more)
 	}

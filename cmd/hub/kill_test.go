@@ -180,7 +180,7 @@ func TestKilledInMidPush(t *testing.T) {
 		running.Go(func() { a.run(ctx, accepted) })
 	}
 	for round := range testenv.Rounds(4, 10, 100) {
-		await(t, accepted, agents, 10+round) // all are at it
+		awaitPushes(t, accepted, agents, 10+round) // all are at it
 		server.kill()
 		st := open()
 		for _, a := range agents {

@@ -7,9 +7,11 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"waymark/cmd/internal/term"
+	"waymark/cmd/internal/cli"
 	"waymark/hub"
 	"waymark/hub/client"
+	"waymark/hub/store"
+	"waymark/internal/text"
 )
 
 func newLogin() *cobra.Command {
@@ -30,9 +32,9 @@ created the link: 'hub token revoke' ends both.`,
 					return err
 				}
 				if r.json {
-					return term.JSON(cmd.OutOrStdout(), login)
+					return cli.JSON(cmd.OutOrStdout(), login)
 				}
-				_, err = fmt.Fprintln(cmd.OutOrStdout(), term.Visible(login.URL))
+				_, err = fmt.Fprintln(cmd.OutOrStdout(), cli.Visible(login.URL))
 				return err
 			})
 		},
@@ -41,12 +43,19 @@ created the link: 'hub token revoke' ends both.`,
 	return cmd
 }
 
+// printFirstLink prints the link of the first operator. It is printed wherever standard error
+// goes: it works once, for ten minutes, and only where nobody has a token yet.
+func printFirstLink(stderr io.Writer, server *hub.Server, db string) {
+	fmt.Fprintf(stderr, "Nobody has a token yet. This link signs the first operator in, once, within ten minutes:\n  %s\nWithout a browser, make a token on this machine:\n  hub token create --role operator --out operator.token --db %s\n",
+		server.LoginURL(store.RoleOperator), text.ShellWord(hub.DatabaseName(db)))
+}
+
 // linksPage reports whether a login link is printed: only if the hub was started by hand in
 // a terminal. Other output is kept and passed on, and must not hold secrets.
 func (f *serveFlags) linksPage(stderr io.Writer) bool {
-	return f.log.format != "json" && term.IsTerminal(stderr)
+	return f.log.format != "json" && cli.IsTerminal(stderr)
 }
 
 func printPageLink(stderr io.Writer, server *hub.Server) {
-	fmt.Fprintf(stderr, "Open the page with this link, once, within ten minutes (hub login prints another):\n  %s\n", server.LoginURL())
+	fmt.Fprintf(stderr, "Open the page with this link, once, within ten minutes (hub login prints another):\n  %s\n", server.LoginURL(store.RoleReader))
 }

@@ -9,7 +9,6 @@ import (
 	"github.com/spf13/cobra"
 
 	"waymark/cmd/internal/cli"
-	"waymark/cmd/internal/term"
 	"waymark/hub/api"
 	"waymark/hub/client"
 )
@@ -43,7 +42,10 @@ func newPinsList() *cobra.Command {
 			return r.with(cmd, func(ctx context.Context, c client.Client) error {
 				agent := ""
 				if len(args) > 0 {
-					agent = args[0]
+					agent = args[0] // which may be gone
+					if id, err := agentOf(ctx, c, args[0]); err == nil {
+						agent = id
+					}
 				}
 				pins, err := c.Pins(ctx, agent)
 				if err != nil {
@@ -73,8 +75,8 @@ func pinState(p *api.Pin) string {
 
 func printPins(w io.Writer, pins []api.Pin, asJSON bool) error {
 	header := []string{"ID", "AGENT", "NAME", "REVISION", "PINNED", "STATE"}
-	return term.List(w, asJSON, pins, "there are no pins; hub pins create makes one", header, func(p *api.Pin) []string {
-		return []string{p.ID, p.AgentID, term.Dash(term.Visible(p.Name)), strconv.FormatInt(p.Revision, 10), stampOf(p.PinnedAt), pinState(p)}
+	return cli.List(w, asJSON, pins, "there are no pins; hub pins create makes one", header, func(p *api.Pin) []string {
+		return []string{p.ID, p.AgentID, cli.Dash(cli.Visible(p.Name)), strconv.FormatInt(p.Revision, 10), stampOf(p.PinnedAt), pinState(p)}
 	})
 }
 
@@ -90,12 +92,16 @@ and takes the first snapshot. Without --json, stdout has only the pin's id.`,
 		Args:    cli.Named("AGENT"),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			return r.with(cmd, func(ctx context.Context, c client.Client) error {
-				pin, err := c.CreatePin(ctx, args[0], name)
+				agent, err := agentOf(ctx, c, args[0])
+				if err != nil {
+					return err
+				}
+				pin, err := c.CreatePin(ctx, agent, name)
 				if err != nil {
 					return err
 				}
 				if r.json {
-					return term.JSON(cmd.OutOrStdout(), pin)
+					return cli.JSON(cmd.OutOrStdout(), pin)
 				}
 				_, err = fmt.Fprintln(cmd.OutOrStdout(), pin.ID)
 				return err
@@ -120,7 +126,7 @@ func newPinsOne(cmd *cobra.Command, do func(context.Context, client.Client, stri
 				return err
 			}
 			if r.json {
-				return term.JSON(cmd.OutOrStdout(), pin)
+				return cli.JSON(cmd.OutOrStdout(), pin)
 			}
 			return printPins(cmd.OutOrStdout(), []api.Pin{*pin}, false)
 		})

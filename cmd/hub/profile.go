@@ -17,7 +17,6 @@ import (
 	"github.com/spf13/cobra"
 
 	"waymark/cmd/internal/cli"
-	"waymark/cmd/internal/term"
 	"waymark/hub"
 	"waymark/hub/shared"
 	"waymark/hub/store"
@@ -172,9 +171,9 @@ func (r *reader) target(ctx context.Context) (*profile, error) {
 		return &found, nil
 	}
 	if r.role == store.RoleOperator {
-		return nil, cli.Usage("--token-file is missing: name a file with an operator's token for %s, or add it to a profile; 'hub token create --role operator --out FILE' makes one", term.Visible(found.URL))
+		return nil, cli.Usage("--token-file is missing: name a file with an operator's token for %s, or add it to a profile; 'hub token create --role operator --out FILE' makes one", cli.Visible(found.URL))
 	}
-	return nil, cli.Usage("no token for %s is known: name one with --token-file, or make a profile of both with 'hub profile add'", term.Visible(found.URL))
+	return nil, cli.Usage("no token for %s is known: name one with --token-file, or make a profile of both with 'hub profile add'", cli.Visible(found.URL))
 }
 
 // errNoProfile says that no profile has the name.
@@ -232,7 +231,7 @@ stored nowhere else.`,
 			if err := all.write(); err != nil {
 				return err
 			}
-			_, err = fmt.Fprintf(cmd.ErrOrStderr(), "profile %s (%s) %s\n", added.Name, term.Visible(added.URL), say)
+			_, err = fmt.Fprintf(cmd.ErrOrStderr(), "profile %s (%s) %s\n", added.Name, cli.Visible(added.URL), say)
 			return err
 		},
 	}
@@ -345,9 +344,9 @@ func newProfileList() *cobra.Command {
 			}
 			all.List = append(all.List, localHub(cmd.Context()))
 			if asJSON {
-				return term.JSON(cmd.OutOrStdout(), all)
+				return cli.JSON(cmd.OutOrStdout(), all)
 			}
-			table := term.NewTable(cmd.OutOrStdout(), "", "NAME", "URL", "TOKENS")
+			table := cli.NewTable(cmd.OutOrStdout(), "", "NAME", "URL", "TOKENS")
 			for i := range all.List {
 				p := &all.List[i]
 				var mark string
@@ -360,7 +359,7 @@ func newProfileList() *cobra.Command {
 						roles = append(roles, string(role))
 					}
 				}
-				table.Row(mark, p.Name, term.Visible(p.URL), strings.Join(roles, ", "))
+				table.Row(mark, p.Name, cli.Visible(p.URL), strings.Join(roles, ", "))
 			}
 			return table.Flush()
 		},

@@ -11,7 +11,6 @@ import (
 	"github.com/spf13/cobra"
 
 	"waymark/cmd/internal/cli"
-	"waymark/cmd/internal/term"
 	"waymark/hub/client"
 	"waymark/hub/store"
 	"waymark/internal/credential"
@@ -50,6 +49,12 @@ func (r *reader) add(cmd *cobra.Command) {
 	if r.role == store.RoleOperator {
 		help = operatorHelp
 	}
+	r.addFlags(cmd)
+	cmd.Long = strings.TrimSpace(cmd.Long) + help
+}
+
+// addFlags adds the flags without their help.
+func (r *reader) addFlags(cmd *cobra.Command) {
 	cmd.Flags().StringVar(&r.url, "url", "", "`URL` of the hub (default that of the profile in use)")
 	roles := string(r.role)
 	if r.role == store.RoleReader {
@@ -60,7 +65,6 @@ func (r *reader) add(cmd *cobra.Command) {
 	_ = cmd.RegisterFlagCompletionFunc("profile", completeProfiles)
 	_ = cmd.MarkFlagFilename("token-file")
 	_ = cmd.RegisterFlagCompletionFunc("url", cobra.FixedCompletions([]string{"http://", "https://"}, cobra.ShellCompDirectiveNoFileComp|cobra.ShellCompDirectiveNoSpace))
-	cmd.Long = strings.TrimSpace(cmd.Long) + help
 }
 
 // addJSON adds the flags and --json.
@@ -120,7 +124,7 @@ func (r *reader) with(cmd *cobra.Command, f func(ctx context.Context, c client.C
 // onlyAgent returns the hub's only agent, for commands that name none.
 func onlyAgent(ctx context.Context, c client.Client, args []string) (string, error) {
 	if len(args) > 0 {
-		return args[0], nil
+		return agentOf(ctx, c, args[0])
 	}
 	agents, err := c.Agents(ctx)
 	switch {
@@ -133,10 +137,46 @@ func onlyAgent(ctx context.Context, c client.Client, args []string) (string, err
 		for i := range agents {
 			ids = append(ids, agents[i].ID)
 		}
-		return "", fmt.Errorf("the hub has %s: name one of %s", term.Count(len(agents), "agent"), strings.Join(ids[:min(5, len(ids))], ", "))
+		return "", fmt.Errorf("the hub has %s: name one of %s", cli.Count(len(agents), "agent"), strings.Join(ids[:min(5, len(ids))], ", "))
 	}
 	return agents[0].ID, nil
 }
+
+// agentOf returns the id of an agent that a text names: its id, its name, or the beginning of
+// one of these, if only one agent's begins so.
+func agentOf(ctx context.Context, c client.Client, text string) (string, error) {
+	_, missing := c.Agent(ctx, text)
+	if missing == nil || !errors.Is(missing, client.ErrNotFound) {
+		return text, missing
+	}
+	page, err := c.FindAgents(ctx, client.AgentQuery{Text: text, Limit: maxNamed})
+	if err != nil {
+		return "", missing
+	}
+	var named, begun []string
+	for i := range page.Agents {
+		a := &page.Agents[i]
+		if a.Name == text {
+			named = append(named, a.ID)
+		}
+		if strings.HasPrefix(a.ID, text) || strings.HasPrefix(a.Name, text) {
+			begun = append(begun, a.ID)
+		}
+	}
+	if len(named) > 0 {
+		begun = named
+	}
+	switch {
+	case len(begun) == 0:
+		return "", missing
+	case len(begun) > 1 || named == nil && page.Next != "":
+		return "", cli.Usage("%q names more than one agent: say which of %s", text, strings.Join(begun[:min(5, len(begun))], ", "))
+	}
+	return begun[0], nil
+}
+
+// maxNamed limits the agents among which one is found by its name.
+const maxNamed = 1000
 
 // offer completes the first argument with what the hub knows.
 func (r *reader) offer(ask ...func(context.Context, client.Client) ([]string, error)) cobra.CompletionFunc {
@@ -158,7 +198,7 @@ func (r *reader) offer(ask ...func(context.Context, client.Client) ([]string, er
 
 // described is a completion with its description.
 func described(id, name string) string {
-	if name = term.Visible(name); name == "" {
+	if name = cli.Visible(name); name == "" {
 		return id
 	}
 	return cobra.CompletionWithDesc(id, name)

@@ -140,9 +140,9 @@ func TestReplicaKilled(t *testing.T) {
 		agents = append(agents, a)
 	}
 	for round := range 6 {
-		await(t, accepted, agents, 20)
+		awaitPushes(t, accepted, agents, 20)
 		replicas[round%2].kill()
-		await(t, accepted, agents, 20) // by the other one
+		awaitPushes(t, accepted, agents, 20) // by the other one
 		for _, a := range agents {
 			a.check(t, st)
 		}
@@ -150,8 +150,8 @@ func TestReplicaKilled(t *testing.T) {
 	}
 }
 
-// await waits for so many pushes.
-func await(t *testing.T, accepted <-chan struct{}, agents []*busyAgent, n int) {
+// awaitPushes waits for so many pushes.
+func awaitPushes(t *testing.T, accepted <-chan struct{}, agents []*busyAgent, n int) {
 	t.Helper()
 	timeout := time.NewTimer(4 * time.Minute)
 	defer timeout.Stop()

@@ -49,8 +49,9 @@ func newRoot(stdout, stderr io.Writer) *cobra.Command {
 workspaces; the hub stores them and serves them over HTTP.
 
 'hub serve' runs it. agents, context, pins, diff, events, search and login ask a running
-hub with a reader's token, approvals with an operator's. token, enroll, webhook, agents
-label and remove, backup and restore work on its database, which --db or HUB_DB names.
+hub with a reader's token. What changes a hub (token, enroll, webhook, approvals, agents
+label, rename and remove, backup) needs an operator's token, or the database itself, on its
+machine: --db or HUB_DB.
 
 'agent run' has its own hub, so a single machine needs no setup.`,
 		Example: `  hub serve                        run a hub on this machine
@@ -61,7 +62,7 @@ label and remove, backup and restore work on its database, which --db or HUB_DB 
   hub login                        print a link to the hub's page`,
 	}
 	root.AddCommand(newServe(), newBackup(), newRestore(), newReady(), newToken(), newEnroll(), newWebhook(), newProfile(), cli.VersionCommand("hub", stdout, 0))
-	root.AddCommand(newAgents(), newContext(), newPins(), newDiff(), newSearch(), newEvents(), newLogin(), newApprovals())
+	root.AddCommand(newAgents(), newContext(), newPins(), newDiff(), newAudit(), newSearch(), newEvents(), newLogin(), newApprovals())
 	cli.Root(root, stdout, stderr)
 	return root
 }

@@ -7,7 +7,6 @@ import (
 	"github.com/spf13/cobra"
 
 	"waymark/cmd/internal/cli"
-	"waymark/cmd/internal/term"
 	"waymark/hub/client"
 )
 
@@ -32,11 +31,11 @@ nothing is found.`,
 					return err
 				}
 				if r.json {
-					err = term.JSON(cmd.OutOrStdout(), found)
+					err = cli.JSON(cmd.OutOrStdout(), found)
 				} else if len(found.Hits) > 0 {
-					table := term.NewTable(cmd.OutOrStdout(), "AGENT", "KIND", "NAME", "STATUS", "SOURCE", "HASH")
+					table := cli.NewTable(cmd.OutOrStdout(), "AGENT", "KIND", "NAME", "STATUS", "SOURCE", "HASH")
 					for _, h := range found.Hits {
-						table.Row(h.AgentID, term.Visible(h.Kind), term.Dash(term.Visible(h.Name)), term.Visible(h.Status), term.Visible(h.Source), term.Dash(term.Visible(h.Hash[:min(12, len(h.Hash))])))
+						table.Row(h.AgentID, cli.Visible(h.Kind), cli.Dash(cli.Visible(h.Name)), cli.Visible(h.Status), cli.Visible(h.Source), cli.Dash(cli.Visible(h.Hash[:min(12, len(h.Hash))])))
 					}
 					err = table.Flush()
 				}

@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"context"
 	"errors"
-	"fmt"
 	"io"
 	"log/slog"
 	"os"
@@ -23,7 +22,7 @@ import (
 	"waymark/hub/shared"
 	"waymark/hub/store"
 	"waymark/hub/store/drivers"
-	"waymark/internal/text"
+	"waymark/hub/transport"
 )
 
 // afterDrain is for closing listeners and the database after the drain. With the default
@@ -105,6 +104,7 @@ is no longer in the file is no longer valid.`,
 	flags.StringArrayVar(&f.listen.DRPC, "drpc", nil, "`address` for agents, unix:PATH or tcp:HOST:PORT; can be repeated (default unix:$XDG_RUNTIME_DIR/waymark/hub.sock)")
 	flags.StringArrayVar(&f.listen.AllowHosts, "allow-host", nil, "another host `name` of the HTTP API; can be repeated")
 	flags.StringVar(&f.listen.Advertise, "advertise", "", "`URL` where other hubs of this database reach this one, such as http://10.0.0.7:7878; none by default")
+	flags.IntVar(&f.listen.Limits.Connections, "max-agents", transport.MaxConnections, "`number` of agents that may be connected; /readyz says when there are as many")
 	flags.StringVar(&f.tokensFile, "tokens", "", "`file` of tokens that were created elsewhere")
 	flags.BoolVar(&f.listen.Insecure, "insecure", false, "allow addresses that are not loopback, without TLS")
 	defaults := store.Retention{}.Effective()
@@ -133,6 +133,9 @@ func (f *serveFlags) run(cmd *cobra.Command) error {
 	}
 	if f.keep.Revisions < 1 || f.keep.Age <= 0 || f.keep.Bytes < 1 {
 		return usage(cmd, "--keep-revisions, --keep-age and --keep-bytes must be above zero; the newest revision is kept in any case")
+	}
+	if f.listen.Limits.Connections < 1 {
+		return usage(cmd, "--max-agents %d: want a number above zero", f.listen.Limits.Connections)
 	}
 	stop.Allow(cmd.Context(), f.listen.DrainTimeout+afterDrain)
 	if f.listen.DB = cmp.Or(f.listen.DB, os.Getenv(dbVariable)); f.listen.DB == "" {
@@ -168,11 +171,9 @@ func (f *serveFlags) run(cmd *cobra.Command) error {
 	if err := server.Store().SyncProvisioned(ctx, tokens); err != nil {
 		return err
 	}
-	link := f.linksPage(cmd.ErrOrStderr())
-	if !link { // with a link, no token is needed to see something
-		if err := hint(ctx, server.Store(), f.listen.DB, cmd.ErrOrStderr()); err != nil {
-			return err
-		}
+	fresh, err := nobodyHasToken(ctx, server.Store())
+	if err != nil {
+		return err
 	}
 	if counts != nil {
 		counts.Watch(server)
@@ -184,7 +185,10 @@ func (f *serveFlags) run(cmd *cobra.Command) error {
 		attrs = append(attrs, slog.String("monitor", url))
 	}
 	logger.LogAttrs(ctx, slog.LevelInfo, "hub is ready", attrs...)
-	if link {
+	switch {
+	case fresh:
+		printFirstLink(cmd.ErrOrStderr(), server, f.listen.DB)
+	case f.linksPage(cmd.ErrOrStderr()):
 		printPageLink(cmd.ErrOrStderr(), server)
 	}
 	if err := server.Run(ctx); err != nil {
@@ -238,20 +242,16 @@ func reloadOnHangup(ctx context.Context, server *hub.Server) (stop func()) {
 	return func() { signal.Stop(hangups); cancel(); done.Wait() }
 }
 
-// hint tells a person who starts a hub for the first time what is missing.
-func hint(ctx context.Context, st store.Store, db string, stderr io.Writer) error {
+// nobodyHasToken reports whether no reader and no operator can have a valid token.
+func nobodyHasToken(ctx context.Context, st store.Store) (bool, error) {
 	tokens, err := st.Tokens(ctx)
-	if err != nil {
-		return err
-	}
 	for i := range tokens {
-		if tokens[i].Role != store.RoleAgent && tokens[i].Valid(time.Now()) {
-			return nil
+		t := &tokens[i]
+		if t.Role != store.RoleAgent && t.Valid(time.Now()) && (t.Name != hub.PageToken || t.Provisioned) {
+			return false, nil
 		}
 	}
-	at := " --db " + text.ShellWord(hub.DatabaseName(db))
-	fmt.Fprintf(stderr, "There is no reader token yet, so nobody can see anything. Make one with\n  hub token create --role reader%s\nand one for each agent with\n  hub token create --role agent --agent ID%s\n", at, at)
-	return nil
+	return err == nil, err
 }
 
 // logFlags select the log's format.

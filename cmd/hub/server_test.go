@@ -15,6 +15,7 @@ import (
 	"strings"
 	"sync/atomic"
 	"syscall"
+	"time"
 
 	"github.com/rogpeppe/go-internal/testscript"
 	"storj.io/drpc/drpcconn"
@@ -122,6 +123,27 @@ func unescape(text string) string {
 // cmdPush pushes one instruction file: push TOKENFILE VERSION TEXT [OUTCOME], where
 // an MCP server has that outcome. With ! the hub must refuse the token.
 func cmdPush(ts *testscript.TestScript, neg bool, args []string) {
+	response, err := send(ts, args)
+	// A hub notices within two seconds that an agent's token was revoked.
+	for patience := time.After(time.Minute); neg && err == nil; response, err = send(ts, args) {
+		select {
+		case <-patience:
+			ts.Fatalf("push: the token is still accepted")
+		case <-time.After(50 * time.Millisecond):
+		}
+	}
+	switch {
+	case neg && !wire.IsUnauthorized(err):
+		ts.Fatalf("push: %v, want unauthorized", err)
+	case !neg && err != nil:
+		ts.Fatalf("push: %v", err)
+	case !neg && !response.GetAccepted():
+		ts.Fatalf("push: not accepted")
+	}
+}
+
+// send pushes as cmdPush is told.
+func send(ts *testscript.TestScript, args []string) (*waymark.PushResponse, error) {
 	network, addr, _ := strings.Cut(ts.Getenv("DRPC"), ":")
 	conn, err := net.Dial(network, addr)
 	ts.Check(err)
@@ -138,19 +160,11 @@ func cmdPush(ts *testscript.TestScript, neg bool, args []string) {
 			discovery.Phase = "pending"
 		}
 	}
-	response, err := pushtest.Send(ctx, waymark.NewDRPCContextClient(client), &pushtest.Push{
+	return pushtest.Send(ctx, waymark.NewDRPCContextClient(client), &pushtest.Push{
 		Discovery: discovery, Version: version, AggregateHash: hash[:], Resources: []*pushtest.Resource{{
 			Kind: "instruction_file", Source: "/w/AGENTS.md", Status: waymark.Status_STATUS_OK, Payload: []byte(unescape(args[2])),
 		}},
 	})
-	switch {
-	case neg && !wire.IsUnauthorized(err):
-		ts.Fatalf("push: %v, want unauthorized", err)
-	case !neg && err != nil:
-		ts.Fatalf("push: %v", err)
-	case !neg && !response.GetAccepted():
-		ts.Fatalf("push: not accepted")
-	}
 }
 
 // cmdShare has two agents use one token until the script ends: share TOKENFILE.

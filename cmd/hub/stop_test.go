@@ -20,7 +20,7 @@ import (
 	"waymark/hub/store/drivers"
 	"waymark/internal/credential"
 	"waymark/snapshot"
-	"waymark/test/stoptest"
+	"waymark/test/process"
 	"waymark/test/testenv"
 )
 
@@ -32,21 +32,21 @@ func TestStop(t *testing.T) {
 		cmd.Env = append(os.Environ(), "XDG_STATE_HOME="+dir)
 		return cmd
 	}
-	ready := func(t *testing.T, dir string) *stoptest.Process {
-		p := stoptest.Start(t, serve(dir))
+	ready := func(t *testing.T, dir string) *process.Owned {
+		p := process.StartOwned(t, serve(dir))
 		p.Prints("hub is ready")
 		return p
 	}
-	cases := map[string]func(t *testing.T, dir string) *stoptest.Process{
+	cases := map[string]func(t *testing.T, dir string) *process.Owned{
 		"nothing": ready,
-		"peers that say nothing": func(t *testing.T, dir string) *stoptest.Process {
+		"peers that say nothing": func(t *testing.T, dir string) *process.Owned {
 			p := ready(t, dir)
 			for range 20 {
 				dialed(t, dir)
 			}
 			return p
 		},
-		"peers that stop in the middle": func(t *testing.T, dir string) *stoptest.Process {
+		"peers that stop in the middle": func(t *testing.T, dir string) *process.Owned {
 			p := ready(t, dir)
 			for i := range 20 {
 				// The begin of a DRPC call, and of an HTTP request on the wrong port.
@@ -54,51 +54,51 @@ func TestStop(t *testing.T) {
 			}
 			return p
 		},
-		"the database": func(t *testing.T, dir string) *stoptest.Process {
+		"the database": func(t *testing.T, dir string) *process.Owned {
 			token := created(t, dir)
 			p := ready(t, dir)
 			lockDB(t, dir+"/hub.db")
 			pushes(t, dir, token)
 			return p
 		},
-		"the database from the start": func(t *testing.T, dir string) *stoptest.Process {
+		"the database from the start": func(t *testing.T, dir string) *process.Owned {
 			created(t, dir)
 			lockDB(t, dir+"/hub.db")
-			p := stoptest.Start(t, serve(dir))
+			p := process.StartOwned(t, serve(dir))
 			p.Until("it listens", func() bool { _, err := os.Stat(dir + "/s"); return err == nil })
 			return p
 		},
-		"a command's database": func(t *testing.T, dir string) *stoptest.Process {
+		"a command's database": func(t *testing.T, dir string) *process.Owned {
 			created(t, dir)
 			lockDB(t, dir+"/hub.db")
-			return stoptest.Start(t, exec.Command("hub", "token", "list", "--db", "sqlite:"+dir+"/hub.db"))
+			return process.StartOwned(t, exec.Command("hub", "token", "list", "--db", "sqlite:"+dir+"/hub.db"))
 		},
-		"a database server": func(t *testing.T, dir string) *stoptest.Process {
-			address, accepted := stoptest.Deaf(t)
-			p := stoptest.Start(t, serve(dir, "--db", "postgres://waymark@"+address+"/waymark?sslmode=disable"))
+		"a database server": func(t *testing.T, dir string) *process.Owned {
+			address, accepted := process.Deaf(t)
+			p := process.StartOwned(t, serve(dir, "--db", "postgres://waymark@"+address+"/waymark?sslmode=disable"))
 			<-accepted
 			return p
 		},
-		"a certificate on a dead disk": func(t *testing.T, dir string) *stoptest.Process {
-			tokens, hangs := stoptest.FIFO(t)
-			p := stoptest.Start(t, serve(dir, "--tls-cert", tokens, "--tls-key", tokens))
+		"a certificate on a dead disk": func(t *testing.T, dir string) *process.Owned {
+			tokens, hangs := process.FIFO(t)
+			p := process.StartOwned(t, serve(dir, "--tls-cert", tokens, "--tls-key", tokens))
 			p.Until("it reads", hangs)
 			return p
 		},
-		"standard error": func(t *testing.T, dir string) *stoptest.Process {
+		"standard error": func(t *testing.T, dir string) *process.Owned {
 			cmd := serve(dir, "--log-level", "debug")
-			cmd.Stderr = stoptest.FullPipe(t)
-			p := stoptest.Start(t, cmd)
+			cmd.Stderr = process.FullPipe(t)
+			p := process.StartOwned(t, cmd)
 			p.Until("it listens", func() bool { _, err := os.Stat(dir + "/s"); return err == nil })
 			return p
 		},
-		"a hub that is asked": func(t *testing.T, dir string) *stoptest.Process {
-			address, accepted := stoptest.Deaf(t)
+		"a hub that is asked": func(t *testing.T, dir string) *process.Owned {
+			address, accepted := process.Deaf(t)
 			token := filepath.Join(dir, "token")
 			if err := os.WriteFile(token, []byte(credential.ReaderToken.New()+"\n"), 0o600); err != nil {
 				t.Fatal(err)
 			}
-			p := stoptest.Start(t, exec.Command("hub", "agents", "--url", "http://"+address, "--token-file", token))
+			p := process.StartOwned(t, exec.Command("hub", "agents", "--url", "http://"+address, "--token-file", token))
 			<-accepted
 			return p
 		},
@@ -112,7 +112,7 @@ func TestStop(t *testing.T) {
 	t.Run("any moment", func(t *testing.T) {
 		dir, rng := socketDir(t), testenv.Rand(t)
 		for range 8 {
-			p := stoptest.Start(t, serve(dir))
+			p := process.StartOwned(t, serve(dir))
 			<-time.After(time.Duration(rng.IntN(200)) * time.Millisecond)
 			p.Ends([]syscall.Signal{syscall.SIGTERM, syscall.SIGINT}[rng.IntN(2)])
 		}

@@ -1,10 +1,11 @@
 package main
 
 import (
+	"context"
+	"encoding/hex"
 	"errors"
 	"fmt"
 	"io"
-	"io/fs"
 	"strconv"
 	"strings"
 	"time"
@@ -12,9 +13,10 @@ import (
 	"github.com/spf13/cobra"
 
 	"waymark/cmd/internal/cli"
-	"waymark/cmd/internal/term"
-	"waymark/hub"
+	"waymark/hub/api"
+	"waymark/hub/client"
 	"waymark/hub/store"
+	"waymark/internal/credential"
 )
 
 func newToken() *cobra.Command {
@@ -24,8 +26,7 @@ func newToken() *cobra.Command {
 		Long: `An agent's token lets it push, and determines which agent it is. A reader's token reads
 the HTTP API, for all agents or for some. An operator's reads all of it, and adds and
 revokes approvals ('hub approvals'). The hub stores only hashes, so a token is shown
-once, when it is created. These commands work on the hub's database (--db or HUB_DB),
-also while the hub runs.`,
+once, when it is created.`,
 		Example: `  hub token create --role agent --agent dev-1 --out agent.token
   hub token create --role reader --out reader.token
   hub token list
@@ -38,10 +39,10 @@ also while the hub runs.`,
 
 // createFlags are the flags of hub token create.
 type createFlags struct {
-	db, expires, out string
-	agents, labels   []string
-	token            store.NewToken
-	json             bool
+	operator
+	expires, out   string
+	agents, labels []string
+	token          store.NewToken
 }
 
 func newTokenCreate() *cobra.Command {
@@ -73,7 +74,7 @@ without --json, stdout has only the token.`,
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error { return f.run(cmd) },
 	}
-	addDB(cmd, &f.db)
+	f.addJSON(cmd)
 	flags := cmd.Flags()
 	flags.StringVar((*string)(&f.token.Role), "role", "", "`role` of the token's holder: agent, which pushes, reader or operator")
 	flags.StringArrayVar(&f.agents, "agent", nil, "`id` of the agent (default a new UUID), or of one that a reader sees (default all); can be repeated for a reader")
@@ -81,7 +82,6 @@ without --json, stdout has only the token.`,
 	flags.StringVar(&f.token.Name, "name", "", "`name` for people, of the token and its agent")
 	flags.StringVar(&f.expires, "expires", "", "`when` the token expires: 24h, 30d, or a date (default never)")
 	flags.StringVar(&f.out, "out", "", "new `file` to write the token to, with mode 0600, instead of showing it")
-	flags.BoolVar(&f.json, "json", false, "print JSON")
 	complete(cmd, "role", string(store.RoleAgent), string(store.RoleReader), string(store.RoleOperator))
 	complete(cmd, "expires", "24h", "7d", "30d", "365d")
 	_ = cmd.MarkFlagFilename("out")
@@ -134,22 +134,24 @@ func (f *createFlags) run(cmd *cobra.Command) error {
 	if err := f.check(cmd); err != nil {
 		return err
 	}
-	return withStore(cmd, f.db, func(st store.Store) error {
-		if f.out == "" {
-			text, made, err := hub.CreateToken(cmd.Context(), st, f.token)
-			if err != nil {
-				return err
-			}
-			return f.print(cmd, text, made)
-		}
-		made, err := hub.CreateTokenFile(cmd.Context(), st, f.token, f.out)
-		if errors.Is(err, fs.ErrExist) {
-			return existsAlready(f.out)
-		}
+	text := f.token.Role.Kind().New()
+	f.token.Hash = credential.HashOf(text)
+	if err := f.token.Check(); err != nil {
+		return usage(cmd, "%w", err)
+	}
+	wanted := api.NewToken{
+		TokenSHA256: hex.EncodeToString(f.token.Hash[:]), Role: string(f.token.Role), AgentID: f.token.AgentID, Name: f.token.Name,
+		Scope: f.token.Scope, ScopeLabels: f.token.ScopeLabels,
+	}
+	if !f.token.ExpiresAt.IsZero() {
+		wanted.ExpiresAt = &f.token.ExpiresAt
+	}
+	return f.with(cmd, func(ctx context.Context, c client.Client) error {
+		made, err := withSecret(f.out, text, func() (*api.Token, error) { return c.CreateToken(ctx, wanted) })
 		if err != nil {
 			return err
 		}
-		return f.print(cmd, "", made)
+		return f.print(cmd, text, made)
 	})
 }
 
@@ -183,94 +185,93 @@ func expiry(text string, now time.Time) (at time.Time, err error) {
 	return at.UTC(), nil
 }
 
-// print prints a new token; text is empty if it is in a file.
-func (f *createFlags) print(cmd *cobra.Command, text string, made store.Token) error {
-	if f.json {
-		return term.JSON(cmd.OutOrStdout(), struct {
-			Token string `json:"token,omitempty"`
-			File  string `json:"file,omitempty"`
-			tokenJSON
-		}{text, f.out, toJSON(&made)})
+// print prints a new token.
+func (f *createFlags) print(cmd *cobra.Command, text string, made *api.Token) error {
+	if f.out != "" {
+		text = ""
 	}
-	who := string(made.Role)
-	if made.Role == store.RoleAgent {
+	if f.json {
+		return cli.JSON(cmd.OutOrStdout(), struct {
+			Text string `json:"token,omitempty"`
+			File string `json:"file,omitempty"`
+			api.Token
+		}{text, f.out, *made})
+	}
+	who := made.Role
+	if made.Role == string(store.RoleAgent) {
 		who = "agent " + made.AgentID
 	} else if made.Scope != nil {
 		who += " of " + strings.Join(made.Scope, ", ")
 	}
 	if made.ScopeLabels != nil {
-		who += " of agents with " + made.ScopeLabels.String()
+		who += " of agents with " + store.Labels(made.ScopeLabels).String()
 	}
-	if !made.ExpiresAt.IsZero() {
-		who += ", until " + stamp(made.ExpiresAt)
+	if made.ExpiresAt != nil {
+		who += ", until " + stamp(*made.ExpiresAt)
 	}
 	if text == "" {
-		fmt.Fprintf(cmd.ErrOrStderr(), "%s, token %s; the token is in %s\n", who, made.ID, f.out)
+		fmt.Fprintf(cmd.ErrOrStderr(), "%s, token %s; the token is in %s\n", cli.Visible(who), made.ID, f.out)
 		return nil
 	}
-	fmt.Fprintf(cmd.ErrOrStderr(), "%s, token %s; the token is shown only now:\n", who, made.ID)
+	fmt.Fprintf(cmd.ErrOrStderr(), "%s, token %s; the token is shown only now:\n", cli.Visible(who), made.ID)
 	_, err := fmt.Fprintln(cmd.OutOrStdout(), text)
 	return err
 }
 
 func newTokenList() *cobra.Command {
-	var asJSON bool
-	cmd := onStore(&cobra.Command{
+	var o operator
+	cmd := &cobra.Command{
 		Use:   "list",
 		Short: "List all tokens, also revoked and expired ones",
 		Long: `Lists all tokens: their role, when they were created and last used, to a minute, what a
 reader's token shows, and when they expire. Times are in UTC.`,
 		Example: "  hub token list\n  hub token list --json",
 		Args:    cobra.NoArgs,
-	}, func(cmd *cobra.Command, _ []string, st store.Store) error {
-		tokens, err := st.Tokens(cmd.Context())
-		if err != nil {
-			return err
-		}
-		return printTokens(cmd.OutOrStdout(), tokens, asJSON)
-	})
-	cmd.Flags().BoolVar(&asJSON, "json", false, "print JSON")
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			return o.with(cmd, func(ctx context.Context, c client.Client) error {
+				tokens, err := c.Tokens(ctx)
+				if err != nil {
+					return err
+				}
+				return printTokens(cmd.OutOrStdout(), tokens, o.json)
+			})
+		},
+	}
+	o.addJSON(cmd)
 	return cmd
 }
 
-func printTokens(w io.Writer, tokens []store.Token, asJSON bool) error {
-	if asJSON {
-		list := make([]tokenJSON, 0, len(tokens))
-		for i := range tokens {
-			list = append(list, toJSON(&tokens[i]))
-		}
-		return term.JSON(w, list)
-	}
+func printTokens(w io.Writer, tokens []api.Token, asJSON bool) error {
 	header := []string{"ID", "ROLE", "AGENT", "NAME", "FROM", "CREATED", "LAST USED", "SCOPE", "EXPIRES", "STATE"}
-	return term.List(w, false, tokens, "there are no tokens; hub token create makes one", header, func(t *store.Token) []string {
+	return cli.List(w, asJSON, tokens, "there are no tokens; hub token create makes one", header, func(t *api.Token) []string {
 		from, state := "created", "valid"
 		if t.Provisioned {
 			from = "file"
 		}
 		switch {
-		case t.Revoked():
-			state = "revoked " + stamp(t.RevokedAt)
-		case t.Expired(time.Now()):
+		case t.RevokedAt != nil:
+			state = "revoked " + stamp(*t.RevokedAt)
+		case t.ExpiresAt != nil && credential.Expired(time.Now(), *t.ExpiresAt):
 			state = "expired"
 		}
 		scope := "-"
 		switch {
 		case t.ScopeLabels != nil:
-			scope = strings.Join(append(t.Scope, t.ScopeLabels.String()), ",")
+			scope = strings.Join(append(t.Scope, store.Labels(t.ScopeLabels).String()), ",")
 		case t.Scope != nil:
 			scope = strings.Join(t.Scope, ",")
-		case t.Role != store.RoleAgent:
+		case t.Role != string(store.RoleAgent):
 			scope = "all"
 		}
 		return []string{
-			t.ID, string(t.Role), term.Dash(t.AgentID), term.Dash(term.Visible(t.Name)), from,
-			stamp(t.CreatedAt), stamp(t.LastUsedAt), scope, stamp(t.ExpiresAt), state,
+			t.ID, t.Role, cli.Dash(t.AgentID), cli.Dash(cli.Visible(t.Name)), from,
+			stamp(t.CreatedAt), stampOf(t.LastUsedAt), cli.Visible(scope), stampOf(t.ExpiresAt), state,
 		}
 	})
 }
 
 func newTokenRevoke() *cobra.Command {
-	var db string
+	var o operator
 	cmd := &cobra.Command{
 		Use:   "revoke ID",
 		Short: "Revoke a token, permanently and at once",
@@ -284,49 +285,11 @@ there is no such token.`,
 			if _, is := store.RoleOfToken(args[0]); is {
 				return usage(cmd, "that is a token, not its id; hub token list shows ids")
 			}
-			return withStore(cmd, db, func(st store.Store) error {
-				return st.RevokeToken(cmd.Context(), args[0])
-			})
+			return o.with(cmd, func(ctx context.Context, c client.Client) error { return c.RevokeToken(ctx, args[0]) })
 		},
 	}
-	addDB(cmd, &db)
+	o.add(cmd)
 	return cmd
-}
-
-// tokenJSON is a token in JSON; missing times are null.
-type tokenJSON struct {
-	ID          string     `json:"id"`
-	Role        store.Role `json:"role"`
-	AgentID     string     `json:"agent_id"`
-	Name        string     `json:"name"`
-	Provisioned bool       `json:"provisioned"`
-	// Scope is null for a reader of all agents, and for an agent.
-	Scope []string `json:"scope"`
-	// ScopeLabels is null if labels don't limit the token.
-	ScopeLabels store.Labels `json:"scope_labels"`
-	// EnrolledBy is the id of the code or key with which it was made.
-	EnrolledBy string     `json:"enrolled_by,omitempty"`
-	CreatedAt  time.Time  `json:"created_at"`
-	LastUsedAt *time.Time `json:"last_used_at"`
-	ExpiresAt  *time.Time `json:"expires_at"`
-	RevokedAt  *time.Time `json:"revoked_at"`
-}
-
-func toJSON(t *store.Token) tokenJSON {
-	j := tokenJSON{
-		ID: t.ID, Role: t.Role, AgentID: t.AgentID, Name: t.Name,
-		Provisioned: t.Provisioned, CreatedAt: t.CreatedAt, Scope: t.Scope, ScopeLabels: t.ScopeLabels, EnrolledBy: t.EnrolledBy,
-	}
-	if !t.ExpiresAt.IsZero() {
-		j.ExpiresAt = &t.ExpiresAt
-	}
-	if !t.LastUsedAt.IsZero() {
-		j.LastUsedAt = &t.LastUsedAt
-	}
-	if t.Revoked() {
-		j.RevokedAt = &t.RevokedAt
-	}
-	return j
 }
 
 // stamp formats a time for a table.

@@ -37,6 +37,12 @@ variable "waymark_hub_token" {
   description = "With waymark_target = hub: an agent token, from hub token create --role agent."
 }
 
+variable "repository" {
+  type        = string
+  default     = ""
+  description = "A git URL that is cloned into the project's directory when a workspace is new."
+}
+
 data "coder_provisioner" "me" {}
 data "coder_workspace" "me" {}
 data "coder_workspace_owner" "me" {}
@@ -106,6 +112,7 @@ resource "docker_container" "workspace" {
       "CODER_AGENT_TOKEN=${coder_agent.main.token}",
       "WAYMARK_TARGET=${var.waymark_target}",
       "WAYMARK_ROOT=${local.project}",
+      "WAYMARK_REPOSITORY=${var.repository}",
     ],
     [for name, value in local.waymark_env[var.waymark_target] : "${name}=${value}"],
   )

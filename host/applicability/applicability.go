@@ -87,8 +87,8 @@ type Answer struct {
 	Client string `json:"client,omitempty"`
 	// Version is the version of the client that the rules describe.
 	Version string `json:"version,omitempty"`
-	// Judged says that what the client has at its start is compared with the program itself.
-	Judged bool `json:"judged,omitempty"`
+	// Judged says what the client's rules were compared with, and when.
+	Judged string `json:"judged,omitempty"`
 	// Items has what applies, nearest first, and then what doesn't. Of equally near finds,
 	// instructions come before skills, subagents and commands, and then their paths decide.
 	Items []Item `json:"items"`
@@ -257,7 +257,25 @@ func (j *judged) verdict(in *Input) (applies bool, reason string) {
 	case r.Status != snapshot.StatusOK && r.Status != snapshot.StatusExcluded:
 		return false, strings.TrimSuffix(string(r.Status)+": "+r.Error, ": ")
 	}
-	switch j.Mode {
+	by := r.ReadersByMode()
+	if by == nil {
+		return j.inMode(j.Mode, in)
+	}
+	// Each reader has the mode of the name that it reads: the first that applies is said.
+	for _, mode := range []string{modeAlways, modeGlob} {
+		if who := by[mode]; len(who) > 0 {
+			if applies, reason = j.inMode(mode, in); applies {
+				j.Mode = mode
+				return true, "for " + strings.Join(who, ", ") + ": " + reason
+			}
+		}
+	}
+	return j.inMode(j.Mode, in)
+}
+
+// inMode decides for one mode.
+func (j *judged) inMode(mode string, in *Input) (applies bool, reason string) {
+	switch mode {
 	case modeAlways:
 		return true, "always, " + j.scope(in) + j.how()
 	case modeGlob:
@@ -267,7 +285,7 @@ func (j *judged) verdict(in *Input) (applies bool, reason string) {
 	case modeManual:
 		return false, "only when somebody names it"
 	}
-	return false, fmt.Sprintf("its mode %q is not known", text.Cut(j.Mode, 40))
+	return false, fmt.Sprintf("its mode %q is not known", text.Cut(mode, 40))
 }
 
 // scope says for which files a find is.
@@ -349,6 +367,30 @@ func MatchIgnored(globs snapshot.Attribute, dir, file string) (glob string, ok b
 			p = "**/" + p
 		}
 		if len(vfs.Matching([]string{p, p + "/**"}, []string{strings.ToLower(rel)})) > 0 {
+			return text.Cut(g, maxReason/2), true
+		}
+	}
+	return "", false
+}
+
+// MatchNames is Match for globs of which those without a slash match names at any depth. One
+// that begins with a slash matches nothing, and one with "!" what it doesn't match otherwise.
+func MatchNames(globs snapshot.Attribute, dir, file string) (glob string, ok bool) {
+	rel, below := Below(dir, file)
+	if !below {
+		return "", false
+	}
+	for _, g := range listOf(globs) {
+		p, not := strings.CutPrefix(strings.TrimSpace(g), "!")
+		p = strings.TrimPrefix(p, "./")
+		if rest, all := strings.CutSuffix(p, "/**"); all {
+			p = rest + "/**/*" // not the directory itself
+		}
+		of := rel
+		if !strings.Contains(p, "/") {
+			of = filepath.Base(rel)
+		}
+		if len(vfs.Matching([]string{p}, []string{of})) > 0 != not {
 			return text.Cut(g, maxReason/2), true
 		}
 	}

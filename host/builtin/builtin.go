@@ -20,6 +20,7 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
+	"sync"
 )
 
 // ErrMissing means that the binary was built without the module.
@@ -38,7 +39,9 @@ func Module() ([]byte, error) { return read(dist) }
 
 // Digest returns the SHA-256 of the module, in hexadecimal, without unpacking a packed one.
 // Its errors are those of Module, except that it doesn't check for WebAssembly.
-func Digest() (string, error) { return digest(dist) }
+func Digest() (string, error) { return digested() }
+
+var digested = sync.OnceValues(func() (string, error) { return digest(dist) })
 
 func digest(files fs.FS) (string, error) {
 	f, err := files.Open(moduleFile)

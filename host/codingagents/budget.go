@@ -135,6 +135,10 @@ func (v *viewer) fitList() {
 	if b == nil {
 		return
 	}
+	if b.Element > 0 {
+		v.fitElements(b)
+		return
+	}
 	const bytesOfSigns, signsWithout = len("- : "), len("- ")
 	units := func(text string) (n int) {
 		for _, r := range text {
@@ -168,4 +172,58 @@ func (v *viewer) fitList() {
 		usage.Shortened++
 	}
 	usage.UsedTokens = tokens(int64(used + b.BuiltinCharacters))
+}
+
+// fitElements does so for a list of elements.
+func (v *viewer) fitElements(b *ListBudget) {
+	used, full, own := 0, false, false
+	fits := func(size int) bool {
+		if full = full || used+size > b.Characters; !full {
+			used += size
+		}
+		return !full
+	}
+	for i := range v.view.Items {
+		it := &v.view.Items[i]
+		if !it.Included || it.Kind != abi.KindSkill && it.Kind != abi.KindCommand {
+			continue
+		}
+		if it.Kind == abi.KindCommand && !own {
+			own = true
+			fits(b.BuiltinCharacters)
+		}
+		location := "project"
+		switch {
+		case it.find.plugin != "":
+			location = "plugin"
+		case it.User:
+			location = "user"
+		}
+		if fits(b.Element + escaped(it.Name) + escaped(it.Description) + len(location)) {
+			continue
+		}
+		it.CutBytes, it.Reason, it.Description = int64(len(it.Description)), Shortened, ""
+		it.Detail = fmt.Sprintf("the list has room for %d characters, and from here on for names alone", b.Characters)
+		it.Tokens = tokens(it.Bytes - it.CutBytes)
+		v.view.Budget.Shortened++
+	}
+	usage := &v.view.Budget
+	usage.SkillTokens, usage.WindowTokens, usage.Builtin, usage.UsedTokens = tokens(int64(b.Characters)), int64(b.Window), b.Builtin, tokens(int64(used))
+}
+
+// escaped is how many characters a text takes in XML, in UTF-16 code units.
+func escaped(text string) (n int) {
+	for _, r := range text {
+		switch r {
+		case '&':
+			n += len("&amp;")
+		case '<', '>':
+			n += len("&lt;")
+		case '"', '\'':
+			n += len("&quot;")
+		default:
+			n += utf16.RuneLen(r)
+		}
+	}
+	return n
 }

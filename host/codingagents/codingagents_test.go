@@ -83,8 +83,12 @@ func TestDocumented(t *testing.T) {
 		}},
 		{"claude", finds[1:2], []string{"w/AGENTS.md"}},
 		{"claude", []codingagents.Find{finds[1], finds[3]}, []string{"w/AGENTS.md", "w/sub/AGENTS.md"}},
-		{"copilot", finds, []string{
-			"w/.github/copilot-instructions.md", "w/AGENTS.md", "w/CLAUDE.md", "w/GEMINI.md", "w/sub/AGENTS.md", "w/sub/GEMINI.md elsewhere",
+		{"copilot-cli", finds, []string{
+			"w/.github/copilot-instructions.md", "w/AGENTS.md", "w/CLAUDE.md", "w/GEMINI.md", "w/sub/AGENTS.md", "w/sub/GEMINI.md", "w/.claude/rules/all.md",
+			"w/.claude/rules/go.md not_always",
+		}},
+		{"copilot-vscode", []codingagents.Find{finds[1], finds[3], finds[6]}, []string{
+			"w/sub/AGENTS.md",
 		}},
 	} {
 		in := codingagents.Input{Client: codingagents.Lookup(c.client), Start: "/w/sub", Project: "/w", Looked: []string{"/", "/w", "/w/sub"}, Finds: c.finds}
@@ -114,5 +118,48 @@ func TestBudget(t *testing.T) {
 		if b := v.Budget; b.UsedTokens > b.SkillTokens || len(v.Items) != n {
 			t.Errorf("%d skills: %d items, %+v", n, len(v.Items), b)
 		}
+	}
+}
+
+// TestTextsByName: texts are sorted by their names, and of one name the last counts, even one
+// that is switched off.
+func TestTextsByName(t *testing.T) {
+	t.Parallel()
+	c := codingagents.Client{ID: "x", IgnoreCase: true, Instructions: &codingagents.Instructions{
+		Top: codingagents.StartOnly, Take: codingagents.Every, ByName: true, Called: map[string]string{"b": "Theirs"},
+		Places: []codingagents.Place{{Convention: "a"}, {Convention: "b"}, {Convention: "c"}},
+	}, Unlinked: []string{"c"}}
+	finds := []codingagents.Find{
+		find("/w", "z.md", "a", "", 3), find("/w", "Same.md", "a", "", 3), find("/w", "off.md", "a", "", 3), find("/w", "b.md", "b", "", 3),
+		find("/w", "c/same.txt", "c", "", 3), find("/w", "c/off.md", "c", "manual", 3), find("/w", "c/link.md", "c", "", 3), find("/w", "c/é.md", "c", "", 3),
+	}
+	finds[6].Linked = true
+	v := codingagents.Of(codingagents.Input{Client: &c, Start: "/w", Looked: []string{"/w"}, Finds: finds})
+	want := []string{"w/c/é.md", "w/c/same.txt", "w/b.md", "w/z.md", "w/c/link.md linked_file", "w/off.md duplicate", "w/c/off.md not_always", "w/Same.md duplicate"}
+	if got := shown(v); !slices.Equal(got, want) {
+		t.Errorf("got %q, want %q", got, want)
+	}
+}
+
+// TestRulesBesides: rules are read besides the first file of a directory, those of a directory
+// before those below it, and one text once.
+func TestRulesBesides(t *testing.T) {
+	t.Parallel()
+	c := codingagents.Client{ID: "x", Instructions: &codingagents.Instructions{
+		Top: codingagents.StartOnly, Take: codingagents.FirstOfDirectory, Places: []codingagents.Place{{Convention: "a"}, {Convention: "b"}, {Convention: "r", Beside: true}},
+		Shallow: []string{"r"}, Once: []string{"r"},
+	}}
+	rule := func(name, text string, head int) codingagents.Find {
+		f := find("/w/s", name, "r", "always", int64(len(text)))
+		f.Payload, f.Attributes["head_bytes"] = []byte(text), snapshot.Attribute{Text: fmt.Sprint(head)}
+		return f
+	}
+	v := codingagents.Of(codingagents.Input{Client: &c, Start: "/w/s", Project: "/w", Looked: []string{"/w/s"}, Finds: []codingagents.Find{
+		find("/w", "a.md", "a", "", 3), find("/w/s", "a.md", "a", "", 0), find("/w/s", "b.md", "b", "", 3),
+		rule("r/a/x.md", "deep", 0), rule("r/a-b/x.md", "deeper", 0), rule("r/b.md", "one", 0), rule("r/c.md", "---\n---\none\n", 8), rule("r/d.md", "two", 0),
+	}})
+	want := []string{"w/s/r/b.md", "w/s/r/d.md", "w/s/r/a/x.md", "w/s/r/a-b/x.md", "w/s/a.md blank", "w/s/b.md overridden", "w/s/r/c.md duplicate"}
+	if got := shown(v); !slices.Equal(got, want) {
+		t.Errorf("got %q, want %q", got, want)
 	}
 }

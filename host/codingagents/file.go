@@ -31,20 +31,27 @@ type nested struct {
 	Instructions When
 	// Take is FirstOfDirectory or Every.
 	Take Take
-	// Skills is for skills, subagents and commands. With SkillsAlone it reads no subagents and
+	// Skills is for skills, subagents and commands; empty if those are never read. With SkillsAlone it reads no subagents and
 	// commands there.
 	Skills      When
 	SkillsAlone bool
 	Sources     []Source
 }
 
-// nestedRules are those of Clients, by id. Those of Codex started in such a directory are
-// compared with the program; the others follow what the makers say.
+// nestedRules are those of Clients, by id. Those of a client that is judged are compared with
+// the program.
 var nestedRules = map[string]nested{
-	"claude":   {OnFile, Every, OnFile, true, []Source{{"Claude Code 2.1.332, what it sends to its model when it reads a file", "2026-11-28"}}},
-	"codex":    {StartedThere, FirstOfDirectory, StartedThere, false, []Source{{"@openai/codex 0.169.0, codex debug prompt-input", judged}}},
-	"copilot":  {OnFile, Every, StartedThere, false, []Source{{"https://docs.github.com/en/copilot/how-tos/copilot-cli/customize-copilot/add-custom-instructions", "2026-11-25"}}},
-	"opencode": {OnFile, FirstOfDirectory, StartedThere, false, []Source{{"https://github.com/anomalyco/opencode: packages/opencode/src/session/instruction.ts", "2026-11-25"}}},
+	"claude":         {OnFile, Every, OnFile, true, []Source{{"Claude Code 2.1.332, what it sends to its model when it reads a file", "2026-11-28"}}},
+	"cline":          {StartedThere, Every, "", false, []Source{{"Cline CLI 3.0.65, what it sends to its model", "2026-11-28"}}},
+	"codex":          {StartedThere, FirstOfDirectory, StartedThere, false, []Source{{"@openai/codex 0.169.0, codex debug prompt-input", judged}}},
+	"continue":       {StartedThere, FirstOfDirectory, StartedThere, false, []Source{{"Continue CLI 1.5.47, what it sends to its model", "2026-11-28"}}},
+	"copilot-cli":    {OnFile, Every, StartedThere, false, []Source{{"Copilot CLI 1.0.102, what it sends to its model when it reads a file", "2026-11-28"}}},
+	"copilot-vscode": {StartedThere, Every, StartedThere, false, []Source{{"https://code.visualstudio.com/docs/agent-customization", "2026-11-23"}}},
+	"gemini":         {OnFile, Every, StartedThere, false, []Source{{"Gemini CLI 0.61.0, what it sends to its model when it reads a file", "2026-11-28"}}},
+	"pi":             {StartedThere, FirstOfDirectory, StartedThere, false, []Source{{"Pi 0.73.1, what it sends to its model when it reads a file", "2026-11-28"}}},
+	"opencode":       {OnFile, FirstOfDirectory, StartedThere, false, []Source{{"opencode 1.18.33, what it sends to its model when it reads a file", "2026-11-28"}}},
+	"kilo":           {OnFile, FirstOfDirectory, StartedThere, false, []Source{{"Kilo CLI 7.7.9, what it sends to its model when it reads a file", "2026-11-28"}}},
+	"qwen-code":      {StartedThere, Every, StartedThere, false, []Source{{"Qwen Code 0.24.4, what it sends to its model when it reads a file", "2026-11-28"}}},
 }
 
 // NestedRows returns the conventions of Rows that a client reads in directories below the one
@@ -91,6 +98,7 @@ type FileItem struct {
 func For(in Input, file string) *FileView {
 	v := look(&in)
 	v.instructions()
+	v.byName()
 	v.skills()
 	v.lists()
 	v.below = true
@@ -148,13 +156,23 @@ func (v *viewer) judge(it *FileItem, when When, file string) {
 	if rel, ok := applicability.Below(v.in.Start, where); ok {
 		where = rel
 	}
-	if it.Reason == NotAlways && it.Mode == "glob" {
+	if rules := v.in.Client.Instructions; it.Reason == NotAlways && it.Mode == "glob" && (rules == nil || !rules.AlwaysOnly) {
 		base := it.find.Directory
-		matches := applicability.Match
-		if v.in.Client.IgnoreGlobs {
-			matches = applicability.MatchIgnored
+		if it.find.user && v.in.Client.GlobsOfProject {
+			base = v.top
 		}
-		glob, ok := matches(it.find.Attributes["globs"], base, file)
+		matches := applicability.Match
+		switch {
+		case v.in.Client.IgnoreGlobs:
+			matches = applicability.MatchIgnored
+		case v.in.Client.NameGlobs:
+			base, matches = v.top, applicability.MatchNames
+		}
+		globs := it.find.Attributes["globs"]
+		if v.in.Client.GlobsExact {
+			globs.List = slices.DeleteFunc(slices.Clone(globs.List), func(glob string) bool { return strings.HasPrefix(glob, "/") || strings.HasSuffix(glob, "/") })
+		}
+		glob, ok := matches(globs, base, file)
 		if !ok {
 			it.Why = "no glob of it matches"
 			return
@@ -194,10 +212,10 @@ func (v *viewer) nested() {
 					case place.TopOnly: // it is read only at the top
 					case place.Otherwise && !nothing:
 						v.leave(f, Overridden, "it is read where there is nothing else")
-					case rules.Take == FirstOfDirectory && taken:
+					case rules.Take == FirstOfDirectory && taken && !place.Beside:
 						v.leave(f, Overridden, "another file in the same directory is read in its place")
 					default:
-						taken = v.instruction(f, 0) || taken
+						taken = v.instruction(f, 0) && !place.Beside || taken
 					}
 				}
 			}
@@ -206,15 +224,20 @@ func (v *viewer) nested() {
 	}
 }
 
-// nestedSkills adds the listable finds of a directory. None is cut, because it isn't known
-// with what they would share a list.
+// nestedSkills adds a directory's skills and the finds of the client's Lists. It applies no
+// budget, because it isn't known which others would share the list.
 func (v *viewer) nestedSkills(dir string) {
 	rules := v.in.Client.Skills
+	never := nestedRules[v.in.Client.ID].Skills == ""
 	if rules != nil {
 		for _, convention := range slices.Concat(rules.Places...) {
 			for _, f := range v.finds[dir][convention] {
 				if reason, detail := v.refuse(f); reason != "" {
 					v.leave(f, reason, detail)
+					continue
+				}
+				if never {
+					v.leave(f, Elsewhere, "it is looked for in the top directory of a project")
 					continue
 				}
 				s := v.skill(f)
@@ -228,7 +251,7 @@ func (v *viewer) nestedSkills(dir string) {
 				v.leave(f, Invalid, f.Error)
 				continue
 			}
-			if nestedRules[v.in.Client.ID].SkillsAlone {
+			if nestedRules[v.in.Client.ID].SkillsAlone || never {
 				v.leave(f, Elsewhere, "it is looked for from the start's directory up")
 				continue
 			}

@@ -9,7 +9,6 @@ import (
 
 	"waymark/abi"
 	"waymark/host/applicability"
-	"waymark/plugins/agentfiles/imports"
 	"waymark/snapshot"
 )
 
@@ -18,11 +17,19 @@ const maxReads = 500
 
 // include adds a text, and what it imports.
 func (v *viewer) include(f *Find, it Item, steps int) {
-	v.seen[f.Path], v.seen[cmp.Or(f.Source, f.Path)] = true, true
-	it.Bytes, it.Included = f.SizeBytes, it.Reason != NoRoom
-	v.add(f, it)
+	again := v.told[f.Path] // a text that is inlined twice is listed once
+	v.told[f.Path], v.told[cmp.Or(f.Source, f.Path)] = true, true
+	if f.by == nil || !v.inlined() {
+		v.seen[f.Path], v.seen[cmp.Or(f.Source, f.Path)] = true, true
+	}
+	if it.Bytes, it.Included = f.size(), it.Reason != NoRoom; !again {
+		v.add(f, it)
+	}
 	v.imports(f, steps)
 }
+
+// inlined reports whether a text that is imported stands wherever it is named.
+func (v *viewer) inlined() bool { return v.in.Client.Imports != nil && v.in.Client.Imports.Inlined }
 
 // has reports whether the client has a text already, by its path or its target.
 func (v *viewer) has(f *Find) bool { return v.seen[f.Path] || v.seen[cmp.Or(f.Source, f.Path)] }
@@ -30,12 +37,17 @@ func (v *viewer) has(f *Find) bool { return v.seen[f.Path] || v.seen[cmp.Or(f.So
 // imports adds what a text imports, each behind its importer, recursively. steps is the
 // current depth.
 func (v *viewer) imports(by *Find, steps int) {
-	if v.in.Client.Imports == 0 || v.in.Read == nil {
+	rules := v.in.Client.Imports
+	if v.in.Read == nil || !rules.allows(by) {
 		return
 	}
-	for _, written := range imports.Of(string(by.Payload)) {
-		path := by.imported(written, v.in.Home)
-		if v.seen[path] {
+	within, seen := v.in.Start, func(path string) bool { return v.seen[path] }
+	if rules.Inlined {
+		within, seen = v.within(by), by.comesFrom
+	}
+	for _, written := range rules.Of(string(by.Payload)) {
+		path := by.imported(written, v.in.Home, rules.AsWritten)
+		if seen(path) {
 			continue
 		}
 		if v.reads++; v.reads > maxReads {
@@ -48,14 +60,18 @@ func (v *viewer) imports(by *Find, steps int) {
 		}
 		// Nothing outside the project is looked at. A word that begins with / often isn't a
 		// file name.
-		outside, there := !f.user && !isBelow(v.top, path) && !filepath.IsAbs(written), v.in.Read(f, f.user)
-		if there && v.has(f) || !there && !outside {
+		outside, there := !f.user && !isBelow(v.top, path) && !filepath.IsAbs(written), v.in.Read(f, f.user || rules.Links || rules.Inlined && !isBelow(v.top, within))
+		if there && !rules.Inlined && v.has(f) || !there && !outside {
 			continue
 		}
 		switch {
-		case !f.user && (!isBelow(v.in.Start, path) || !isBelow(v.in.Start, f.Source)):
-			v.leave(f, Elsewhere, "that counts only for what lies below the directory of the start")
-		case steps == v.in.Client.Imports:
+		case (!f.user || rules.Inlined) && (!isBelow(within, path) || !isBelow(within, f.Source) && !rules.Links):
+			detail := "that counts only for what lies below the directory of the start"
+			if rules.Inlined {
+				detail = "that counts only for what lies below " + within
+			}
+			v.leave(f, Elsewhere, detail)
+		case steps == rules.Steps:
 			v.leave(f, TooDeep, fmt.Sprintf("the %dth step: %d are followed", steps+1, steps))
 		default:
 			v.instruction(f, steps+1)
@@ -63,9 +79,39 @@ func (v *viewer) imports(by *Find, steps int) {
 	}
 }
 
+// allows reports whether a text can import others.
+func (i *Imports) allows(f *Find) bool {
+	return i != nil && (f.by != nil || !slices.Contains(i.Without, f.Convention))
+}
+
+// within returns the directory that a text's imports have to lie in, if they are inlined.
+func (v *viewer) within(f *Find) string {
+	for f.by != nil {
+		f = f.by
+	}
+	if !f.user && v.in.Client.Imports.ElseStart {
+		return v.top
+	}
+	dir, project := filepath.Dir(f.Path), ""
+	if v.in.ProjectOf != nil {
+		project = v.in.ProjectOf(dir)
+	}
+	return cmp.Or(project, dir)
+}
+
+// comesFrom reports whether a text is the one at path, or led to by its imports.
+func (f *Find) comesFrom(path string) bool {
+	for ; f != nil; f = f.by {
+		if f.Path == path {
+			return true
+		}
+	}
+	return false
+}
+
 // imported returns the absolute path that a text imports. A relative path begins where the
-// file lies, after links, and "~" is the user's home directory.
-func (f *Find) imported(written, home string) string {
+// file lies, after links unless it is asWritten, and "~" is the user's home directory.
+func (f *Find) imported(written, home string, asWritten bool) string {
 	rest, ofHome := strings.CutPrefix(written, "~/")
 	switch {
 	case ofHome:
@@ -73,13 +119,16 @@ func (f *Find) imported(written, home string) string {
 	case filepath.IsAbs(written):
 		return filepath.Clean(written)
 	}
+	if asWritten {
+		return filepath.Join(filepath.Dir(f.Path), written)
+	}
 	return filepath.Join(filepath.Dir(cmp.Or(f.Source, f.Path)), written)
 }
 
 // tellImports records in an item what its text imports, and what imports it.
 func (v *viewer) tellImports(f *Find, it *Item) {
-	if it.Included && v.in.Client.Imports > 0 && f.Kind == abi.KindInstructionFile {
-		it.Imports = imports.Of(string(f.Payload))
+	if it.Included && v.in.Client.Imports.allows(f) && f.Kind == abi.KindInstructionFile {
+		it.Imports = v.in.Client.Imports.Of(string(f.Payload))
 	}
 	if f.by != nil {
 		it.ImportedBy = f.by.Path
@@ -95,10 +144,10 @@ func (v *viewer) tellImports(f *Find, it *Item) {
 func (v *viewer) once() {
 	told := map[string]bool{}
 	v.view.Items = slices.DeleteFunc(v.view.Items, func(it Item) bool {
-		if v.in.Client.Imports == 0 || it.Included || it.Kind != abi.KindInstructionFile {
+		if v.in.Client.Imports == nil || it.Included || it.Kind != abi.KindInstructionFile {
 			return false
 		}
-		again := told[it.Path] || v.has(it.find)
+		again := told[it.Path] || v.told[it.Path] || v.told[cmp.Or(it.find.Source, it.Path)]
 		told[it.Path] = true
 		return again
 	})

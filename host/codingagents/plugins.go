@@ -1,6 +1,7 @@
 package codingagents
 
 import (
+	"waymark/abi"
 	"waymark/snapshot"
 )
 
@@ -25,7 +26,7 @@ func (v *viewer) brought(p *Plugin, convention string) (list []*Find) {
 // prefix returns what precedes the name of something from an installed plugin, for a client
 // that uses the plugin's name.
 func (v *viewer) prefix(f *Find) string {
-	if plugins := v.in.Client.plugins(); plugins == nil || !plugins.Prefix {
+	if plugins := v.in.Client.plugins(); plugins == nil || !plugins.Prefix && (!plugins.PrefixSubagents || f.Kind != abi.KindSubagent) {
 		return ""
 	}
 	return f.plugin

@@ -1,6 +1,8 @@
 package codingagents
 
 import (
+	"fmt"
+	"path"
 	"slices"
 
 	"waymark/abi"
@@ -11,6 +13,10 @@ import (
 type Client struct {
 	// ID is its id here, Reader its id in the table of conventions.
 	ID, Reader, Name string
+	// Aliases are other names that commands take for it. Program is the name of its program in
+	// PATH; empty if it has none.
+	Aliases []string
+	Program string
 	// Version is the version that the rules describe. Judged says that test/clients compares
 	// them with that version itself.
 	Version string
@@ -23,27 +29,103 @@ type Client struct {
 	User *User
 	// Heads is how it reads front matter; HeadsOwn if unknown.
 	Heads conventions.Heads
-	// Imports is how many levels of imports with @ it follows; 0 means none. Only imports of
-	// the user's own files may lie outside the directory of the start.
-	Imports int
+	// WholeGit says that a directory .git counts only with HEAD, objects and refs in it.
+	WholeGit bool
+	// NotAtHome are conventions of skills and Lists that don't count in the home directory,
+	// unless the user's files include them.
+	NotAtHome []string
+	// Imports is how it follows imports with @; nil if it doesn't.
+	Imports *Imports
 	// IgnoreGlobs says that the globs of its rules are patterns as in .gitignore, and ignore
-	// case.
-	IgnoreGlobs bool
+	// case. NameGlobs says that those without a slash match names at any depth, and others
+	// are relative to the top of the project.
+	IgnoreGlobs, NameGlobs bool
+	// Unlinked are conventions whose files don't count if they are links.
+	Unlinked []string
+	// IgnoreCase says that names of skills, subagents and texts are the same whose letters
+	// differ only in case.
+	IgnoreCase bool
+	// FoldNames says that it ignores the case of the names of instruction files, but for that
+	// of their directories. If there are several, one in the usual case counts.
+	FoldNames bool
+	// SkipHidden leaves out rules and subagents if their name, or that of a directory below
+	// their place, begins with a dot.
+	SkipHidden bool
+	// LinksInside says that a file of the project counts only if it lies in the project, or
+	// below the start without one, after links are followed.
+	LinksInside bool
 	// Dependencies says that it looks for skills in node_modules, too.
 	Dependencies bool
 	// Lists are the conventions of what else it lists by name: subagents, commands. It looks
 	// for them from the start up to ListsTop, which is Project by default. ListsByName sorts
-	// them. SubagentsDescribed leaves out subagents without a name or a description.
-	Lists              []string
+	// them. SubagentsDescribed leaves out subagents without a name or a description. Of equal
+	// names the nearest counts. With ListsLater it is the last one: after the user's that are
+	// only read in the home directory come those from the start up, and then the user's others.
+	// What it doesn't say is as in the ones before.
+	Lists      []string
+	ListsLater bool
+	// Primaries are the client's own agents that aren't subagents. A file with such a name
+	// changes one, and adds a subagent only if it says so itself.
+	Primaries          []string
 	ListsTop           Top
 	ListsByName        bool
 	SubagentsDescribed bool
+	// ListsByRun sorts what it lists by the bytes of names, and commands of the start before
+	// those above. SubagentsByFile says that subagents are the same if their files are called
+	// the same.
+	ListsByRun, SubagentsByFile bool
+	// Agreed are those of Lists that count in a project only once the user has agreed to each.
+	Agreed []string
+	// Builtin are names of a kind in Lists that are the client's own. Files whose names begin with
+	// ListsWithout aren't listed, and with ListsNoLinks no links are.
+	Builtin      map[abi.Kind][]string
+	ListsWithout string
+	ListsNoLinks bool
+	// NoSkillsNames lists no command that has the name of a skill, even of one that comes with a
+	// file.
+	NoSkillsNames bool
+	// GlobsOfProject says that the globs of the user's own rules are relative to the project.
+	// With GlobsExact a glob with a slash at its beginning or end matches nothing.
+	GlobsOfProject, GlobsExact bool
 	// ListBudget bounds the list of skills and commands; nil if nothing does.
 	ListBudget *ListBudget
 	// Own are conventions besides those of the table: places that only this client reads.
 	Own []conventions.Convention
 	// Sources are where the rules come from.
 	Sources []Source
+}
+
+// Judge says what the rules were compared with, and when: the program in a version, or its
+// documentation.
+func (c *Client) Judge() string {
+	date := ""
+	for _, s := range c.Sources {
+		date = max(date, s.Date)
+	}
+	if c.Judged {
+		return "program " + c.Version + ", " + date
+	}
+	return "documentation, " + date
+}
+
+// Imports says how a client follows imports with @.
+type Imports struct {
+	// Of returns what a text imports, as written. Steps is how many levels are followed.
+	Of    func(text string) []string
+	Steps int
+	// Inlined puts each text in the place of its import, wherever it is named, and so a file
+	// that is read at the start can also be imported. Imports may then lie anywhere in the
+	// project that contains the first importer: the nearest directory with .git, or else its
+	// own. Otherwise each file counts once, and only those that the user's own files import
+	// may lie outside the directory of the start. ElseStart has imports of a project's files
+	// lie below the directory of the start, if there is no .git, in the place of the
+	// importer's.
+	Inlined, ElseStart bool
+	// AsWritten begins relative paths where the importer was found, and not where links lead.
+	// Links leads imports over links out of where they may lie.
+	AsWritten, Links bool
+	// Without are the conventions of texts that import nothing.
+	Without []string
 }
 
 // Source is where a fact was found, and the date, as 2026-11-24.
@@ -54,6 +136,8 @@ type Top string
 
 // The tops.
 const (
+	// StartOnly: the directory of the start.
+	StartOnly Top = "start"
 	// Project: the nearest directory with .git; without one, that of the start.
 	Project Top = "project"
 	// ProjectElseAll: the nearest directory with .git; without one, the file system's root.
@@ -61,8 +145,17 @@ const (
 	// ProjectElseHome: the nearest directory with .git; without one, the topmost directory
 	// below the user's home directory, or the file system's root if the start isn't in it.
 	ProjectElseHome Top = "project_else_home"
+	// ProjectElseThroughHome: the nearest directory with .git; without one, the user's home
+	// directory, or the file system's root if the start isn't in it.
+	ProjectElseThroughHome Top = "project_else_through_home"
 	// All: the file system's root.
 	All Top = "all"
+	// ProjectAlone: as Project, and no directory below it.
+	ProjectAlone Top = "project_alone"
+	// AboveProject: the parent of the nearest directory with .git; without one, that of the
+	// user's home directory, or the file system's root if the start isn't in it. The root itself
+	// doesn't count, and above a start in the home directory nothing does.
+	AboveProject Top = "above_project"
 )
 
 // Instructions says which texts a client starts with.
@@ -73,11 +166,75 @@ type Instructions struct {
 	Take Take
 	// Places are in order of precedence.
 	Places []Place
+	// Before are texts of the directory of the start that precede all others, also the user's.
+	// One that isn't there is replaced by that of User.Before with the same index.
+	Before []string
+	// Rules are texts of the directory of the start that follow all others, and the user's
+	// Rules. Of one convention's files with the same name the first counts. With
+	// SkipLinkedRules those in directories don't count that are links.
+	Rules           []string
+	SkipLinkedRules bool
+	// Parts are what is read of the walk, one after the other, in the place of all Places in
+	// all directories.
+	Parts []Part
 	// MaxBytes bounds all texts together: the one that exceeds it is cut, and later ones are
 	// left out. MaxFile leaves out larger files. 0 means no bound.
 	MaxBytes, MaxFile int64
-	// SkipBlank leaves out files with only white space, as well as empty ones.
-	SkipBlank bool
+	// SkipBlank leaves out files with only white space, as well as empty ones, SkipBare those
+	// with only comments and front matter, too.
+	SkipBlank, SkipBare bool
+	// ByPath sorts the texts of a walk by their paths.
+	ByPath bool
+	// ByPlace takes one place after the other, each on the whole walk, and before it the user's
+	// own files of that place.
+	ByPlace bool
+	// EndsAbove is a directory in the home directory where a walk from below ends.
+	EndsAbove string
+	// Renamed says which settings name the files; nil if none do.
+	Renamed *Renamed
+	// AlwaysOnly says that rules that don't always apply are never read.
+	AlwaysOnly bool
+	// Shallow are conventions of which the files of a directory come before those of the
+	// directories in it. Of those in Once that have the same text the first counts.
+	Shallow, Once []string
+	// ByName sorts the texts by their names, letter by letter. Of one name the last counts.
+	// Called are names for texts that say none, by convention; otherwise it is that of the
+	// file.
+	ByName bool
+	Called map[string]string
+}
+
+// Part is a part of a walk, and the conventions of what is read there.
+type Part struct {
+	Of          Stretch
+	Conventions []string
+}
+
+// Stretch is some of the directories of a walk.
+type Stretch string
+
+// The stretches.
+const (
+	// Ends: the top of the walk, and then the directory of the start.
+	Ends Stretch = "ends"
+	// Between: the directories between these, the nearest to the start first.
+	Between Stretch = "between"
+	// UsersRules: none, but the Rules of User.
+	UsersRules Stretch = "users_rules"
+)
+
+// Renamed are settings that name instruction files.
+type Renamed struct {
+	// File has the settings: in the directory of the start, or else in the home directory.
+	// Each of Keys leads to a name or a list of names; the first one that does counts.
+	File string
+	Keys [][]string
+	// Places are the conventions of the files that have their names otherwise. The files of
+	// the settings come before, or with Instead in their place. Those of the user's own are in
+	// the directory Dir.
+	Places  []string
+	Instead bool
+	Dir     string
 }
 
 // Take says which of the places of a walk are taken.
@@ -99,28 +256,48 @@ type Place struct {
 	// TopOnly: only in the project's top directory.
 	TopOnly bool
 	// Otherwise: only if the earlier places have nothing in any directory, not counting those
-	// that are Beside.
+	// that are Beside. These are read besides the first of a directory.
 	Otherwise, Beside bool
+	// User is the convention of the user's own files of the place; see Instructions.ByPlace.
+	User string
+	// InProject: only in a project, with .git.
+	InProject bool
+	// SkipLinks leaves out links, SkipBare files with only blanks, comments and front matter.
+	SkipLinks, SkipBare bool
 	// LinksBelow: a link counts only if its target lies below the directory of the start.
 	LinksBelow bool
+	// OneText: a text counts once, wherever it lies.
+	OneText bool
 }
 
 // User says what a client reads below the user's home directory, by conventions whose places
 // are relative to it.
 type User struct {
 	// Instructions are files of which the first that isn't blank is read. They don't count
-	// for the budget. After puts them behind the project's instead of before.
-	Instructions []string
-	After        bool
+	// for the budget. After puts them behind the project's instead of before. EachInstruction
+	// reads all of them. With BlankTakes, a blank one also keeps the later ones out.
+	Instructions    []string
+	After           bool
+	EachInstruction bool
+	BlankTakes      bool
+	// Before are read in the place of those of Instructions.Before that don't exist, by
+	// index.
+	Before []string
 	// Skills are searched before the Places of the same index and, if there is one more,
 	// after all of them. Last lists them after the project's, whatever their names.
 	Skills [][]string
 	Last   bool
-	// Rules are texts besides Instructions. All of them that always apply are read.
-	Rules []string
-	// Lists are those of the client's Lists that it reads here, too. If names are equal, the
-	// project's subagent and the user's command count.
-	Lists []string
+	// Rules are texts besides Instructions. All of them that always apply are read. With
+	// RulesLater they are read directly before Instructions.Rules, in the same way.
+	Rules      []string
+	RulesLater bool
+	// Lists are those of the client's Lists that it reads here, too, and others that it reads
+	// only here. Of equal names the project's subagent and the user's command count. With
+	// ListsLast the project's command counts instead.
+	Lists     []string
+	ListsLast bool
+	// Subagents are conventions of subagents besides Lists, which win over the project's.
+	Subagents []string
 	// Moved are directories in the home directory that an environment variable can replace.
 	Moved []Moved
 	// Plugins is what it takes of plugins that the user has installed and enabled for it; nil
@@ -140,8 +317,9 @@ type Plugins struct {
 	// Lists are those of subagents and commands.
 	Skills, Lists []string
 	// Prefix puts the plugin's name and a colon before the names of what it brings. For a
-	// client that uses the nearest manifest, Skills.Namespaces does that.
-	Prefix bool
+	// client that uses the nearest manifest, Skills.Namespaces does that. PrefixSubagents does
+	// so for subagents alone.
+	Prefix, PrefixSubagents bool
 	// Own are conventions besides those of the table, with places below the home directory.
 	Own []conventions.Convention
 }
@@ -170,12 +348,24 @@ type Skills struct {
 	// Places are lists of conventions. Each list is in the order in which a directory is
 	// searched; one list after the other is used for the whole walk.
 	Places [][]string
+	// Tops are the tops of some of Places, by convention, in place of Top.
+	Tops map[string]Top
+	// HomeApart says that what lies in the home directory counts as the user's even if that
+	// directory is on the walk.
+	HomeApart bool
+	// Files are conventions of skills that are single files. One without a name is called
+	// like the directory that it lies in.
+	Files []string
+	// Outermost says that nothing below a skill is another one.
+	Outermost bool
 	// MaxDepth bounds the directories below the place; 0 means no bound. SkipHidden leaves
 	// out skills in a directory whose name begins with a dot, SkipLinks those whose SKILL.md
 	// is a link.
 	MaxDepth   int
 	SkipHidden bool
 	SkipLinks  bool
+	// SkipLinkedDirs leaves out those whose directory is a link.
+	SkipLinkedDirs bool
 	// RealPlaces: if a place itself is a link, paths begin with its target.
 	RealPlaces bool
 	// HiddenAt are the conventions for which SkipHidden applies in any case.
@@ -185,14 +375,20 @@ type Skills struct {
 	// are in characters; 0 means no bound.
 	NeedsName, NeedsDescription bool
 	MaxName, MaxDescription     int
+	// Beside are names of directories that aren't looked into.
+	Beside []string
+	// NoSigns are characters that names can't have; hyphens stand for them.
+	NoSigns string
 	// NeedsUTF8 leaves out files that aren't valid UTF-8.
 	NeedsUTF8 bool
 	// OneLine replaces white space in a description, including line ends, by single spaces.
 	OneLine bool
 	// ByDirectory names a skill by its directory, whatever name it has in its front matter.
 	ByDirectory bool
-	// Same says which skills are duplicates.
-	Same Same
+	// Same says which skills are duplicates. One that isn't listed for one of the reasons in
+	// Counted still keeps others of its name out.
+	Same    Same
+	Counted []Reason
 	// Names is the order of names.
 	Names Names
 	// Namespaces are the conventions of manifests, in order of precedence. The skills in the
@@ -217,6 +413,13 @@ const (
 	SameNameAny Same = "name_any"
 	// SameNameFirst: the same name; the first counts.
 	SameNameFirst Same = "name_first"
+	// SameNameLast: the same name; the last counts, and is listed in the place of the first.
+	// Which one is the last of a place can change from start to start.
+	SameNameLast Same = "name_last"
+	// SameFileOrName: the same file or the same name; the first counts.
+	SameFileOrName Same = "file_or_name"
+	// SameNever: all are listed.
+	SameNever Same = "never"
 )
 
 // Names is an order of names.
@@ -230,6 +433,12 @@ const (
 	ByLetter Names = "letter"
 	// ByPlace keeps the order in which places are searched, and sorts each place by letter.
 	ByPlace Names = "place"
+	// ByPath is the same with each place sorted by path: the bytes of a name, and then of
+	// those below it.
+	ByPath Names = "path"
+	// ByRun keeps the order in which places are searched. Neighbors are sorted by bytes if
+	// both are the start's, or both lie above it, or both are of one place of the user's.
+	ByRun Names = "run"
 )
 
 // Line is the form of a skill in a list.
@@ -244,6 +453,8 @@ const (
 	LineXML Line = "xml"
 	// LineName is the name and the description.
 	LineName Line = "name"
+	// LineBare is the name alone.
+	LineBare Line = "bare"
 )
 
 // Budget bounds a list of skills. Descriptions are shortened first, evenly and a character at
@@ -271,6 +482,10 @@ type ListBudget struct {
 	// Builtin is how many entries of the list are the client's own, and BuiltinCharacters
 	// what they take.
 	Builtin, BuiltinCharacters int
+	// Element is what an entry takes besides its name, its description and its location
+	// ("project" or "user"), if these are written as XML. After the first entry that has no
+	// room, all are listed by name. The client's own come before commands.
+	Element int
 }
 
 // Builtin is a skill that comes with a client, with the length of its line. All of them are
@@ -307,171 +522,13 @@ func userFile(id, reader, place string) conventions.Convention {
 	}
 }
 
-// manifest makes the convention of a plugin's manifest among the skills of Codex.
-func manifest(id, name string) conventions.Convention {
-	return conventions.Convention{
-		ID: id, Readers: []string{"codex"}, Scope: conventions.ScopeProject, Kind: abi.KindPlugin, Format: conventions.JSON,
-		Places: []string{".agents/skills/**/" + name, ".codex/skills/**/" + name}, Name: conventions.FromField,
-	}
-}
-
-// policies are the files beside skills of Codex that can remove them from the list.
-var policies = conventions.Convention{
-	ID: "codex-skill-policy", Readers: []string{"codex"}, Scope: conventions.ScopeProject, Kind: abi.KindInstructionFile, Format: conventions.OpenAIYAML,
-	Places: []string{".agents/skills/**/agents/openai.yaml", ".codex/skills/**/agents/openai.yaml"},
-}
-
-// ofPlugins returns a convention with a place in the plugins that Codex has installed.
-func ofPlugins(c conventions.Convention, place string) conventions.Convention {
-	c.Scope, c.Places = conventions.ScopeUser, []string{".codex/plugins/cache/*/*/*/" + place}
-	return c
-}
-
 // Clients are all clients whose rules are known, in order of their ids.
-var Clients = []Client{
-	{
-		ID: "claude", Reader: "claude-code", Name: "Claude Code", Version: "2.1.332", Judged: true, Imports: 4, Heads: conventions.HeadsClaude, IgnoreGlobs: true,
-		Instructions: &Instructions{
-			Top: All, Take: Every, MaxFile: 4 << 20, SkipBlank: true,
-			Places: []Place{
-				{Convention: "claude-md"}, {Convention: "claude-dir-md"}, {Convention: "claude-rules", Beside: true, LinksBelow: true}, {Convention: "claude-local-md"},
-				{Convention: "agents-md", Otherwise: true}, {Convention: "claude-dir-agents-md", Otherwise: true},
-			},
-		},
-		Skills: &Skills{
-			Top: ProjectElseHome, Up: true, Places: [][]string{{"claude-skill-files"}}, MaxDepth: 1,
-			MaxDescription: 1536, ByDirectory: true, Same: SameNameFirst, Names: ByPlace, Line: LineName,
-		},
-		User: &User{
-			Instructions: []string{"claude-dir-md"}, Rules: []string{"claude-rules"}, Skills: [][]string{{"claude-skill-files"}},
-			Lists:   []string{"claude-agents", "claude-commands"},
-			Moved:   []Moved{{"CLAUDE_CONFIG_DIR", ".claude"}},
-			Plugins: &Plugins{Dir: ".claude", Settings: true, Skills: []string{"plugin-skills", "plugin-skill"}, Lists: []string{"plugin-agents", "plugin-commands"}, Prefix: true},
-		},
-		ListBudget: &ListBudget{Characters: 30_000, Window: 1_000_000, Builtin: 13, BuiltinCharacters: 6074},
-		Lists:      []string{"claude-agents", "claude-commands"}, ListsTop: ProjectElseHome, ListsByName: true, SubagentsDescribed: true,
-		Own: []conventions.Convention{skillFiles("claude-skill-files", "claude-code", ".claude/skills/*/SKILL.md")},
-		Sources: []Source{
-			{"https://code.claude.com/docs/en/memory", noted},
-			{"https://code.claude.com/docs/en/skills", noted},
-			{"https://code.claude.com/docs/en/plugins-reference", latest},
-			{"https://raw.githubusercontent.com/anthropics/claude-code/v2.1.277/mods/agents-md/README.md", noted},
-			{"Claude Code 2.1.332, what it sends to its model", "2026-11-28"},
-		},
-	},
-	{
-		ID: "codex", Reader: "codex", Name: "Codex", Version: "0.169.0", Judged: true, Heads: conventions.HeadsSerde, Dependencies: true,
-		Instructions: &Instructions{
-			Top: Project, Take: FirstOfDirectory, MaxBytes: 32 << 10, SkipBlank: true,
-			Places: []Place{{Convention: "agents-override-md"}, {Convention: "agents-md"}},
-		},
-		Skills: &Skills{
-			Top: Project, Places: [][]string{{"codex-skill-files"}, {"agents-skill-files"}},
-			MaxDepth: 6, SkipHidden: true, SkipLinks: true, RealPlaces: true,
-			NeedsDescription: true, MaxName: 64, MaxDescription: 1024, NeedsUTF8: true, OneLine: true,
-			Same: SameFile, Names: ByByte, Line: LineAliased,
-			Namespaces: []string{"codex-plugin", "claude-plugin", "codex-nested-plugin", "claude-nested-plugin"}, Policy: "codex-skill-policy",
-			Budget: &Budget{
-				Tokens: 5440, Percent: 2, Window: 272_000, FreeRoots: 142, Root: ".codex/skills/.system",
-				Builtin: []Builtin{{"imagegen", 570}, {"openai-docs", 624}, {"skill-creator", 106}, {"skill-installer", 225}},
-			},
-		},
-		User: &User{
-			Instructions: []string{"codex-user-override-md", "codex-user-md"},
-			Skills:       [][]string{nil, {"codex-skill-files", "agents-skill-files"}}, Last: true,
-			Moved: []Moved{{"CODEX_HOME", ".codex"}},
-			Plugins: &Plugins{Dir: ".codex", Skills: []string{"codex-plugin-skill-files", "plugin-skills"}, Own: []conventions.Convention{
-				ofPlugins(skillFiles("codex-plugin-skill-files", "codex"), "skills/**/SKILL.md"),
-				ofPlugins(policies, "**/agents/openai.yaml"),
-				ofPlugins(manifest("codex-nested-plugin", ""), "**/.codex-plugin/plugin.json"),
-				ofPlugins(manifest("claude-nested-plugin", ""), "**/.claude-plugin/plugin.json"),
-			}},
-		},
-		Own: []conventions.Convention{
-			skillFiles("codex-skill-files", "codex", ".codex/skills/**/SKILL.md"),
-			skillFiles("agents-skill-files", "codex", ".agents/skills/**/SKILL.md"),
-			policies,
-			userFile("codex-user-override-md", "codex", ".codex/AGENTS.override.md"),
-			userFile("codex-user-md", "codex", ".codex/AGENTS.md"),
-			manifest("codex-nested-plugin", ".codex-plugin/plugin.json"),
-			manifest("claude-nested-plugin", ".claude-plugin/plugin.json"),
-		},
-		Sources: []Source{
-			{"@openai/codex 0.169.0, codex debug prompt-input", judged},
-			{"https://github.com/openai/codex: codex-rs/core/src/agents_md.rs, codex-rs/core-skills/src/{loader,render,model_visible}.rs", judged},
-		},
-	},
-	{
-		ID: "copilot", Reader: "copilot", Name: "GitHub Copilot CLI", Version: "documentation of 2026-11",
-		Instructions: &Instructions{
-			Top: Project, Take: Every,
-			Places: []Place{
-				{Convention: "copilot-instructions", TopOnly: true}, {Convention: "copilot-rules", TopOnly: true},
-				{Convention: "agents-md"}, {Convention: "claude-md", TopOnly: true}, {Convention: "gemini-md", TopOnly: true},
-			},
-		},
-		Skills: &Skills{
-			Top: Project, Up: true, Places: [][]string{{"copilot-skills", "claude-skills", "agents-skills"}}, MaxDepth: 1,
-			Same: SameNameFirst, Names: ByByte, Line: LineName,
-		},
-		User: &User{
-			Instructions: []string{"copilot-user-md"}, Skills: [][]string{nil, {"copilot-user-skills", "agents-skills"}},
-			Plugins: &Plugins{Dir: ".copilot", Skills: []string{"plugin-skills"}, Lists: []string{"plugin-agents", "plugin-commands"}},
-		},
-		Lists: []string{"copilot-agents", "copilot-prompts"},
-		Own: []conventions.Convention{
-			userFile("copilot-user-md", "copilot", ".copilot/copilot-instructions.md"),
-			{
-				ID: "copilot-user-skills", Readers: []string{"copilot"}, Scope: conventions.ScopeProject, Kind: abi.KindSkill, Format: conventions.Markdown,
-				Name: conventions.FromField, Description: conventions.FromField, Places: []string{".copilot/skills/*/SKILL.md"},
-			},
-		},
-		Sources: []Source{
-			{"https://docs.github.com/en/copilot/how-tos/copilot-cli/customize-copilot/add-custom-instructions", noted},
-			{"https://docs.github.com/en/copilot/how-tos/copilot-on-github/customize-copilot/customize-cloud-agent/add-skills", latest},
-			{"https://docs.github.com/copilot/reference/copilot-cli-reference/cli-plugin-reference", latest},
-		},
-	},
-	{
-		ID: "opencode", Reader: "opencode", Name: "opencode", Version: "1.18.33", Judged: true, Heads: conventions.HeadsMatter, Dependencies: true,
-		Instructions: &Instructions{
-			Top: ProjectElseAll, Up: true, Take: FirstOfAll,
-			Places: []Place{{Convention: "agents-md"}, {Convention: "claude-md"}, {Convention: "opencode-context-md"}},
-		},
-		Skills: &Skills{
-			Top: ProjectElseAll, Up: true,
-			Places:    [][]string{{"claude-skill-files", "agents-skill-files"}, {"opencode-skill-files"}},
-			HiddenAt:  []string{"opencode-skill-files", "opencode-user-skill-files"},
-			NeedsName: true, NeedsDescription: true, Same: SameNameAny, Names: ByLetter, Line: LineXML,
-		},
-		User: &User{
-			Instructions: []string{"opencode-user-md", "claude-dir-md"},
-			Skills:       [][]string{{"claude-skill-files", "agents-skill-files"}, {"opencode-user-skill-files"}, {"opencode-skill-files"}},
-			Moved:        []Moved{{"XDG_CONFIG_HOME", ".config"}},
-		},
-		Lists: []string{"opencode-agents", "opencode-commands"},
-		Own: []conventions.Convention{
-			skillFiles("claude-skill-files", "opencode", ".claude/skills/**/SKILL.md"),
-			skillFiles("agents-skill-files", "opencode", ".agents/skills/**/SKILL.md"),
-			userFile("opencode-user-md", "opencode", ".config/opencode/AGENTS.md"),
-			skillFiles("opencode-user-skill-files", "opencode", ".config/opencode/skill/**/SKILL.md", ".config/opencode/skills/**/SKILL.md"),
-			skillFiles("opencode-skill-files", "opencode", ".opencode/skill/**/SKILL.md", ".opencode/skills/**/SKILL.md"),
-			{
-				ID: "opencode-context-md", Readers: []string{"opencode"}, Scope: conventions.ScopeProject, Kind: abi.KindInstructionFile, Format: conventions.Markdown,
-				Description: conventions.FromHeading, Places: []string{"CONTEXT.md"},
-			},
-		},
-		Sources: []Source{
-			{"opencode-ai 1.18.33, opencode debug skill, debug config and run", judged},
-			{"https://github.com/anomalyco/opencode: packages/opencode/src/session/instruction.ts, packages/opencode/src/skill", judged},
-		},
-	},
-}
+var Clients = []Client{claude, cline, codex, continued, copilotCLI, copilotVSCode, gemini, kilo, opencode, pi, qwen}
 
-// Lookup returns the client with an id; nil if there is none.
-func Lookup(id string) *Client {
+// Lookup returns the client with an id or another name of it; nil if there is none.
+func Lookup(name string) *Client {
 	for i := range Clients {
-		if Clients[i].ID == id {
+		if c := &Clients[i]; c.ID == name || c.Reader == name || slices.Contains(c.Aliases, name) {
 			return &Clients[i]
 		}
 	}
@@ -493,6 +550,7 @@ func (c *Client) Conventions() (ids []string) {
 		for _, p := range c.Instructions.Places {
 			ids = append(ids, p.Convention)
 		}
+		ids = append(append(ids, c.Instructions.Before...), c.Instructions.Rules...)
 	}
 	if s := c.Skills; s != nil {
 		for _, list := range s.Places {
@@ -507,20 +565,75 @@ func (c *Client) Conventions() (ids []string) {
 // Rows returns the conventions that a client's rules name, from the table and its own.
 func (c *Client) Rows() []conventions.Convention { return c.rows(c.Conventions()) }
 
-// UserRows returns the conventions of what a client reads in the home directory. With beside,
-// it omits those of Rows.
-func (c *Client) UserRows(beside bool) []conventions.Convention {
+// RowsAbove returns those of Rows that are also looked for above the directory of the start.
+func (c *Client) RowsAbove() []conventions.Convention {
+	var ids []string
+	if c.Instructions != nil {
+		ids = append(append(ids, c.Instructions.Before...), c.Instructions.Rules...)
+	}
+	if c.Skills != nil {
+		for convention, top := range c.Skills.Tops {
+			if top == StartOnly {
+				ids = append(ids, convention)
+			}
+		}
+	}
+	if c.ListsTop == StartOnly {
+		ids = append(ids, c.Lists...)
+	}
+	return slices.DeleteFunc(c.Rows(), func(row conventions.Convention) bool { return slices.Contains(ids, row.ID) })
+}
+
+// UserRows returns the conventions of what a client reads in the home directory, except those
+// of beside.
+func (c *Client) UserRows(beside []conventions.Convention) []conventions.Convention {
 	if c.User == nil {
 		return nil
 	}
-	ids := slices.Concat(append(slices.Clone(c.User.Skills), c.User.Instructions, c.User.Rules, c.User.Lists)...)
+	ids := slices.Concat(append(slices.Clone(c.User.Skills), c.User.Before, c.User.Instructions, c.User.Rules, c.User.Lists, c.User.Subagents)...)
 	if c.Skills != nil {
 		ids = append(append(ids, c.Skills.Namespaces...), c.Skills.Policy)
 	}
-	if beside {
-		ids = slices.DeleteFunc(ids, func(id string) bool { return slices.Contains(c.Conventions(), id) })
-	}
+	ids = slices.DeleteFunc(ids, func(id string) bool {
+		return slices.ContainsFunc(beside, func(row conventions.Convention) bool { return row.ID == id })
+	})
 	return c.rows(ids)
+}
+
+// WithNames returns the client with instruction files of other names, which settings give,
+// before its own.
+func (c *Client) WithNames(names []string) *Client {
+	rules := c.Instructions.Renamed
+	own, instructions, user := *c, *c.Instructions, *c.User
+	own.Instructions, own.User, own.Own = &instructions, &user, slices.Clone(c.Own)
+	instructions.Renamed = nil
+	var places []Place
+	for i, name := range names {
+		known := slices.IndexFunc(c.Instructions.Places, func(p Place) bool {
+			return slices.Contains(rules.Places, p.Convention) && slices.Contains(c.rows([]string{p.Convention})[0].Places, name)
+		})
+		place := Place{Convention: fmt.Sprintf("named-%d", i), User: fmt.Sprintf("user-named-%d", i)}
+		if known >= 0 {
+			place = c.Instructions.Places[known]
+		} else {
+			own.Own = append(own.Own, userFile(place.Convention, c.Reader, name), userFile(place.User, c.Reader, path.Join(rules.Dir, name)))
+		}
+		if !slices.Contains(places, place) {
+			places = append(places, place)
+		}
+	}
+	for _, p := range c.Instructions.Places {
+		if !slices.Contains(places, p) && (!rules.Instead || !slices.Contains(rules.Places, p.Convention)) {
+			places = append(places, p)
+		}
+	}
+	instructions.Places, user.Instructions = places, nil
+	for _, p := range places {
+		if p.User != "" && !slices.Contains(user.Rules, p.User) {
+			user.Instructions = append(user.Instructions, p.User)
+		}
+	}
+	return &own
 }
 
 func (c *Client) rows(ids []string) (rows []conventions.Convention) {

@@ -9,18 +9,24 @@ import (
 	"unicode"
 	"unicode/utf8"
 
+	"golang.org/x/text/unicode/norm"
+
 	"waymark/abi"
 	"waymark/snapshot"
 )
 
-// skill is one that is to be listed.
+// skill is a skill that is to be listed, or keeps another of its name out of the list.
 type skill struct {
 	*Find
 	name        string // as the client calls it
 	description string
-	cutBefore   bool     // the description was too long
+	at          string // the place by which it is sorted
+	cutBefore   bool   // the description was too long
+	reason      Reason // why it isn't listed; one of Skills.Counted
+	detail      string
 	rivals      []string // other files that can be listed in its place
 	shared      string   // the base of its path, if that isn't its place
+	run         int      // number of its run of neighbors, for ByRun
 }
 
 // skills adds the list of skills.
@@ -30,18 +36,28 @@ func (v *viewer) skills() {
 		return
 	}
 	list := v.unique(v.candidates())
+	for i := 1; i < len(list); i++ {
+		if list[i].run = list[i-1].run; v.runOf(list[i]) != v.runOf(list[i-1]) {
+			list[i].run++
+		}
+	}
 	places := map[string]int{} // in the order in which they are looked through
 	for _, s := range list {
-		if _, known := places[s.Place]; !known {
-			places[s.Place] = len(places)
+		if _, known := places[s.at]; !known {
+			places[s.at] = len(places)
 		}
 	}
 	slices.SortStableFunc(list, func(a, b *skill) int {
 		if user := v.in.Client.User; user != nil && user.Last && a.user != b.user {
 			return compareTrue(b.user, a.user)
 		}
-		if rules.Names == ByPlace {
-			return cmp.Or(places[a.Place]-places[b.Place], ByLetter.compare(a.name, b.name))
+		switch rules.Names {
+		case ByRun:
+			return cmp.Or(a.run-b.run, strings.Compare(a.name, b.name))
+		case ByPlace:
+			return cmp.Or(places[a.at]-places[b.at], ByLetter.compare(a.name, b.name))
+		case ByPath:
+			return cmp.Or(places[a.at]-places[b.at], comparePaths(a.Path, b.Path))
 		}
 		return cmp.Or(rules.Names.compare(a.name, b.name), strings.Compare(a.Path, b.Path))
 	})
@@ -81,29 +97,41 @@ func (v *viewer) candidates() (list []*skill) {
 	rules := v.in.Client.Skills
 	looked := map[string]bool{} // a home directory can be one of the project's
 	look := func(finds []*Find) {
+		if rules.Names == ByPath {
+			byPath(finds)
+		}
 		for _, f := range finds {
 			if looked[f.Path] || f.user && v.builtin(f) {
 				continue
 			}
 			looked[f.Path] = true
-			if reason, detail := v.refuse(f); reason != "" {
+			reason, detail := v.refuse(f)
+			if reason != "" && !slices.Contains(rules.Counted, reason) {
 				v.leave(f, reason, detail)
 				continue
 			}
-			list = append(list, v.skill(f))
+			s := v.skill(f)
+			s.reason, s.detail = reason, detail
+			list = append(list, s)
 		}
 	}
 	for i := range len(rules.Places) + 1 {
+		var own []*Find
 		for _, convention := range v.userSkills(i) {
-			look(v.users(convention))
+			own = append(own, v.users(convention)...)
 		}
+		look(own)
 		if i == len(rules.Places) {
 			break
 		}
-		for _, dir := range v.walk(rules.Top, rules.Up) {
+		for _, dir := range v.walkSkills() {
+			var here []*Find
 			for _, convention := range rules.Places[i] {
-				look(v.finds[dir][convention])
+				if v.searches(dir, convention) {
+					here = append(here, v.project(dir, convention)...)
+				}
 			}
+			look(here)
 		}
 	}
 	if plugins := v.in.Client.plugins(); plugins != nil {
@@ -123,6 +151,44 @@ func (v *viewer) userSkills(i int) []string {
 		return user.Skills[i]
 	}
 	return nil
+}
+
+// searches reports whether a directory of the walk is searched for a convention.
+func (v *viewer) searches(dir, convention string) bool {
+	rules, user := v.in.Client.Skills, v.in.Client.User
+	if rules.HomeApart && v.in.User && dir == v.in.Home && slices.Contains(slices.Concat(user.Skills...), convention) {
+		return false
+	}
+	t := cmp.Or(rules.Tops[convention], rules.Top)
+	top := topOf(t, v.in.Start, v.in.Project, v.in.Home)
+	return isBelow(top, dir) && (t != ProjectAlone || dir == top)
+}
+
+// walkSkills lists the directories in which skills are searched.
+func (v *viewer) walkSkills() []string {
+	rules := v.in.Client.Skills
+	top := v.in.Start
+	for _, t := range v.in.Client.skillsTops() {
+		if dir := topOf(t, v.in.Start, v.in.Project, v.in.Home); len(dir) < len(top) {
+			top = dir
+		}
+	}
+	dirs := between(top, v.in.Start)
+	if rules.Up {
+		slices.Reverse(dirs)
+	}
+	return dirs
+}
+
+// byPath sorts finds by their paths, those of one place together.
+func byPath(finds []*Find) {
+	places := map[string]int{}
+	for _, f := range finds {
+		if _, known := places[f.Place]; !known {
+			places[f.Place] = len(places)
+		}
+	}
+	slices.SortStableFunc(finds, func(a, b *Find) int { return cmp.Or(places[a.Place]-places[b.Place], comparePaths(a.Path, b.Path)) })
 }
 
 // builtin reports whether a skill is the client's own, which it keeps in the home directory.
@@ -152,14 +218,24 @@ func (v *viewer) refuse(f *Find) (reason Reason, detail string) {
 	switch mode := f.Attributes["mode"].Text; {
 	case f.Status == snapshot.StatusInvalid || f.Status == snapshot.StatusUnreadable:
 		return Invalid, f.Error
+	case v.outside(f, false):
+		return Elsewhere, outside
 	case rules.NeedsUTF8 && !utf8.Valid(f.Payload):
 		return Invalid, "it is not UTF-8"
+	case v.unlinked(f):
+		return LinkedFile, "its SKILL.md is a link"
+	case rules.SkipLinkedDirs && f.inLinkedDir():
+		return LinkedFile, "its directory is a link"
 	case rules.SkipLinks && f.Linked:
 		return LinkedFile, "its SKILL.md is a link, and links to directories alone are followed"
 	case (rules.SkipHidden || slices.Contains(rules.HiddenAt, f.Convention)) && slices.ContainsFunc(below, func(name string) bool { return strings.HasPrefix(name, ".") }):
 		return Hidden, "it lies in a directory whose name begins with a dot"
+	case slices.ContainsFunc(below, func(name string) bool { return slices.Contains(rules.Beside, name) }):
+		return Hidden, "it lies in a directory that isn't looked into"
 	case rules.MaxDepth > 0 && len(below) > rules.MaxDepth:
 		return TooDeep, fmt.Sprintf("it lies more than %d directories deep", rules.MaxDepth)
+	case rules.Outermost && v.inSkill(f):
+		return TooDeep, "it lies in a directory that is a skill itself"
 	case rules.NeedsName && nameless(f):
 		return NoName, "it says no name"
 	case rules.NeedsDescription && strings.TrimSpace(f.Description) == "":
@@ -175,6 +251,40 @@ func (v *viewer) refuse(f *Find) (reason Reason, detail string) {
 		return Policy, detail
 	}
 	return "", ""
+}
+
+// inSkill reports whether a skill lies in the directory of another one of the same place.
+func (v *viewer) inSkill(f *Find) bool {
+	for _, list := range v.finds[f.Directory] {
+		for _, other := range list {
+			if other.Kind == abi.KindSkill && !other.file && other.Place == f.Place && other.Path != f.Path && isBelow(other.Path, f.Path) {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+// runOf is equal for neighbors that ByRun sorts.
+func (v *viewer) runOf(s *skill) string {
+	switch {
+	case s.plugin != "":
+		return "of plugins"
+	case s.user:
+		return s.Convention
+	case s.Directory == v.in.Start:
+		return "of the start"
+	}
+	return "above"
+}
+
+// inLinkedDir reports whether the directory of a skill is a link, below its place.
+func (f *Find) inLinkedDir() bool {
+	path := f.Path
+	if f.RealPlace != "" {
+		path = f.RealPlace + strings.TrimPrefix(path, f.Place)
+	}
+	return !f.Linked && f.Source != "" && f.Source != path
 }
 
 // nameless reports whether a find says no name of its own.
@@ -195,12 +305,23 @@ func (v *viewer) withdrawn(f *Find) string {
 // skill returns a find as the client names and describes it.
 func (v *viewer) skill(f *Find) *skill {
 	rules := v.in.Client.Skills
-	s := &skill{Find: f, name: f.Name, description: f.Description}
+	s := &skill{Find: f, name: f.Name, description: f.Description, at: f.Place}
 	if rules.ByDirectory {
 		s.name = filepath.Base(f.Path)
 	}
+	if rules.Line == LineBare {
+		s.description = ""
+	}
 	if rules.OneLine {
 		s.name, s.description = strings.Join(strings.Fields(s.name), " "), strings.Join(strings.Fields(s.description), " ")
+	}
+	if rules.NoSigns != "" {
+		s.name = strings.Map(func(r rune) rune {
+			if strings.ContainsRune(rules.NoSigns, r) {
+				return '-'
+			}
+			return r
+		}, s.name)
 	}
 	const dots = "..."
 	if limit := rules.MaxDescription; limit > 0 && utf8.RuneCountInString(s.description) > limit {
@@ -244,16 +365,24 @@ func (v *viewer) namespace(f *Find) string {
 // unique leaves out what the client takes for duplicates.
 func (v *viewer) unique(list []*skill) []*skill {
 	rules := v.in.Client.Skills
+	if rules.Same == SameNever {
+		return list
+	}
 	key := func(s *skill) string { return s.Source }
 	if rules.Same != SameFile {
-		key = func(s *skill) string { return s.name }
+		key = func(s *skill) string { return v.in.Client.fold(s.name) }
+	}
+	if rules.Same == SameFileOrName {
+		list = v.firstOfFiles(list)
 	}
 	chosen := map[string]*skill{}
 	for _, s := range list {
 		k := key(s)
 		switch old := chosen[k]; {
+		case old != nil && rules.Same == SameNameLast:
+			s.at, chosen[k] = old.at, s
 		case old == nil,
-			rules.Same == SameNameAny && (s.Source != old.Source || depth(s.Path) <= depth(old.Path)),
+			rules.Same == SameNameAny && (s.reason == "" || old.reason != "") && (s.Source != old.Source || depth(s.Path) <= depth(old.Path)),
 			rules.Same == SameFile && s.Place == old.Place && depth(s.Path) < depth(old.Path):
 			chosen[k] = s
 		}
@@ -262,13 +391,31 @@ func (v *viewer) unique(list []*skill) []*skill {
 	for _, s := range list {
 		winner := chosen[key(s)]
 		if winner == s {
-			kept = append(kept, s)
+			if s.reason != "" {
+				v.leave(s.Find, s.reason, s.detail)
+			} else {
+				kept = append(kept, s)
+			}
 			continue
 		}
 		v.leave(s.Find, Duplicate, same(s, winner, rules.Same))
-		if rules.Same == SameNameAny && s.Source != winner.Source {
-			winner.rivals = append(winner.rivals, filepath.Join(s.Path, "SKILL.md"))
+		if (rules.Same == SameNameAny || rules.Same == SameNameLast && s.Place == winner.Place) && s.Source != winner.Source {
+			winner.rivals = append(winner.rivals, s.textPath())
 		}
+	}
+	return kept
+}
+
+// firstOfFiles leaves out skills that are the same file as an earlier one.
+func (v *viewer) firstOfFiles(list []*skill) (kept []*skill) {
+	first := map[string]*skill{}
+	for _, s := range list {
+		if other := first[s.Source]; other != nil {
+			v.leave(s.Find, Duplicate, same(s, other, SameFile))
+			continue
+		}
+		first[s.Source] = s
+		kept = append(kept, s)
 	}
 	return kept
 }
@@ -276,7 +423,7 @@ func (v *viewer) unique(list []*skill) []*skill {
 func depth(path string) int { return strings.Count(path, "/") }
 
 func same(s, winner *skill, rule Same) string {
-	path := filepath.Join(winner.Path, "SKILL.md")
+	path := winner.textPath()
 	switch {
 	case s.Source == winner.Source:
 		return "it is the same as " + path
@@ -341,15 +488,22 @@ func (s *skill) root() string { return cmp.Or(s.shared, s.Place) }
 
 // size is what a skill's line takes without its description.
 func (l Line) size(s *skill, roots map[string]int) int64 {
-	path := filepath.Join(s.Path, "SKILL.md")
+	path := s.textPath()
 	switch l {
 	case LineAliased:
 		return int64(len(fmt.Sprintf("- %s: (file: r%d%s)", s.name, roots[s.root()], strings.TrimPrefix(path, s.root()))))
 	case LineXML:
 		return int64(len("  <skill>\n    <name></name>\n    <description></description>\n    <location></location>\n  </skill>") + len(s.name) + len(path))
+	case LineBare:
+		return int64(len(", ") + len(s.name))
 	case LineName:
 	}
 	return int64(len("- : ") + len(s.name))
+}
+
+// comparePaths compares name by name.
+func comparePaths(a, b string) int {
+	return slices.Compare(strings.Split(a, "/"), strings.Split(b, "/"))
 }
 
 // compare compares two names.
@@ -368,7 +522,7 @@ func (n Names) compare(a, b string) int {
 const signs = "_-,;:!?.'\"()[]{}@*/\\&#%`^+<=>|~$"
 
 func letters(s string) []rune {
-	list := []rune(strings.ToLower(s))
+	list := slices.DeleteFunc([]rune(strings.ToLower(norm.NFD.String(s))), func(r rune) bool { return unicode.Is(unicode.Mn, r) }) // accents
 	for i, r := range list {
 		if at := strings.IndexRune(signs, r); at >= 0 {
 			list[i] = rune(at - len(signs)) //nolint:gosec // a small number

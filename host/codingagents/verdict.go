@@ -20,9 +20,8 @@ type Verdict struct {
 	Client string `json:"client"`
 	// Version is the version that the rules describe.
 	Version string `json:"version"`
-	// Judged says that the rules are compared with the program itself; otherwise they follow
-	// its documentation.
-	Judged bool `json:"judged"`
+	// Judged says what the rules were compared with; see View.
+	Judged string `json:"judged"`
 	// Root is the directory that it is started in.
 	Root string `json:"root"`
 	// Included says that the client has it at its start. If it reads it only later, or when

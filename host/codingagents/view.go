@@ -2,6 +2,7 @@ package codingagents
 
 import (
 	"cmp"
+	"maps"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -32,11 +33,25 @@ type Input struct {
 	// Below are directories below Start on the way to a file, its own first, as far as they
 	// were looked at. Only For uses them.
 	Below []string
+	// Nested are instruction files of the project in directories below its top, in git's index.
+	// Only Of uses them.
+	Nested []string
 	// Finds are what was found in all of them.
 	Finds []Find
+	// Servers are the MCP servers of the project's files. Only Compare uses them.
+	Servers []Server
 	// Read reads a text that another one imports at its Path: anywhere, if user is set. It
 	// reports whether there is one, as far as that may be known.
 	Read func(f *Find, user bool) bool
+	// ProjectOf returns the nearest directory with .git: dir, one above it, or nothing.
+	ProjectOf func(dir string) string
+}
+
+// Server is an MCP server in a file of the project: its name, the file's absolute path after
+// links, and a digest of what it starts or dials.
+type Server struct {
+	Name, Path string
+	Digest     []byte
 }
 
 // Plugin is an installed plugin: the client's name for it, and its directory.
@@ -57,6 +72,7 @@ type Find struct {
 	snapshot.Resource
 
 	user   bool   // found among the user's files
+	file   bool   // a skill that is a single file
 	plugin string // that brings it
 	by     *Find  // imports it
 }
@@ -69,9 +85,9 @@ type View struct {
 	Name string `json:"name"`
 	// Version is the version that the rules describe.
 	Version string `json:"version"`
-	// Judged says that the rules are compared with the program itself. Otherwise they are as
-	// its makers document them.
-	Judged bool `json:"judged"`
+	// Judged says what the rules were compared with, and when: "program 2.1.332, 2026-11-28" or
+	// "documentation, 2026-08-22".
+	Judged string `json:"judged"`
 	// Root is the directory that it is started in.
 	Root string `json:"root"`
 	// Project is the directory that it takes for the top of the project.
@@ -83,6 +99,9 @@ type View struct {
 	// NotLookedAt lists directories where the client looks, and imported paths, that weren't
 	// looked at.
 	NotLookedAt []string `json:"not_looked_at"`
+	// OnFile lists instruction files in directories below, as far as git's index has them, that
+	// it reads as soon as it works on a file of their directory.
+	OnFile []string `json:"on_file,omitempty"`
 }
 
 // Item is one thing that a client sees or leaves out.
@@ -95,7 +114,7 @@ type Item struct {
 	Convention string `json:"convention"`
 	// Path is that of the file as it was found, absolute.
 	Path string `json:"path"`
-	// Name is the client's name for it; empty for instructions.
+	// Name is the client's name for it; empty for instructions of most clients.
 	Name string `json:"name"`
 	// Bytes is what it would take of the client's context with nothing cut: the text of
 	// instructions, and for others the line in a list.
@@ -179,7 +198,7 @@ func tokens(bytes int64) int64 { return (bytes + bytesPerToken - 1) / bytesPerTo
 // are as in Input.
 func Directories(c *Client, start, project, home string) []string {
 	top := start
-	for _, t := range []Top{c.instructionsTop(), c.skillsTop(), cmp.Or(c.ListsTop, Project)} {
+	for _, t := range append(c.skillsTops(), c.instructionsTop(), cmp.Or(c.ListsTop, Project)) {
 		if dir := topOf(t, start, project, home); len(dir) < len(top) {
 			top = dir
 		}
@@ -194,11 +213,11 @@ func (c *Client) instructionsTop() Top {
 	return c.Instructions.Top
 }
 
-func (c *Client) skillsTop() Top {
+func (c *Client) skillsTops() []Top {
 	if c.Skills == nil {
-		return Project
+		return nil
 	}
-	return c.Skills.Top
+	return append(slices.Collect(maps.Values(c.Skills.Tops)), c.Skills.Top)
 }
 
 func topOf(t Top, start, project, home string) string {
@@ -206,7 +225,24 @@ func topOf(t Top, start, project, home string) string {
 	case t == ProjectElseHome && project == "" && start != home && home != "" && isBelow(home, start):
 		first, _, _ := strings.Cut(strings.TrimPrefix(start, strings.TrimSuffix(home, "/")+"/"), "/")
 		return filepath.Join(home, first)
-	case t == All || (t == ProjectElseAll || t == ProjectElseHome) && project == "":
+	case t == StartOnly, t == AboveProject && start == home:
+		return start
+	case t == AboveProject:
+		top := cmp.Or(project, home)
+		if !isBelow(top, start) {
+			top = start
+			for filepath.Dir(filepath.Dir(top)) != filepath.Dir(top) {
+				top = filepath.Dir(top)
+			}
+			return top
+		}
+		if dir := filepath.Dir(top); dir != filepath.Dir(dir) {
+			return dir
+		}
+		return top
+	case t == ProjectElseThroughHome && project == "" && home != "" && isBelow(home, start):
+		return home
+	case t == All || (t == ProjectElseAll || t == ProjectElseHome || t == ProjectElseThroughHome) && project == "":
 		return "/"
 	case project == "":
 		return start
@@ -229,10 +265,17 @@ func between(top, start string) []string {
 func Of(in Input) *View {
 	v := look(&in)
 	v.instructions()
+	v.byName()
 	v.skills()
 	v.lists()
 	v.fitList()
 	v.once()
+	if nestedRules[in.Client.ID].Instructions == OnFile {
+		v.view.OnFile = slices.DeleteFunc(slices.Clone(in.Nested), func(path string) bool {
+			at := in.Client.Place(path)
+			return at.Row == nil || !in.Client.isNested(at.Row.ID) || at.Directory == in.Start || !isBelow(in.Start, at.Directory)
+		})
+	}
 	slices.SortStableFunc(v.view.Items, func(a, b Item) int { return compareTrue(a.Included, b.Included) })
 	return v.view
 }
@@ -241,9 +284,9 @@ func Of(in Input) *View {
 func look(in *Input) *viewer {
 	c := in.Client
 	v := &viewer{
-		in: in, top: cmp.Or(in.Project, in.Start), finds: map[string]map[string][]*Find{}, seen: map[string]bool{},
+		in: in, top: cmp.Or(in.Project, in.Start), finds: map[string]map[string][]*Find{}, seen: map[string]bool{}, told: map[string]bool{}, texts: map[string]bool{},
 		view: &View{
-			Client: c.ID, Name: c.Name, Version: c.Version, Judged: c.Judged, Root: in.Start, Project: cmp.Or(in.Project, in.Start),
+			Client: c.ID, Name: c.Name, Version: c.Version, Judged: c.Judge(), Root: in.Start, Project: cmp.Or(in.Project, in.Start),
 			Items: []Item{}, NotLookedAt: []string{},
 		},
 	}
@@ -257,8 +300,14 @@ func look(in *Input) *viewer {
 		byConvention[f.Convention] = append(byConvention[f.Convention], f)
 	}
 	for _, byConvention := range v.finds {
-		for _, list := range byConvention {
+		for convention, list := range byConvention {
 			slices.SortFunc(list, func(a, b *Find) int { return cmp.Or(strings.Compare(a.Path, b.Path), strings.Compare(a.Key, b.Key)) })
+			if c.Instructions != nil && slices.Contains(c.Instructions.Shallow, convention) {
+				slices.SortStableFunc(list, func(a, b *Find) int {
+					one, other := strings.Split(a.Path, "/"), strings.Split(b.Path, "/")
+					return cmp.Or(len(one)-len(other), slices.Compare(one, other))
+				})
+			}
 		}
 	}
 	for _, dir := range Directories(c, in.Start, in.Project, in.Home) {
@@ -277,14 +326,27 @@ func (f *Find) asSkill(c *Client) *Find {
 	if rest := strings.TrimPrefix(f.Path, s.Place); f.RealPlace != "" && rest != "" && c.Skills != nil && c.Skills.RealPlaces {
 		s.Place, s.Path = f.RealPlace, f.RealPlace+rest
 	}
-	if c.Skills == nil || f.Kind != abi.KindSubagent || filepath.Base(f.Path) != "SKILL.md" {
-		return &s
-	}
-	s.Kind, s.Path, s.Source = abi.KindSkill, filepath.Dir(s.Path), filepath.Dir(f.Source)
-	if nameless(f) {
-		s.Name = filepath.Base(s.Path)
+	switch {
+	case c.Skills == nil || f.Kind != abi.KindSubagent:
+	case slices.Contains(c.Skills.Files, f.Convention):
+		if s.Kind, s.file = abi.KindSkill, true; nameless(f) {
+			s.Name = filepath.Base(filepath.Dir(s.Path))
+		}
+	case filepath.Base(f.Path) == "SKILL.md":
+		s.Kind, s.Path, s.Source = abi.KindSkill, filepath.Dir(s.Path), filepath.Dir(f.Source)
+		if nameless(f) {
+			s.Name = filepath.Base(s.Path)
+		}
 	}
 	return &s
+}
+
+// textPath is the path of its text: of a skill's SKILL.md, for one that is a directory.
+func (f *Find) textPath() string {
+	if f.Kind == abi.KindSkill && !f.file {
+		return filepath.Join(f.Path, "SKILL.md")
+	}
+	return f.Path
 }
 
 // compareTrue sorts true first.
@@ -306,12 +368,17 @@ type viewer struct {
 	view  *View
 	below bool            // whether additions lie below the start's directory
 	seen  map[string]bool // instructions that the client has, by path and by target
+	told  map[string]bool // those that are listed as such
+	texts map[string]bool // those of which the first counts
 	reads int             // of imported texts
 }
 
 // walk lists the directories of a walk in its order.
 func (v *viewer) walk(t Top, up bool) []string {
 	dirs := between(topOf(t, v.in.Start, v.in.Project, v.in.Home), v.in.Start)
+	if t == ProjectAlone {
+		dirs = dirs[:1]
+	}
 	if up {
 		slices.Reverse(dirs)
 	}
@@ -321,9 +388,7 @@ func (v *viewer) walk(t Top, up bool) []string {
 func (v *viewer) add(f *Find, it Item) {
 	it.User, it.below = f.user, v.below
 	it.ID, it.Kind, it.Convention, it.find = f.ID(), f.Kind, f.Convention, f
-	if it.Path = f.Path; f.Kind == abi.KindSkill {
-		it.Path = filepath.Join(f.Path, "SKILL.md")
-	}
+	it.Path = f.textPath()
 	if it.Included {
 		it.Tokens = tokens(it.Bytes - it.CutBytes)
 	}
@@ -344,55 +409,197 @@ func (v *viewer) leave(f *Find, reason Reason, detail string) {
 func (v *viewer) lists() {
 	c := v.in.Client
 	begin := len(v.view.Items)
-	for _, convention := range c.Lists {
-		seen := map[string]bool{}
-		for _, f := range v.listed(convention) {
+	taken := map[string]bool{}
+	for _, list := range v.allListed() {
+		for _, f := range list {
+			key := string(f.Kind) + " " + c.fold(f.Name)
+			beside := "" // names subagents in one directory
+			if c.SubagentsByFile && f.Kind == abi.KindSubagent {
+				key = fileName(f)
+				beside = f.Place + key
+			}
 			switch name := f.Name; {
+			case beside != "" && taken[beside]:
+				v.leave(f, Duplicate, "another file of this name, ending with .agent.md, lies beside it")
 			case f.Status == snapshot.StatusInvalid || f.Status == snapshot.StatusUnreadable:
 				v.leave(f, Invalid, f.Error)
+				if beside != "" {
+					taken[beside] = strings.HasSuffix(f.Path, ".agent.md")
+				}
+			case c.ListsWithout != "" && strings.HasPrefix(filepath.Base(f.Path), c.ListsWithout):
+				v.leave(f, Hidden, "its name begins with "+c.ListsWithout)
+			case c.ListsNoLinks && f.Linked:
+				v.leave(f, LinkedFile, "it is a link, and links aren't followed")
+			case v.outside(f, false):
+				v.leave(f, Elsewhere, outside)
 			case c.SubagentsDescribed && f.Kind == abi.KindSubagent && nameless(f):
 				v.leave(f, NoName, "it says no name")
 			case c.SubagentsDescribed && f.Kind == abi.KindSubagent && strings.Contains(name, ":"):
 				v.leave(f, Invalid, "its name has a colon")
 			case c.SubagentsDescribed && f.Kind == abi.KindSubagent && f.Description == "":
 				v.leave(f, NoDescription, "it has no description")
+			case c.SkipHidden && isHidden(f):
+				v.leave(f, Hidden, "its name begins with a dot, or that of a directory that it lies in")
+			case slices.Contains(c.Agreed, f.Convention) && !f.user:
+				v.leave(f, Policy, "it is listed once the user has agreed to it")
+			case slices.Contains(c.Builtin[f.Kind], name):
+				v.leave(f, Duplicate, "another one of this name is the coding agent's own")
+			case taken[key]:
+				v.leave(f, Duplicate, "another one of its name counts")
 			case f.Attributes["mode"].Text == "manual":
+				taken[key] = c.ListsLater || c.Skills != nil && slices.Contains(c.Skills.Counted, NotAlways)
 				v.leave(f, NotAlways, "its mode is manual")
-			case seen[name]:
-				v.leave(f, Duplicate, "another one of this name lies nearer")
-			case c.ListsByName && f.Kind == abi.KindCommand && v.listsSkill(name):
+			case f.Kind == abi.KindSubagent && slices.Contains(c.Primaries, name) && f.Attributes["mode"].Text == "":
+				taken[key] = c.ListsLater
+				v.leave(f, NotAlways, "it changes an agent of "+c.Name+" that isn't a subagent")
+			case (c.ListsByName || c.ListsByRun) && f.Kind == abi.KindCommand && v.listsSkill(name):
 				v.leave(f, Duplicate, "a skill has its name")
 			default:
-				seen[name] = true
+				taken[key] = true
 				v.add(f, Item{Name: name, Included: true, Bytes: int64(len(name) + len(f.Description)), Description: f.Description})
 			}
 		}
 	}
+	if c.ListsByRun {
+		slices.SortStableFunc(v.view.Items[begin:], func(a, b Item) int {
+			commands := a.Kind == abi.KindCommand && b.Kind == abi.KindCommand
+			if commands && (a.find.Directory == v.in.Start) != (b.find.Directory == v.in.Start) {
+				return compareTrue(a.find.Directory == v.in.Start, b.find.Directory == v.in.Start)
+			}
+			return cmp.Or(compareTrue(a.Kind == abi.KindSubagent, b.Kind == abi.KindSubagent), strings.Compare(a.Name, b.Name), strings.Compare(fileName(a.find), fileName(b.find)))
+		})
+	}
 	if c.ListsByName {
 		slices.SortStableFunc(v.view.Items[begin:], func(a, b Item) int {
-			return cmp.Or(slices.Index(c.Lists, a.Convention)-slices.Index(c.Lists, b.Convention), ByLetter.compare(a.Name, b.Name))
+			return cmp.Or(strings.Compare(string(b.Kind), string(a.Kind)), ByLetter.compare(a.Name, b.Name))
 		})
 	}
 	v.pluginLists()
 }
 
+// allListed are the finds of all lists, each in the order of precedence.
+func (v *viewer) allListed() (lists [][]*Find) {
+	c, first, own := v.in.Client, []string(nil), []string(nil)
+	if c.User != nil {
+		first = c.User.Subagents
+		own = slices.DeleteFunc(slices.Clone(c.User.Lists), func(id string) bool { return slices.Contains(c.Lists, id) })
+	}
+	if !c.ListsLater {
+		for _, convention := range slices.Concat(first, c.Lists, own) {
+			lists = append(lists, v.listed(convention))
+		}
+		return lists
+	}
+	var all []*Find
+	for _, convention := range own {
+		all = append(all, v.users(convention)...)
+	}
+	seen := map[string]bool{} // the home directory can be on the walk
+	for _, dir := range v.walk(cmp.Or(c.ListsTop, Project), true) {
+		for _, convention := range c.Lists {
+			all = append(all, v.finds[dir][convention]...)
+		}
+	}
+	for _, f := range all {
+		seen[f.Path] = true
+	}
+	for _, convention := range c.Lists {
+		if c.User != nil && slices.Contains(c.User.Lists, convention) {
+			all = append(all, slices.DeleteFunc(v.users(convention), func(f *Find) bool { return seen[f.Path] })...)
+		}
+	}
+	return [][]*Find{v.later(all)}
+}
+
+// later returns finds in the reverse order. Each has what it doesn't say from those before it
+// that have its name.
+func (v *viewer) later(all []*Find) (list []*Find) {
+	before := map[string]*Find{}
+	for _, f := range all {
+		if f.Status != snapshot.StatusInvalid && f.Status != snapshot.StatusUnreadable && !v.outside(f, false) {
+			key, whole := string(f.Kind)+" "+f.Name, *f
+			if old := before[key]; old != nil {
+				whole.Description = cmp.Or(f.Description, old.Description)
+				if f.Attributes["mode"].Text == "" {
+					whole.Attributes = old.Attributes
+				}
+			}
+			f, before[key] = &whole, &whole
+		}
+		list = append(list, f)
+	}
+	slices.Reverse(list)
+	return list
+}
+
+// outside is why a link out of the project isn't followed.
+const outside = "it is a link that leads out of the project"
+
+// outside reports whether a file of the project lies elsewhere after links are followed. With
+// above, that is also said of files above the project.
+func (v *viewer) outside(f *Find, above bool) bool {
+	if !v.in.Client.LinksInside || f.user {
+		return false
+	}
+	return (above || isBelow(v.top, f.Path)) && !isBelow(v.top, cmp.Or(f.Source, f.Path))
+}
+
+// fold returns a name as it is compared with others.
+func (c *Client) fold(name string) string {
+	if c.IgnoreCase {
+		return strings.ToLower(name)
+	}
+	return name
+}
+
+// unlinked reports whether a file doesn't count because it is a link.
+func (v *viewer) unlinked(f *Find) bool {
+	return f.Linked && slices.Contains(v.in.Client.Unlinked, f.Convention)
+}
+
 // listed are the finds of a convention in the order of precedence.
 func (v *viewer) listed(convention string) (list []*Find) {
-	for _, dir := range v.walk(cmp.Or(v.in.Client.ListsTop, Project), true) {
-		list = append(list, v.finds[dir][convention]...)
+	if slices.Contains(v.in.Client.Lists, convention) {
+		for _, dir := range v.walk(cmp.Or(v.in.Client.ListsTop, Project), true) {
+			list = append(list, v.project(dir, convention)...)
+		}
 	}
 	user := v.in.Client.User
-	if user == nil || !slices.Contains(user.Lists, convention) {
+	switch {
+	case user != nil && slices.Contains(user.Subagents, convention):
+		return v.users(convention)
+	case user == nil || !slices.Contains(user.Lists, convention):
 		return list
 	}
 	own := v.users(convention)
-	if slices.ContainsFunc(own, func(f *Find) bool { return f.Kind == abi.KindCommand }) {
+	if !user.ListsLast && slices.ContainsFunc(own, func(f *Find) bool { return f.Kind == abi.KindCommand }) {
 		return append(own, list...)
 	}
 	return append(list, own...)
 }
 
+// project are the finds of a directory that count as the project's.
+func (v *viewer) project(dir, convention string) []*Find {
+	if dir == v.in.Home && slices.Contains(v.in.Client.NotAtHome, convention) {
+		return nil
+	}
+	return v.finds[dir][convention]
+}
+
+// fileName is what a subagent's file is called below its place.
+func fileName(f *Find) string {
+	rel := strings.TrimPrefix(f.Path, f.Place)
+	return strings.TrimSuffix(strings.TrimSuffix(rel, filepath.Ext(rel)), ".agent")
+}
+
+// isHidden reports whether a name in a find's path, below its place, begins with a dot.
+func isHidden(f *Find) bool { return strings.Contains(strings.TrimPrefix(f.Path, f.Place), "/.") }
+
 // listsSkill reports whether a skill of a name is listed.
 func (v *viewer) listsSkill(name string) bool {
-	return slices.ContainsFunc(v.view.Items, func(it Item) bool { return it.Included && it.Kind == abi.KindSkill && it.Name == name })
+	counts := v.in.Client.Skills != nil && slices.Contains(v.in.Client.Skills.Counted, NotAlways)
+	return slices.ContainsFunc(v.view.Items, func(it Item) bool {
+		later := it.Reason == NotAlways && (counts || v.in.Client.NoSkillsNames && it.find.Attributes["mode"].Text == "glob")
+		return (it.Included || later) && it.Kind == abi.KindSkill && it.Name == name
+	})
 }

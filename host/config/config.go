@@ -19,11 +19,13 @@ type Config struct {
 	// first appearance; see OwnConventions.
 	Conventions Conventions  `toml:"conventions" help:"The places where agents look for files are known: which of them are used."`
 	Own         []Convention `toml:"convention" help:"A place that isn't known yet, without code."`
+	Context     Context      `toml:"context" help:"What 'agent context' compares."`
 	Limits      Limits       `toml:"limits" help:"What one run of one resolver may use. A run above a limit ends, and the resolver's last good finds stay, marked as stale. Where a limit is the default, the built-in resolvers have more: enough for what all agents read."`
 	Snapshot    Snapshot     `toml:"snapshot" help:"What a snapshot holds at most. What doesn't fit stays listed without its text: 'oversize' for one that is too large, 'excluded' for the rest. The defaults are what a hub takes. A peer that takes less, such as a Coder server, is sent less, what has the lowest precedence left out first, and 'agent status' counts it: see docs/abi-compat.md."`
 	Watch       Watch        `toml:"watch" help:"When a change is looked at."`
 	Push        Push         `toml:"push" help:"Where snapshots go."`
 	Services    Services     `toml:"services" help:"What the agent does for chats, over its local API: see docs/services.md. All but the spools is taken over while the agent runs."`
+	Desktop     Desktop      `toml:"desktop" help:"The screen for chats, where services.desktop is true: see docs/chats.md. What is said here holds for the next one that is started."`
 	MCP         MCP          `toml:"mcp" help:"The MCP servers that workspaces configure: see docs/mcp.md."`
 	// Entries are the [[plugin]] entries, in order of first appearance.
 	Entries []Plugin `toml:"plugin" help:"A dropped-in plugin needs no entry. With one, it can be pinned, narrowed, given rights and configured. A changed file waits for 'agent plugins approve' when it reads more than the one before, isn't the pinned one, or would get secrets that were granted to that one."`
@@ -47,6 +49,11 @@ type Plugins struct {
 type Builtin struct {
 	Disable []string                   `toml:"disable" join:"union" check:"name" help:"Built-in resolvers to leave out: context, hooks, mcp-config."`
 	Config  map[string]json.RawMessage `toml:"config" example:"context file_names = ['AGENTS.md', '.cursorrules']" help:"What a built-in resolver gets as its configuration, as it is; what that may hold, the resolver says itself. Of context these are file_names (instruction files at the top of a root, in exact case, in the place of those that agents read), more_file_names (beside those) and meta_file (what makes a directory a skill, if not SKILL.md)."`
+}
+
+// Context is about comparing what coding agents see.
+type Context struct {
+	Clients []string `toml:"clients" check:"word" help:"The coding agents that 'agent context' compares if --client names none, such as claude and codex. [] means those that are installed."`
 }
 
 // Limits bounds every run of a resolver. In a Plugin, zero means the value of the
@@ -94,6 +101,7 @@ type Services struct {
 	Processes   bool   `toml:"processes" join:"least" help:"start programs, read their output, signal them"`
 	Files       bool   `toml:"files" join:"least" help:"read, write and edit files"`
 	Git         bool   `toml:"git" join:"least" help:"tell what isn't committed"`
+	Desktop     bool   `toml:"desktop" join:"least" help:"start a screen for chats that have the scope desktop, which drive what is shown there"`
 	TCP         bool   `toml:"tcp" join:"least" help:"serve these where the agent listens on TCP, too"`
 	Hub         bool   `toml:"hub" join:"least" help:"true: chats at the hub that is pushed to have tools called here, each as far as the capability goes that it shows (agent token create --for-hub) and no further. The hub itself can start nothing."`
 	HideSecrets bool   `toml:"hide_secrets" join:"most" help:"Processes whose token has no grant for secrets can't read what is on the secret list, where the kernel has Landlock. Without it the list holds for files alone. What hides them keeps processes from making anything new directly in the home directory, too."`
@@ -101,6 +109,16 @@ type Services struct {
 	Spool       Bytes  `toml:"spool" join:"least" least:"64KiB" most:"16GiB" help:"output kept of one process"`
 	SpoolTotal  Bytes  `toml:"spool_total" join:"least" least:"1MiB" most:"1024GiB" holds:"spool" why:"all processes together need room for at least one" help:"and of all of them"`
 	Audit       Bytes  `toml:"audit" join:"most" least:"64KiB" most:"1GiB" help:"how large the audit log becomes"`
+}
+
+// Desktop says what the screen for chats consists of.
+type Desktop struct {
+	Server        string        `toml:"server" check:"file" help:"An X server that takes the options of TigerVNC's. Empty: Xvnc in PATH."`
+	WindowManager string        `toml:"window_manager" check:"file" help:"A window manager that takes --startup. Empty: openbox in PATH."`
+	Recorder      string        `toml:"recorder" check:"file" help:"What records. Empty: ffmpeg in PATH."`
+	Width         int           `toml:"width" least:"320" most:"7680" help:"pixels; models see at most 1280 of them, scaled down"`
+	Height        int           `toml:"height" least:"200" most:"4320" help:"pixels"`
+	Idle          time.Duration `toml:"idle" least:"1m" most:"168h" help:"end it when nobody acts, watches or records for so long"`
 }
 
 // Where files can be read and written.
@@ -139,6 +157,7 @@ func Default() *Config {
 			Processes: true, Files: true, Git: true, HideSecrets: true, FilesWithin: FilesAnywhere,
 			Spool: defaults.Spool, SpoolTotal: defaults.SpoolTotal, Audit: defaults.AuditBytes,
 		},
+		Desktop: Desktop{Width: defaults.DesktopWidth, Height: defaults.DesktopHeight, Idle: defaults.DesktopIdle},
 		MCP: MCP{
 			Enabled: true, Trust: TrustAsk, Confine: ConfineServer, NewTools: NewToolsTake,
 			ConnectTimeout: defaults.MCPConnectTimeout, CallTimeout: defaults.MCPCallTimeout, Idle: defaults.MCPIdle,

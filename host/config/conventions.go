@@ -17,7 +17,7 @@ type Conventions struct {
 	Agents   []string `toml:"agents" join:"choice" check:"word" help:"The ids of agents, as 'agent snapshot --json' shows them under readers: what none of them reads isn't looked for. [] means all."`
 	Strict   bool     `toml:"strict" join:"most" help:"true: what agents load with a warning, such as a skill whose name isn't its directory's, is invalid"`
 	User     string   `toml:"user" join:"least" words:"off local pushed" help:"Files that agents read in the home directory, such as ~/.claude/CLAUDE.md: off doesn't look at them; local shows them on this machine, the agents' own hub included; pushed also sends them to another hub, or a Coder server, when one is pushed to. MCP servers in them are listed and never connected."`
-	Children string   `toml:"children" join:"least" words:"off listed always" help:"Repositories in directories of the workspace itself, at most 64 of them: off doesn't look into them; listed shows what they have as being for their own files; always has it apply like what the workspace has. MCP servers of theirs are never connected."`
+	Children string   `toml:"children" join:"least" words:"off listed always" help:"Repositories in directories of the workspace itself, at most 64 of them: off doesn't look into them; listed shows what they have as being for their own files; always has it apply like what the workspace has. MCP servers of theirs are never connected. off also leaves out instruction files in directories below the top, which are listed, at most 200, where git's index has them."`
 	Grants   []string `toml:"grants" join:"intersection" words:"hooks mcp hook-commands" help:"What is shown of files that hold more than text: hooks and mcp for the text of what holds hooks, or MCP servers, beside it; hook-commands for what a hook runs."`
 }
 
@@ -33,7 +33,7 @@ type Convention struct {
 	Name        conventions.Derivation `toml:"name" words:"front_matter heading file directory path" example:"'file'" help:"where the name is from"`
 	Description conventions.Derivation `toml:"description" words:"front_matter heading" example:"'heading'" help:"where that is from"`
 	Mode        string                 `toml:"mode" words:"always glob model manual" example:"'glob'" help:"when it applies, if the file doesn't say"`
-	GlobsKey    string                 `toml:"globs_key" check:"name" example:"'globs'" help:"the field with the globs that it applies to"`
+	GlobsKey    string                 `toml:"globs_key" check:"name" example:"'globs'" help:"the field with the globs that it applies to; a.b is b in a"`
 }
 
 // What becomes of the files in the home directory.

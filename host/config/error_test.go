@@ -24,7 +24,7 @@ func TestErrors(t *testing.T) {
 		{"a table", "\n[limitz]\ntime = \"2s\"", `f:2:2: unknown key limitz: did you mean limits?`, "limitz"},
 		{"a dotted key", "watch.quit.x = 1", `f:1:7: unknown key watch.quit: did you mean quiet?`, "quit"},
 		{"the first of several", "[watch]\nb = 1\na = 1\n[limits]\nc = 1", `f:2:1: unknown key watch.b: known here: max_wait, quiet, recheck`, "b"},
-		{"a strange key", "\"a b\" = 1", `f:1:2: unknown key "a b": known here: builtin, convention, conventions, exclude, limits, mcp, plugin, plugins, push, services, snapshot, watch`, "a b"},
+		{"a strange key", "\"a b\" = 1", `f:1:2: unknown key "a b": known here: builtin, context, convention, conventions, desktop, exclude, limits, mcp, plugin, plugins, push, services, snapshot, watch`, "a b"},
 
 		{"a size that isn't one", `limits.memory = "64MB"`, `f:1:18: limits.memory: "64MB" is not a size: write a whole number of B, KiB, MiB or GiB, like "64KiB"`, "64MB"},
 		{"a size of another type", `limits.memory = true`, `f:1:17: limits.memory: a size like "64KiB" or a number of bytes is expected, not true or false`, "true"},

@@ -253,8 +253,9 @@ type Ignored struct {
 	InForce any `json:"in_force"`
 }
 
-// Settings returns what differs from Default, in the order of plugin.toml. Of an entry
-// or table that changes nothing the first key is there.
+// Settings returns the settings that differ from Default, in the order of plugin.toml. For
+// an entry that changes nothing, such as an empty table of a server, it returns the first
+// key.
 func (c *Config) Settings() []Setting { return c.settings(c.schema(), nil) }
 
 func (c *Config) settings(t table, path []string) (list []Setting) {

@@ -29,6 +29,7 @@ var joins = map[string]struct {
 	"exclude":                     {"union", []string{`"a"`, `"b/**"`, `"c"`}},
 	"plugins.dirs":                {"intersection", []string{`"/a"`, `"~/b"`, `"/c"`}},
 	"builtin.disable":             {"union", []string{`"context"`, `"hooks"`, `"x"`}},
+	"context.clients":             {"later", []string{`["codex"]`, `["claude"]`}},
 	"conventions.agents":          {"choice", []string{`"codex"`, `"claude-code"`, `"cursor"`}},
 	"conventions.strict":          {"most", booleans},
 	"conventions.user":            {"least", []string{`"off"`, `"local"`, `"pushed"`}},
@@ -64,6 +65,13 @@ var joins = map[string]struct {
 	"services.processes":          {"least", booleans},
 	"services.files":              {"least", booleans},
 	"services.git":                {"least", booleans},
+	"services.desktop":            {"least", booleans},
+	"desktop.server":              {"later", []string{`"/a"`, `"~/b"`, `""`}},
+	"desktop.window_manager":      {"later", []string{`"/a"`, `"~/b"`, `""`}},
+	"desktop.recorder":            {"later", []string{`"/a"`, `"~/b"`, `""`}},
+	"desktop.width":               {"later", []string{`320`, `1280`, `7680`}},
+	"desktop.height":              {"later", []string{`200`, `800`, `4320`}},
+	"desktop.idle":                {"later", []string{`"1m"`, `"1h"`, `"168h"`}},
 	"services.tcp":                {"least", booleans},
 	"services.hub":                {"least", booleans},
 	"services.hide_secrets":       {"most", booleans},
@@ -344,7 +352,8 @@ limits = {time = "1m", fuel = 1000001, memory = "1MiB", response = 1025, logs = 
 snapshot = {max_resource_bytes = 1, max_bytes = "1MiB", max_resources = 1}
 watch = {quiet = "1s", max_wait = "1m", recheck = "1h"}
 push = {url = "unix:/x", token_file = "/t", agent = "dev-1", clients = false}
-services = {processes = false, files = false, git = false, tcp = true, hub = true, hide_secrets = false, files_within = "workspace", spool = "1MiB", spool_total = "2MiB", audit = "1MiB"}
+services = {processes = false, files = false, git = false, desktop = true, tcp = true, hub = true, hide_secrets = false, files_within = "workspace", spool = "1MiB", spool_total = "2MiB", audit = "1MiB"}
+desktop = {server = "/x", window_manager = "/x", recorder = "/x", width = 320, height = 200, idle = "1m"}
 [mcp]
 enabled = false
 trust = "workspace"
@@ -404,9 +413,10 @@ name = "plain"
 		`snapshot.max_resource_bytes = "1B"`, `snapshot.max_bytes = "1MiB"`, `snapshot.max_resources = 1`,
 		`watch.quiet = "1s"`, `watch.max_wait = "1m"`, `watch.recheck = "1h"`,
 		`push.url = "unix:/x"`, `push.token_file = "/t"`, `push.agent = "dev-1"`, `push.clients = false`,
-		`services.processes = false`, `services.files = false`, `services.git = false`, `services.tcp = true`, `services.hub = true`,
+		`services.processes = false`, `services.files = false`, `services.git = false`, `services.desktop = true`, `services.tcp = true`, `services.hub = true`,
 		`services.hide_secrets = false`, `services.files_within = "workspace"`,
 		`services.spool = "1MiB"`, `services.spool_total = "2MiB"`, `services.audit = "1MiB"`,
+		`desktop.server = "/x"`, `desktop.window_manager = "/x"`, `desktop.recorder = "/x"`, `desktop.width = 320`, `desktop.height = 200`, `desktop.idle = "1m"`,
 		`mcp.enabled = false`, `mcp.trust = "workspace"`, `mcp.from = ["source","user"]`, `mcp.confine = "none"`, `mcp.require_confined = true`,
 		`mcp.allow = ["a*"]`, `mcp.deny = ["a__b"]`, `mcp.new_tools = "hold"`, `mcp.approved = ["sha256:` + strings.Repeat("b", 64) + `"]`,
 		`mcp.keys = ["` + strings.Repeat("A", 43) + `="]`,

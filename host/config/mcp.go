@@ -7,9 +7,10 @@ import (
 	"time"
 )
 
-// MCP says which MCP servers of a workspace run, and how. The longest times are those that
-// clients of the agent wait; the caps keep a chat's list of tools one that fits into an
-// answer. Approved is for a user to add to, as 'agent mcp approve' does.
+// MCP says which MCP servers of a workspace run, and how. ConnectTimeout and CallTimeout are
+// at most as long as agentapi/client waits. The caps make a chat's list of tools fit into one
+// answer. A user may set Approved without limits from the machine's file, because 'agent mcp
+// approve' has the same effect.
 type MCP struct {
 	Enabled         bool     `toml:"enabled" join:"least" help:"false: they are listed, and none is started"`
 	Trust           string   `toml:"trust" join:"least" words:"ask workspace" help:"ask: what a workspace names is started once it has been approved, see 'agent mcp approve'. workspace: at once; whoever can write a file of the workspace can then run programs."`

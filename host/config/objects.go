@@ -78,7 +78,7 @@ func mergeInto(below, above map[string]any) {
 	}
 }
 
-// checkJSON refuses TOML values that JSON can't say.
+// checkJSON refuses TOML values that JSON can't express.
 func checkJSON(value any) error {
 	switch v := value.(type) {
 	case string, bool, int64:

@@ -72,8 +72,8 @@ type WatchInfo struct {
 
 // Refresh counts a refresh.
 func (m *Metrics) Refresh(info RefreshInfo) {
-	m.refreshes.WithLabelValues(strconv.FormatBool(info.Published)).Inc()
-	m.refreshSeconds.Observe(info.Duration.Seconds())
+	m.refreshes.With(strconv.FormatBool(info.Published)).Inc()
+	m.refreshSeconds.Update(info.Duration.Seconds())
 	for _, r := range info.Resolves {
 		m.resolve(r)
 	}
@@ -82,15 +82,15 @@ func (m *Metrics) Refresh(info RefreshInfo) {
 
 func (m *Metrics) resolve(r ResolveInfo) {
 	name := m.resolverNames.label(r.Resolver)
-	m.resolves.WithLabelValues(name, m.resultNames.label(r.Result)).Inc()
+	m.resolves.With(name, m.resultNames.label(r.Result)).Inc()
 	if r.Reason != "" {
-		m.reruns.WithLabelValues(name, m.reasonNames.label(r.Reason)).Inc()
+		m.reruns.With(name, m.reasonNames.label(r.Reason)).Inc()
 	}
 	if r.Kill != "" {
-		m.kills.WithLabelValues(name, m.killNames.label(r.Kill)).Inc()
+		m.kills.With(name, m.killNames.label(r.Kill)).Inc()
 	}
 	if r.Duration > 0 {
-		m.runSeconds.WithLabelValues(name).Add(r.Duration.Seconds())
+		m.runSeconds.With(name).Add(r.Duration.Seconds())
 	}
 }
 
@@ -134,20 +134,20 @@ func (m *Metrics) Snapshot(s *snapshot.Snapshot) {
 		m.pending.Set(1)
 	}
 	for _, o := range append(snapshot.Outcomes(), other) {
-		m.servers.WithLabelValues(string(o)).Set(float64(servers[o]))
+		m.servers.With(string(o)).Set(float64(servers[o]))
 	}
 	// What there was and isn't any more is 0: a series that ends says less.
 	for key := range count {
 		m.counted[key] = struct{}{}
 	}
 	for key := range m.counted {
-		m.resources.WithLabelValues(key[0], key[1]).Set(float64(count[key]))
+		m.resources.With(key[0], key[1]).Set(float64(count[key]))
 	}
 	for state := range states {
 		m.states[state] = struct{}{}
 	}
 	for state := range m.states {
-		m.plugins.WithLabelValues(state).Set(float64(states[state]))
+		m.plugins.With(state).Set(float64(states[state]))
 	}
 }
 
@@ -170,14 +170,14 @@ func serversOf(d snapshot.Discovery) snapshot.OutcomeCounts {
 
 // Push counts an attempt to push.
 func (m *Metrics) Push(info PushInfo) {
-	m.pushes.WithLabelValues(m.pushResults.label(info.Result)).Inc()
-	m.pushSeconds.Observe(info.Duration.Seconds())
+	m.pushes.With(m.pushResults.label(info.Result)).Inc()
+	m.pushSeconds.Update(info.Duration.Seconds())
 	form := "full"
 	if info.Delta {
 		form = "delta"
 	}
 	if info.Bytes > 0 {
-		m.pushBytes.WithLabelValues(form).Add(float64(info.Bytes))
+		m.pushBytes.With(form).Add(info.Bytes)
 	}
 }
 
@@ -185,7 +185,7 @@ func (m *Metrics) Push(info PushInfo) {
 func (m *Metrics) PushState(state string) { m.pushState.set(state) }
 
 // Batch counts a batch of hints.
-func (m *Metrics) Batch(reason string) { m.batches.WithLabelValues(m.batchReasons.label(reason)).Inc() }
+func (m *Metrics) Batch(reason string) { m.batches.With(m.batchReasons.label(reason)).Inc() }
 
 // Watch sets how changes are noticed.
 func (m *Metrics) Watch(info WatchInfo) {

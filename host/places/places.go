@@ -38,7 +38,7 @@ import (
 // Kind is the kind of a place.
 type Kind string
 
-// The kinds. [Registry.Add] has to handle each one, and the table of test/places tries each
+// The kinds. [Registry.Add] has to handle each one, and the table of test/chats tries each
 // in every way.
 const (
 	// State is a directory with tokens, keys, approvals, journals, stores of sign-ins and

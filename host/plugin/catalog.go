@@ -9,8 +9,7 @@ import (
 
 	"waymark/host/plugin/approvals"
 	"waymark/host/sandbox"
-	"waymark/internal/notify"
-	"waymark/internal/priolock"
+	"waymark/internal/await"
 )
 
 // Catalog finds, judges, loads and follows resolver modules. Make one with New; see the
@@ -21,12 +20,12 @@ type Catalog struct {
 	life      context.Context //nolint:containedctx // that of whoever owns the Catalog
 	sandbox   *sandbox.Host
 	approvals *approvals.Store
-	check     notify.Wake   // holds a token when the files need a look
-	changed   notify.Signal // the list, the watched paths or the number of loads
+	check     await.Wake   // holds a token when the files need a look
+	changed   await.Signal // the list, the watched paths or the number of loads
 
 	// turn is held while changing the modules, for as long as compiling them takes. Its
 	// holder owns the fields up to mu.
-	turn          *priolock.Turn
+	turn          *await.Turn
 	config        Config
 	store         store
 	builtin       *row             // of the built-in module; nil if there is none
@@ -53,7 +52,7 @@ func New(life context.Context, opts Options, config Config) *Catalog {
 			Running: opts.Running.Begin, Output: opts.GuestOutput,
 		}),
 		approvals: approvals.Open(opts.Approvals, opts.Logger),
-		check:     notify.NewWake(), turn: priolock.New(life),
+		check:     await.NewWake(), turn: await.NewTurn(life),
 		held: map[*handle]bool{}, handles: map[*handle]int{},
 	}
 	c.current = &List{catalog: c, users: 1}

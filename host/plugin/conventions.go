@@ -40,6 +40,9 @@ type convention struct {
 	Mode        string                 `json:"mode"`
 	GlobsKey    string                 `json:"globs_key"`
 	GlobsOfAll  bool                   `json:"globs_of_all,omitempty"`
+	ManualKey   string                 `json:"manual_key,omitempty"`
+	ModeKey     string                 `json:"mode_key,omitempty"`
+	Words       map[string]string      `json:"words,omitempty"`
 	Imports     bool                   `json:"imports,omitempty"`
 }
 
@@ -72,7 +75,8 @@ func (c *Conventions) configure(config []byte, kinds []abi.Kind) ([]byte, error)
 		for i := range own {
 			o := &own[i]
 			list[i] = convention{
-				o.ID, o.Readers, o.Places, o.Scope, o.Kind, o.Format, o.Name, o.Description, o.Applies.Mode, o.Applies.GlobsKey, o.Applies.GlobsOfAll, o.Imports,
+				o.ID, o.Readers, o.Places, o.Scope, o.Kind, o.Format, o.Name, o.Description, o.Applies.Mode, o.Applies.GlobsKey, o.Applies.GlobsOfAll,
+				o.Applies.ManualKey, o.Applies.ModeKey, words(o.Applies.Words), o.Imports,
 			}
 		}
 		add["conventions"] = list
@@ -107,6 +111,18 @@ func (c *Conventions) configure(config []byte, kinds []abi.Kind) ([]byte, error)
 		object[key] = value
 	}
 	return json.Marshal(object)
+}
+
+// words are the modes by their words; nil if there are none.
+func words(list []conventions.Word) map[string]string {
+	var modes map[string]string
+	for _, w := range list {
+		if modes == nil {
+			modes = map[string]string{}
+		}
+		modes[w.Is] = w.Mode
+	}
+	return modes
 }
 
 // table returns the table by which all resolvers tell who reads a find.

@@ -17,7 +17,7 @@ import (
 	"waymark/abi"
 	"waymark/host/sandbox"
 	"waymark/host/vfs"
-	"waymark/internal/backoff"
+	"waymark/internal/await"
 	"waymark/internal/errtext"
 )
 
@@ -144,7 +144,7 @@ func (v *version) same(other *version) bool {
 func (v *version) fail(f *file, now time.Time, err error, passing bool) {
 	v.err, v.passing, v.wasm = err, passing, nil
 	if passing {
-		f.wait = backoff.After(f.wait, firstRetry, longestRetry)
+		f.wait = await.After(f.wait, firstRetry, longestRetry)
 		f.retry = now.Add(f.wait)
 	}
 }

@@ -26,6 +26,8 @@ type handle struct {
 	limits sandbox.Limits
 	desc   *abi.Description // set before it is used
 	load   func(context.Context) (*sandbox.Module, error)
+	// free frees the module.
+	free func(*sandbox.Module)
 
 	life context.Context //nolint:containedctx // ends with the handle, not with who asks first
 	end  context.CancelFunc
@@ -38,7 +40,7 @@ type handle struct {
 }
 
 func newHandle(life context.Context, path, digest string, limits sandbox.Limits, load func(context.Context) (*sandbox.Module, error)) *handle {
-	h := &handle{path: path, digest: digest, limits: limits, load: load}
+	h := &handle{path: path, digest: digest, limits: limits, load: load, free: func(m *sandbox.Module) { _ = m.Close() }}
 	h.life, h.end = context.WithCancel(life)
 	return h
 }
@@ -110,7 +112,7 @@ func (h *handle) close() {
 	}
 	<-done
 	if h.result != nil {
-		_ = h.result.Close()
+		h.free(h.result)
 	}
 }
 
@@ -164,13 +166,20 @@ func (c *Catalog) builtinHandle(config *Config) *handle {
 		return hd.path == BuiltinPath && hd.limits == limits && !hd.failed()
 	}, func() *handle {
 		digest := c.builtinDigest // others may change the field
-		return newHandle(c.life, BuiltinPath, digest, limits, c.loader(BuiltinPath, func(ctx context.Context) (*sandbox.Module, error) {
+		load := func(ctx context.Context) (*sandbox.Module, error) {
 			var native io.ReaderAt
 			if c.opts.BuiltinNative != nil {
 				native = c.opts.BuiltinNative()
 			}
 			return c.sandbox.LoadNative(ctx, digest, c.opts.Builtin, native, limits)
-		}))
+		}
+		added := newHandle(c.life, BuiltinPath, digest, limits, c.loader(BuiltinPath, load))
+		if shared := c.opts.Shared; shared != nil {
+			key := sharedKey{digest, limits}
+			added.load = c.loader(BuiltinPath, func(ctx context.Context) (*sandbox.Module, error) { return shared.take(ctx, key, load) })
+			added.free = func(*sandbox.Module) { shared.leave(key) }
+		}
+		return added
 	})
 	if hd.desc == nil {
 		hd.desc = c.description(c.builtinDigest)

@@ -6,7 +6,6 @@ import (
 	"log/slog"
 	"time"
 
-	"waymark/host/crashlog"
 	"waymark/host/resolve"
 	"waymark/host/sandbox"
 	"waymark/host/vfs"
@@ -25,6 +24,9 @@ type Options struct {
 	// BuiltinNative returns the built-in module's native code; see sandbox.Ahead. It may be
 	// nil, and may return nil.
 	BuiltinNative func() io.ReaderAt
+	// Shared keeps the built-in module beyond the Catalog, for others; nil means that the
+	// Catalog loads its own.
+	Shared *Shared
 	// BuiltinNames renames files that a built-in resolver looks for, old to new, in the
 	// patterns of what it may read.
 	BuiltinNames map[string]map[string]string
@@ -52,7 +54,7 @@ type Options struct {
 	Logger   *slog.Logger
 }
 
-// Running is implemented by crashlog.Record.
+// Running is implemented by Crashes.
 type Running interface {
 	// Begin records the start of a call into a module, and end its end.
 	Begin(digest string, limit time.Duration) (end func())
@@ -121,7 +123,7 @@ func (o *Options) setDefaults() {
 	o.Settle = cmp.Or(max(o.Settle, 0), DefaultSettle)
 	o.ReloadWithin = cmp.Or(max(o.ReloadWithin, 0), DefaultReloadWithin)
 	if o.Running == nil {
-		o.Running = (*crashlog.Record)(nil)
+		o.Running = (*Crashes)(nil)
 	}
 	if o.Progress == nil {
 		o.Progress = func(string) {}

@@ -77,6 +77,32 @@ func checkBackoff(t *testing.T, dials []time.Time) {
 	}
 }
 
+// TestComesWhenTold: an agent that is told when to come again does, neither earlier nor much
+// later, whatever its own pauses would be; but it believes no peer for ever.
+func TestComesWhenTold(t *testing.T) {
+	for after, want := range map[time.Duration]time.Duration{
+		0: 250 * time.Millisecond, 3 * time.Second: 3 * time.Second, 2 * time.Minute: 2 * time.Minute, 18 * time.Hour: 5 * time.Minute,
+	} {
+		synctest.Test(t, func(t *testing.T) {
+			p := &peer{t: t, waymark: true, refuse: &push.LaterError{After: after, Err: errDown}}
+			pusher := start(t, p, push.Options{})
+			pusher.Publish(snap(1, "/a"))
+			time.Sleep(5*want + 7*time.Second)
+			dials := p.dialed()
+			if len(dials) < 5 {
+				t.Fatalf("%s: %d attempts", after, len(dials))
+			}
+			for i := 1; i < len(dials); i++ {
+				if pause := dials[i].Sub(dials[i-1]); pause < want || pause > want+time.Second {
+					t.Errorf("told %s it came after %s", after, pause)
+				}
+			}
+			p.set(func(p *peer) { p.refuse = nil })
+			accepted(t, pusher, 1)
+		})
+	}
+}
+
 func TestBackoffStartsOverAfterSuccess(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		p := &peer{t: t, waymark: true, down: true}

@@ -11,7 +11,6 @@ import (
 	"waymark/snapshot"
 	"waymark/wire"
 	"waymark/wire/convert"
-	"waymark/wire/fingerprint"
 	"waymark/wire/rules"
 )
 
@@ -61,7 +60,7 @@ func (waymarkForm) adapt(w *row) Reason {
 
 func (waymarkForm) identity(r *snapshot.Resource) string { return r.ID() }
 
-func (waymarkForm) size(r *snapshot.Resource) (int, error) { return fingerprint.Size(r), nil }
+func (waymarkForm) size(r *snapshot.Resource) (int, error) { return wire.RowSize(r), nil }
 
 func (waymarkForm) room(head int) int {
 	return min(wire.MaxRows, wire.MaxMessage-slack-wire.MaxInline-head)

@@ -53,6 +53,7 @@ type peer struct {
 
 	mu       sync.Mutex // guards the rest
 	down     bool
+	refuse   error // what Dial returns
 	answer   answer
 	arrivals []arrival
 	// superseded is its answer to an Open.
@@ -182,6 +183,9 @@ func (p *peer) Dial(context.Context) (drpc.Conn, error) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.dials = append(p.dials, time.Now())
+	if p.refuse != nil {
+		return nil, p.refuse
+	}
 	if p.down {
 		return nil, errDown
 	}

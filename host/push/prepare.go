@@ -12,7 +12,6 @@ import (
 	"waymark/snapshot"
 	"waymark/wire"
 	"waymark/wire/convert"
-	"waymark/wire/fingerprint"
 	"waymark/wire/rules"
 	"waymark/wire/waymark"
 )
@@ -50,8 +49,8 @@ type prepared struct {
 	report report // what had to be changed or left out
 
 	projected snapshot.Projected
-	made      []made           // one for each of its resources
-	named     fingerprint.Name // see name; zero until that is called
+	made      []made    // one for each of its resources
+	named     wire.Name // see name; zero until that is called
 }
 
 // prepare makes what can be sent of s, without resources for which hold, unless nil, returns
@@ -344,16 +343,16 @@ func (w *row) named() (body *convert.Body, digest [sha256.Size]byte) {
 		} else {
 			payload = sha256.Sum256(nil)
 		}
-		w.digest = fingerprint.Row(&w.r, w.body != nil, payload)
+		w.digest = wire.RowName(&w.r, w.body != nil, payload)
 	}
 	return w.body, w.digest
 }
 
 // name is the name of the complete push.
-func (p *prepared) name() fingerprint.Name {
-	if p.named == (fingerprint.Name{}) {
+func (p *prepared) name() wire.Name {
+	if p.named == (wire.Name{}) {
 		// A hub names the head that it has decoded.
-		head, err := fingerprint.HeadOf(convert.HeadFromWaymark(convert.HeadToWaymark(p.head)))
+		head, err := wire.HeadOf(convert.HeadFromWaymark(convert.HeadToWaymark(p.head)))
 		if err != nil { // texts and numbers always have JSON
 			panic(err)
 		}
@@ -361,7 +360,7 @@ func (p *prepared) name() fingerprint.Name {
 		for i, w := range p.rows {
 			_, rows[i] = w.named()
 		}
-		p.named = fingerprint.Of(&head, rows)
+		p.named = wire.NameOf(&head, rows)
 	}
 	return p.named
 }

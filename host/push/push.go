@@ -6,7 +6,7 @@
 // since the last push that it accepted, even on an earlier connection, or everything if it no
 // longer has that push. Payloads that it may have are named, and uploaded on request. Coder's
 // server gets everything each time. Lost connections are dialed again with exponential
-// backoff.
+// backoff, or when the peer says so that has refused one.
 //
 // [Remote] derives the connection's options from a URL: plain DRPC over a socket, or Coder's
 // agent endpoint (WebSocket, yamux, a stream for each call), which both a Coder server and a
@@ -45,15 +45,15 @@ package push
 
 import (
 	"context"
-	"crypto/rand"
+	cryptorand "crypto/rand"
 	"errors"
 	"log/slog"
+	"math/rand/v2"
 	"sync"
 	"time"
 
-	"waymark/internal/backoff"
+	"waymark/internal/await"
 	"waymark/internal/defaults"
-	"waymark/internal/notify"
 	"waymark/snapshot"
 	"waymark/wire/reverse"
 )
@@ -116,7 +116,7 @@ var errRunning = errors.New("the pusher is already running")
 type Pusher struct {
 	opts    Options
 	log     *slog.Logger
-	backoff backoff.Backoff // Run's goroutine only
+	backoff await.Backoff // Run's goroutine only
 	// run identifies this Pusher to a hub; see OpenRequest.
 	run []byte
 	// handlers are those of Options.Reverse; nil if there are none.
@@ -130,13 +130,13 @@ type Pusher struct {
 
 	closing context.Context // done once Close has been called
 	close   context.CancelFunc
-	wake    notify.Wake // holds a token when newest has changed
+	wake    await.Wake // holds a token when newest has changed
 
 	mu      sync.Mutex         // guards everything below
 	newest  *snapshot.Snapshot // what to push; nil until the first Publish
 	status  Status
 	settled uint64        // the newest version whose content the peer has
-	changed notify.Signal // status or settled have changed
+	changed await.Signal  // status or settled have changed
 	stopped chan struct{} // closed when Run has returned; nil before Run
 }
 
@@ -156,11 +156,11 @@ func New(opts Options) *Pusher {
 		opts: opts,
 		log:  opts.Logger.With(slog.String("peer", opts.Peer)),
 		// Jitter keeps a fleet of agents from reconnecting to a restarted hub all at once.
-		backoff: backoff.Backoff{Shortest: opts.MinBackoff, Longest: opts.MaxBackoff, Jitter: true},
+		backoff: await.Backoff{Shortest: opts.MinBackoff, Longest: opts.MaxBackoff, Jitter: true},
 		closing: closing, close: closeNow,
 		run:      newRun(),
 		handlers: handlers,
-		wake:     notify.NewWake(),
+		wake:     await.NewWake(),
 		status:   status,
 	}
 }
@@ -170,7 +170,7 @@ const runBytes = 16
 
 func newRun() []byte {
 	run := make([]byte, runBytes)
-	_, _ = rand.Read(run) // never fails
+	_, _ = cryptorand.Read(run) // never fails
 	return run
 }
 
@@ -211,7 +211,7 @@ func (p *Pusher) Run(ctx context.Context) error {
 		return nil
 	}
 	for ctx.Err() == nil {
-		_ = backoff.Sleep(ctx, p.connect(ctx)) // the loop checks ctx
+		_ = await.Sleep(ctx, p.connect(ctx)) // the loop checks ctx
 	}
 	return nil
 }
@@ -266,11 +266,20 @@ func (p *Pusher) failed(ctx context.Context, err error) time.Duration {
 	}
 	state := stateOf(err)
 	p.setState(state, err)
-	if state == StateBackingOff {
+	var later *LaterError
+	switch {
+	case errors.As(err, &later):
+		// Peers speak in whole seconds: those that are let in within one don't come together.
+		return max(p.opts.MinBackoff, min(later.After, maxLater)) + rand.N(time.Second) //nolint:gosec // not a secret
+	case state == StateBackingOff:
 		return p.backoff.Next()
+	default:
+		return p.backoff.Max()
 	}
-	return p.backoff.Max()
 }
+
+// maxLater bounds what a peer may say of when to come again.
+const maxLater = 5 * time.Minute
 
 // latest returns the newest snapshot; nil if there is none.
 func (p *Pusher) latest() *snapshot.Snapshot {

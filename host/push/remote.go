@@ -14,6 +14,7 @@ import (
 	"path/filepath"
 	"strconv"
 	"strings"
+	"time"
 	"unicode/utf8"
 
 	"storj.io/drpc"
@@ -251,6 +252,17 @@ var (
 	ErrUnauthorized   = errors.New("the peer refuses the token")
 	ErrVersionRefused = errors.New("the peer refuses this version of the API")
 )
+
+// LaterError is what a Dialer wraps when a peer says when to come again. Whoever has many agents
+// to let in spreads them this way.
+type LaterError struct {
+	// After is how long to wait.
+	After time.Duration
+	Err   error
+}
+
+func (e *LaterError) Error() string { return e.Err.Error() }
+func (e *LaterError) Unwrap() error { return e.Err }
 
 // Dialer makes connections to one peer.
 type Dialer interface {

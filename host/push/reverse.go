@@ -10,7 +10,7 @@ import (
 	"storj.io/drpc"
 	"storj.io/drpc/drpcmetadata"
 
-	"waymark/internal/backoff"
+	"waymark/internal/await"
 	"waymark/wire"
 	"waymark/wire/reverse"
 	"waymark/wire/waymark"
@@ -107,7 +107,7 @@ func (s *session) closeReverse() {
 // keepReverse opens the channel repeatedly, until the peer turns out to have none, or ctx
 // ends. It runs in its own goroutine and uses only immutable fields of the session.
 func (s *session) keepReverse(ctx context.Context) {
-	pauses := backoff.Backoff{Shortest: s.p.opts.MinBackoff, Longest: s.p.opts.MaxBackoff, Jitter: true}
+	pauses := await.Backoff{Shortest: s.p.opts.MinBackoff, Longest: s.p.opts.MaxBackoff, Jitter: true}
 	for ctx.Err() == nil {
 		err := s.serveReverse(ctx, &pauses)
 		switch {
@@ -119,16 +119,16 @@ func (s *session) keepReverse(ctx context.Context) {
 			return
 		case wire.IsBusy(err), wire.IsSuperseded(err), wire.IsUnauthorized(err):
 			s.p.setReverse(ReverseClosed, err)
-			_ = backoff.Sleep(ctx, pauses.Max()) // the loop checks ctx
+			_ = await.Sleep(ctx, pauses.Max()) // the loop checks ctx
 			continue
 		}
 		s.p.setReverse(ReverseClosed, err)
-		_ = backoff.Sleep(ctx, pauses.Next())
+		_ = await.Sleep(ctx, pauses.Next())
 	}
 }
 
 // serveReverse opens the channel and serves it until it ends.
-func (s *session) serveReverse(ctx context.Context, pauses *backoff.Backoff) error {
+func (s *session) serveReverse(ctx context.Context, pauses *await.Backoff) error {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	conn := s.conn

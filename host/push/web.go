@@ -9,6 +9,7 @@ import (
 	"net"
 	"net/http"
 	"net/url"
+	"strconv"
 	"strings"
 	"time"
 
@@ -138,7 +139,11 @@ func refused(response *http.Response, err error) error {
 	case code == http.StatusNotFound && body.Message == "":
 		return fmt.Errorf("the peer has no agent endpoint (%s); is the URL that of a hub or of a Coder server?", body.text(code))
 	default:
-		return fmt.Errorf("the peer refuses the connection: %s", body.text(code))
+		err := fmt.Errorf("the peer refuses the connection: %s", body.text(code))
+		if seconds, bad := strconv.ParseUint(response.Header.Get("Retry-After"), 10, 16); bad == nil {
+			return &LaterError{After: time.Duration(seconds) * time.Second, Err: err}
+		}
+		return err
 	}
 }
 

@@ -207,6 +207,23 @@ func TestRefused(t *testing.T) {
 	}
 }
 
+// TestRetryAfter: what a hub says of when to come again is heard, as far as it is a number.
+func TestRetryAfter(t *testing.T) {
+	for header, want := range map[string]time.Duration{"7": 7 * time.Second, "": -1, "-1": -1, "soon": -1, "99999999999999999999": -1} {
+		_, err := refusing(t, func(w http.ResponseWriter, _ *http.Request) {
+			w.Header().Set("Retry-After", header)
+			w.WriteHeader(http.StatusServiceUnavailable)
+		}).Dialer.Dial(t.Context())
+		got := time.Duration(-1)
+		if later := new(push.LaterError); errors.As(err, &later) {
+			got = later.After
+		}
+		if got != want || err == nil || !strings.Contains(err.Error(), "HTTP 503") {
+			t.Errorf("%q: %s, %v", header, got, err)
+		}
+	}
+}
+
 // TestVersionRefusedIsNotAStorm: one attempt, and then a long pause.
 func TestVersionRefusedIsNotAStorm(t *testing.T) {
 	var dials atomic.Int64

@@ -7,7 +7,7 @@ import (
 
 	"waymark/host/sandbox"
 	"waymark/host/vfs"
-	"waymark/internal/backoff"
+	"waymark/internal/await"
 )
 
 // breaker counts the failures of one resolver in one root since its last success. A new
@@ -97,7 +97,7 @@ func (e *Engine) failed(at *entry, root *vfs.Root, o *Outcome, err error) {
 		if sandbox.Busy(err) {
 			b.wait = 0 // no longer than the first: the machine is to blame
 		}
-		b.wait = backoff.After(b.wait, firstQuarantine, longestQuarantine)
+		b.wait = await.After(b.wait, firstQuarantine, longestQuarantine)
 		b.until = e.opts.Now().Add(b.wait)
 	}
 }

@@ -25,8 +25,12 @@ func (r *Resolver) childrenKey() string {
 // decides this, because it has named the children. A file in a child may still be at a place
 // of the root, for example in skills/ if that is a repository of its own.
 func (r *Resolver) childOf(row *abi.Resource) string {
-	if len(r.Children) == 0 {
-		return ""
+	if slices.Contains(r.Nested, row.Path) {
+		for _, place := range r.Conventions.placesOf(row.Convention) {
+			if dir, nested := strings.CutSuffix(row.Path, "/"+place); nested {
+				return dir
+			}
+		}
 	}
 	child, _, below := strings.Cut(row.Path, "/")
 	if !below || !slices.Contains(r.Children, child) {

@@ -85,6 +85,9 @@ type Resolver struct {
 	// snapshot.Resource.PutBelow.
 	Children       []string
 	ChildrenAlways bool
+	// Nested are instruction files below the top of a root or of a child, which it sees. They
+	// are marked as applying to the files of their directories.
+	Nested []string
 	// Off makes the resolver find nothing, without a run. Its outcomes have no Filter, which
 	// would take longer to compile than the rest takes.
 	Off bool
@@ -191,6 +194,8 @@ type Engine struct {
 
 	mu      sync.Mutex // guards what follows and the fields of entries; no file is read under it
 	entries map[key]*entry
+	good    map[lineage]*memo    // the last good answers, for versions that have none yet
+	empty   map[key][]*memo      // see share
 	kept    map[string]*keptRoot // by Root signature
 	usage   map[string]*usage    // of dropped-in modules, by digest
 }
@@ -202,7 +207,7 @@ func New(opts Options) *Engine {
 		TimeShare: timeShare, Now: time.Now,
 	})
 	opts.Limits.KeepBytes = opts.MaxResourceBytes
-	return &Engine{opts: opts, entries: map[key]*entry{}, kept: map[string]*keptRoot{}, usage: map[string]*usage{}}
+	return &Engine{opts: opts, entries: map[key]*entry{}, good: map[lineage]*memo{}, empty: map[key][]*memo{}, kept: map[string]*keptRoot{}, usage: map[string]*usage{}}
 }
 
 // Resolve runs every resolver on every root, unless a memo has the answer. It returns the
@@ -265,9 +270,13 @@ func (e *Engine) request(r *Resolver, root Root) *abi.Request {
 	if r.DropIn { // no need to open thousands of files for rows that are dropped later
 		most = min(most, snapshot.CoderMaxResources)
 	}
+	name := root.FS.Name()
+	if r.ignoresName(root) {
+		name = ""
+	}
 	return &abi.Request{
 		ABI: abi.Version, Resolver: r.Info.Name,
-		Root:   abi.Root{Name: root.FS.Name(), File: root.FS.File(), Role: root.Role},
+		Root:   abi.Root{Name: name, File: root.FS.File(), Role: root.Role},
 		Config: r.Config,
 		Limits: abi.Limits{MaxResourceBytes: e.opts.MaxResourceBytes, MaxResources: most},
 	}

@@ -127,6 +127,38 @@ func TestLastGoodRows(t *testing.T) {
 	}
 }
 
+// TestNewVersionFails: a version that has never worked has the rows of the one before, until
+// it works or the resolver is taken away.
+func TestNewVersionFails(t *testing.T) {
+	f := newFlaky(t)
+	f.write("a.md", "a")
+	if o := f.resolve(); o.Err != nil || len(o.Candidates) != 1 {
+		t.Fatalf("%v, %q", o.Err, rows(o))
+	}
+	before := f.resolver
+	f.resolver.Module.Digest = strings.Repeat("0", 64) // which is what tells versions apart
+	f.write("error", "")
+	f.engine.Retain([]resolve.Resolver{f.resolver}, []resolve.Root{f.root})
+	want := []string{`a.md ok "a" "a" stale`}
+	if o := f.resolve(); o.Err == nil || !slices.Equal(rows(o), want) {
+		t.Errorf("error %v, rows %q\nwant %q", o.Err, rows(o), want)
+	}
+	f.remove("error")
+	f.remove("a.md")
+	if o := f.resolve(); o.Err != nil || len(o.Candidates) != 0 {
+		t.Errorf("it works: %v, %q", o.Err, rows(o))
+	}
+
+	f.write("a.md", "a")
+	f.resolve()
+	f.engine.Retain(nil, []resolve.Root{f.root})
+	f.resolver = before
+	f.write("error", "")
+	if o := f.resolve(); o.Err == nil || len(o.Candidates) != 0 {
+		t.Errorf("it was taken away, and is back: %v, %q", o.Err, rows(o))
+	}
+}
+
 // TestNoRowsWithoutGoodOnes: nothing stands in for a resolver that never
 // worked.
 func TestNoRowsWithoutGoodOnes(t *testing.T) {

@@ -45,6 +45,16 @@ func (e *Engine) keyOf(r *Resolver, root Root) key {
 	}
 }
 
+// lineage is a resolver in a root, whatever its version and configuration.
+type lineage struct {
+	id, root, sourcePath, children string
+	role                           abi.Role
+}
+
+func (k *key) lineage(r *Resolver) lineage {
+	return lineage{r.ID(), k.root, k.sourcePath, k.children, k.role}
+}
+
 // setups caches the hashes of how resolvers are configured, because each look needs them
 // several times, and with the table of conventions there are some 10 KiB of patterns. The
 // zero value is empty.
@@ -220,13 +230,13 @@ func (e *Engine) recall(k key, at *entry) *memo {
 
 // remember replaces the memo of a key. computed says that its result is new and worth saving;
 // otherwise only the identities of files have changed.
-func (e *Engine) remember(k key, at *entry, m *memo, computed bool) {
+func (e *Engine) remember(k key, at *entry, r *Resolver, m *memo, computed bool) {
 	if e.opts.NoMemo {
 		return
 	}
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	at.memo = m
+	at.memo, e.good[k.lineage(r)] = m, m
 	if kept := e.kept[k.root]; kept != nil && computed {
 		kept.dirty = true
 	}
@@ -235,15 +245,23 @@ func (e *Engine) remember(k key, at *entry, m *memo, computed bool) {
 // Retain forgets everything that doesn't belong to one of these resolvers and roots. Call it
 // when either set has changed.
 func (e *Engine) Retain(resolvers []Resolver, roots []Root) {
-	keep, keepRoots := map[key]bool{}, map[string]bool{}
+	keep, keepRoots, kept := map[key]bool{}, map[string]bool{}, map[lineage]bool{}
 	for _, root := range roots {
 		keepRoots[root.FS.Signature()] = true
 		for i := range resolvers {
-			keep[e.keyOf(root.resolver(resolvers, i), root)] = true
+			r := root.resolver(resolvers, i)
+			k := e.keyOf(r, root)
+			keep[k], kept[k.lineage(r)] = true, true
 		}
 	}
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	maps.DeleteFunc(e.entries, func(k key, _ *entry) bool { return !keep[k] })
+	maps.DeleteFunc(e.good, func(l lineage, _ *memo) bool { return !kept[l] })
+	shared := map[key]bool{}
+	for k := range keep {
+		shared[k.shared("")] = true
+	}
+	maps.DeleteFunc(e.empty, func(k key, _ []*memo) bool { k.root = ""; return !shared[k] })
 	maps.DeleteFunc(e.kept, func(signature string, _ *keptRoot) bool { return !keepRoots[signature] })
 }

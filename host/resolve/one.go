@@ -41,14 +41,17 @@ func (e *Engine) resolveOne(ctx context.Context, r *Resolver, root Root, w *wait
 	if last != nil && e.fresh(k, at, r, root, last, &o) {
 		return o
 	}
+	if last == nil && e.borrow(k, at, r, root, &o) {
+		return o
+	}
 	if e.quarantined(at, &o) || e.rests(r, &o) {
-		e.fallBack(r, root, last, &o)
+		e.fallBack(k, r, root, last, &o)
 		return o
 	}
 	running, end, ok := w.begin(ctx, e.took(r, root))
 	if !ok {
 		e.postpone(at, &o)
-		e.fallBack(r, root, last, &o)
+		e.fallBack(k, r, root, last, &o)
 		return o
 	}
 	defer end()
@@ -66,16 +69,17 @@ func (e *Engine) resolveOne(ctx context.Context, r *Resolver, root Root, w *wait
 		if last != nil && samePlaces(last, m) {
 			m.shape = last.shape
 		}
-		e.remember(k, at, m, true)
+		e.remember(k, at, r, m, true)
+		e.share(k, r, root, m)
 		m.fill(&o, at, r, root)
 	case ctx.Err() != nil:
 		o.Err = err
 	case running.Err() != nil:
 		e.postpone(at, &o)
-		e.fallBack(r, root, last, &o)
+		e.fallBack(k, r, root, last, &o)
 	default:
 		e.failed(at, root.FS, &o, err)
-		e.fallBack(r, root, last, &o)
+		e.fallBack(k, r, root, last, &o)
 	}
 	return o
 }
@@ -136,7 +140,7 @@ func (e *Engine) fresh(k key, at *entry, r *Resolver, root Root, last *memo, o *
 		o.Rewritten, o.units = false, f.Units
 		return false
 	}
-	e.remember(k, at, &m, o.Rewritten)
+	e.remember(k, at, r, &m, o.Rewritten)
 	m.fill(o, at, r, root)
 	o.Reused = true
 	return true
@@ -211,8 +215,13 @@ func unitsOf(r *Resolver, run *vfs.Run) *vfs.Units {
 
 // fallBack fills an outcome with the last good rows. It reopens their files: it drops those
 // that are gone, rereads those that have changed, and omits what the resolver said of a text
-// that has changed since.
-func (e *Engine) fallBack(r *Resolver, root Root, last *memo, o *Outcome) {
+// that has changed since. A version that has never succeeded has the rows of the one before.
+func (e *Engine) fallBack(k key, r *Resolver, root Root, last *memo, o *Outcome) {
+	if last == nil {
+		e.mu.Lock()
+		last = e.good[k.lineage(r)]
+		e.mu.Unlock()
+	}
 	if last == nil {
 		return
 	}

@@ -11,7 +11,7 @@ import (
 
 	"golang.org/x/sync/errgroup"
 
-	"waymark/internal/backoff"
+	"waymark/internal/await"
 )
 
 // Patience is how long Resolve waits for dropped-in modules, which may be slow. Those that
@@ -155,7 +155,7 @@ func (e *Engine) spend(r *Resolver, d time.Duration) {
 		u.since, u.spent = now, 0
 	}
 	if u.spent += d; u.spent > e.opts.TimeShare {
-		u.wait = backoff.After(u.wait, firstQuarantine, longestQuarantine)
+		u.wait = await.After(u.wait, firstQuarantine, longestQuarantine)
 		u.until, u.since, u.spent = now.Add(u.wait), now, 0
 	}
 }

@@ -111,6 +111,18 @@ func ofPlugin(given map[string]abi.Value) snapshot.Attributes {
 	return attributes(map[string]abi.Value{"plugin": abi.String(name)})
 }
 
+// misplaced keeps, of the findings on an MCP configuration, that its servers are below the
+// key of another client. The host says so in its own words.
+func misplaced(given []abi.Finding) []snapshot.Finding {
+	if !slices.ContainsFunc(given, func(f abi.Finding) bool { return f.Code == abi.FindingMisplaced }) {
+		return nil
+	}
+	return []snapshot.Finding{{
+		Code: abi.FindingMisplaced, Severity: abi.SeverityWarning,
+		Message: "its servers are below a key that its client doesn't read, so that the client finds none: the keys are mcpServers, and servers in .vscode/mcp.json",
+	}}
+}
+
 // resource checks one row and makes a resource of it. An error means that the row is dropped.
 func (r *rowReader) resource(row *abi.Resource) (*snapshot.Resource, error) {
 	if err := r.checkRow(row); err != nil {
@@ -133,7 +145,7 @@ func (r *rowReader) resource(row *abi.Resource) (*snapshot.Resource, error) {
 			res.Error = "the resolver calls it invalid"
 		}
 		if !r.resolver.DropIn {
-			res.Readers, res.Attributes = readers(row.Readers), ofPlugin(row.Attributes)
+			res.Readers, res.Attributes, res.Findings = readers(row.Readers), ofPlugin(row.Attributes), misplaced(row.Findings)
 		}
 	} else {
 		res.Key, res.Name, res.Description = clean(row.Key), clean(row.Name), clean(row.Description)
@@ -143,7 +155,7 @@ func (r *rowReader) resource(row *abi.Resource) (*snapshot.Resource, error) {
 	}
 	res.Convention = row.Convention
 	if child := r.resolver.childOf(row); child != "" {
-		res.PutBelow(child, r.resolver.ChildrenAlways)
+		res.PutBelow(child, r.resolver.ChildrenAlways && slices.Contains(r.resolver.Children, child))
 	}
 	if err := r.content(row, res); err != nil {
 		return nil, err

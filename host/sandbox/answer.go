@@ -93,6 +93,9 @@ func checkResolver(r abi.Resolver) error {
 	if len(r.Reads) > maxReads || len(r.ReadsFromConfig) > maxReads {
 		return reject(fmt.Sprintf("at most %d are allowed", maxReads), "resolver %q has too many reads", r.Name)
 	}
+	if len(r.Ignores) > maxReads {
+		return reject(fmt.Sprintf("at most %d are allowed", maxReads), "resolver %q ignores too many fields", r.Name)
+	}
 	for _, key := range r.ReadsFromConfig {
 		if len(key) > maxConfigKey {
 			return reject(fmt.Sprintf("use a key of at most %d bytes", maxConfigKey), "resolver %q has the key %q in reads_from_config", r.Name, text.Line(key, 80))

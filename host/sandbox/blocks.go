@@ -72,6 +72,13 @@ func (b *blocks) reset() {
 	b.input, b.errorText, b.outputAt, b.outputBytes = 0, 0, 0, 0
 }
 
+// rearm is reset after the memory was restored: the first usable bytes of it, which are zeros.
+func (b *blocks) rearm(usable uint64) {
+	b.data, b.used = b.data[:usable:usable], 0
+	b.list = nil // it can be as long as the longest run's
+	b.reset()
+}
+
 // blockSize rounds a length up, by an eighth at most, so that freed blocks fit later
 // requests.
 func blockSize(length uint32) uint64 {

@@ -14,7 +14,12 @@ const traceback = "\n\ngoroutine "
 // without the traceback, otherwise the last line. Whatever the guest printed before is
 // ignored.
 func panicText(stderr string) string {
-	message, _, _ := cutLast(strings.TrimSpace(stderr), traceback)
+	message := strings.TrimSpace(stderr)
+	if at := fatal(message); at >= 0 { // below it are the tracebacks of all goroutines
+		message, _, _ = strings.Cut(message[at:], traceback)
+	} else {
+		message, _, _ = cutLast(message, traceback)
+	}
 	for _, mark := range []string{"panic: ", "fatal error: "} {
 		// Prefer the beginning of a line, because a guest may print anything.
 		at := strings.LastIndex("\n"+message, "\n"+mark)
@@ -27,6 +32,9 @@ func panicText(stderr string) string {
 	}
 	return text.Line(message[strings.LastIndexByte(message, '\n')+1:], guestTextMax)
 }
+
+// fatal returns where Go's message of a fatal error begins, or -1.
+func fatal(stderr string) int { return strings.LastIndex("\n"+stderr, "\nfatal error: ") }
 
 // cutLast cuts around the last separator.
 func cutLast(s, sep string) (before, after string, found bool) {
@@ -45,6 +53,9 @@ var goFrame = text.Lazy(`(?m)^(\S.*)\(.*\)\n\t(\S+:[0-9]+)`)
 // innermost frame outside the runtime.
 func goLocation(stderr string) string {
 	_, trace, found := cutLast(stderr, traceback)
+	if at := fatal(stderr); at >= 0 {
+		_, trace, found = strings.Cut(stderr[at:], traceback)
+	}
 	if !found {
 		return ""
 	}

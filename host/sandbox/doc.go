@@ -7,9 +7,9 @@
 //     data with the host, and a WASI without network, environment, arguments, real clock or
 //     real random numbers. Operations that would change a file fail with EROFS, and sleeping
 //     returns at once.
-//   - Every run takes a fresh instance, prepared beforehand if possible, and always discards
-//     it: nothing leaks from one run to the next. If possible, instances start from an image
-//     of an initialized one (Module.Instances); neither the guest nor an observer can tell
+//   - Every run takes an instance in the state of an initialized one: nothing leaks from one
+//     run to the next. If possible, instances start from an image (Module.Instances), and are
+//     set back to it after a run (Module.rearm); neither the guest nor an observer can tell
 //     the difference. The image is made when the module is loaded, or comes with its native
 //     code (Ahead).
 //   - A run ends by its deadline, by its fuel, or with its context, whatever the guest does.

@@ -63,3 +63,41 @@ func (m *Module) States(ctx context.Context, input []byte, run *vfs.Run) (before
 	}
 	return before, after, nil
 }
+
+// Rearmed is the state of an instance that is ready for another run after one of it has ended,
+// that of a new instance, and the error of the run. The first two are nil if the instance can't
+// have another run.
+func (m *Module) Rearmed(ctx context.Context, input []byte, run *vfs.Run) (again, fresh *State, err error) {
+	in, err := m.newInstance(ctx)
+	if err != nil {
+		return nil, nil, err
+	}
+	defer func() { in.close() }()
+	in.bind(run)
+	_, err = in.call(ctx, "resolve", input)
+	in.fs.unbind()
+	if !m.rearm(in) {
+		return nil, nil, err
+	}
+	again = in.ready()
+	in.close()
+	if in, err = m.newInstance(ctx); err != nil {
+		return nil, nil, err
+	}
+	return again, in.ready(), nil
+}
+
+// ready is state with what the next run finds beside it.
+func (in *instance) ready() *State {
+	s := in.state()
+	root := dir{}
+	if in.fs.root != nil {
+		root = *in.fs.root
+		root.mount = nil
+	}
+	// The preopen is there before the first run only if wazero has been asked for it.
+	opens := in.fs.imaged || in.fs.root != nil
+	s.Figures += fmt.Sprint(len(in.initializers), in.fs.preopened, in.fs.kept, in.fs.open, opens, fmt.Sprint(root.open, root.entries, root.listed, root.pos),
+		in.blocks.list, in.blocks.free, in.blocks.input, in.blocks.errorText, in.blocks.outputAt, in.blocks.outputBytes)
+	return s
+}

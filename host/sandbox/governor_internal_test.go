@@ -107,6 +107,30 @@ func TestLate(t *testing.T) {
 	}
 }
 
+// TestWaits: the deadline of a call that may wait is postponed as often as it may, while the
+// machine gives it too little; and not where it has used its time.
+func TestWaits(t *testing.T) {
+	for _, busy := range []bool{true, false} {
+		g := newGovernor(t.Context(), Limits{Time: time.Hour}, 0)
+		g.again = 2
+		checks := 0
+		func() {
+			defer func() { _ = recover() }()
+			for g.verdict == nil {
+				g.deadline = time.Now().Add(-time.Second)
+				if !busy {
+					g.used = reexec.ProcessorTime() - time.Hour
+				}
+				g.check()
+				checks++
+			}
+		}()
+		if want := map[bool]int{true: 2, false: 0}[busy]; checks != want || g.verdict == nil || g.verdict.Busy != busy {
+			t.Errorf("busy %v: postponed %d times, want %d; %+v", busy, checks, want, g.verdict)
+		}
+	}
+}
+
 // TestBusyIsNoRejection: nobody's module is refused for what a busy machine didn't do.
 func TestBusyIsNoRejection(t *testing.T) {
 	if err := asReject(&codecache.BusyError{}); errors.Is(err, ErrRejected) {

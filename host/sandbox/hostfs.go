@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"encoding/json"
 	"errors"
-	"io"
 	"io/fs"
 	"syscall"
 
@@ -36,7 +35,7 @@ type fsFailure struct {
 // returns 0 and sets the Extism error. At the end of the file it also returns 0, because
 // there are no empty blocks, but clears the error.
 func fsRead(in *instance, stack []uint64) {
-	data, err := in.readRange(stack[0], int64(stack[1]), int64(stack[2])) //nolint:gosec // negative is refused there
+	data, err := vfs.ReadRange(func() (*vfs.File, error) { return in.open(stack[0]) }, int64(stack[1]), int64(stack[2])) //nolint:gosec // negative is refused there
 	stack[0] = 0
 	if err != nil {
 		in.fail(failure(err))
@@ -45,34 +44,6 @@ func fsRead(in *instance, stack []uint64) {
 	in.blocks.errorText = 0
 	stack[0] = in.put(data)
 }
-
-func (in *instance) readRange(path uint64, offset, length int64) ([]byte, error) {
-	if offset < 0 || length < 0 {
-		return nil, syscall.EINVAL
-	}
-	f, err := in.open(path)
-	if err != nil {
-		return nil, err
-	}
-	defer func() { _ = f.Close() }()
-	if f.IsDir() {
-		return nil, syscall.EISDIR
-	}
-	info, err := f.Stat()
-	if err != nil {
-		return nil, err
-	}
-	buf := make([]byte, min(length, max(info.Size-offset, 0), maxFSRead))
-	n, err := f.ReadAt(buf, offset)
-	if err != nil && !errors.Is(err, io.EOF) {
-		return nil, err
-	}
-	return buf[:n], nil
-}
-
-// maxFSRead bounds one fs_read, so that a sparse terabyte isn't allocated. A guest continues
-// where the read ended.
-const maxFSRead = 4 << 20
 
 // fsList returns the entries of a directory as JSON.
 func fsList(in *instance, stack []uint64) {

@@ -85,8 +85,7 @@ func (m *Module) fromImage(ctx context.Context) (*instance, error) {
 	in := m.blankInstance(ctx)
 	in.memory.Image = i.memory
 	in.memory.Refused = m.refused
-	in.clock, in.random.source = i.clock, i.random
-	in.fs.early, in.fs.preopened, in.fs.imaged = i.early, i.preopened, i.preopened
+	in.fs.imaged = i.preopened
 	err := in.instantiate(ctx, m.program)
 	if err == nil {
 		err = in.begin(i)
@@ -116,10 +115,19 @@ func (in *instance) begin(i *image) error {
 			return fmt.Errorf("%s is no mutable global", meter.GlobalExport(n))
 		}
 		g.Set(v)
+		in.globals = append(in.globals, g)
 	}
 	if i.blocks > 0 && !in.blocks.grow(i.blocks) {
 		return &memory.Error{Size: int64(i.blocks), Reason: "no room for what passes between module and host"} //nolint:gosec // at most 4 GiB
 	}
+	in.recall(i)
+	return nil
+}
+
+// recall sets what the host keeps of an instance beside its memory and globals.
+func (in *instance) recall(i *image) {
+	in.clock, in.random.source = i.clock, i.random
+	in.fs.early, in.fs.preopened = i.early, i.preopened
 	in.gov.done(i.fuel)
 	in.logs = i.logs
 	in.logs.lines = slices.Clip(i.logs.lines) // so that appending copies the lines
@@ -127,7 +135,40 @@ func (in *instance) begin(i *image) error {
 	if in.output != nil {
 		*in.output = i.output.clone()
 	}
-	return nil
+	in.remembered = 0
+}
+
+// rearm makes an instance whose run is over what fromImage returns, in less time, and
+// returns false if it can't; then the instance can only be closed.
+//
+// A run changes an instance's memory, its globals, what recall sets, and its descriptors.
+// Tables and segments it can't change, because such a module has no image. What wazero keeps
+// of a call ends with it. So an instance is fit for another run if the call has returned, the
+// memory hasn't grown, and the descriptors are those of a new instance; see mount.fit.
+func (m *Module) rearm(in *instance) bool {
+	i := m.image
+	if i == nil || !in.answered || !in.fs.fit() {
+		return false
+	}
+	m.learn(in)
+	if !in.memory.Rearm(i.blocks) {
+		return false
+	}
+	in.blocks.rearm(i.blocks)
+	for n, v := range i.globals {
+		in.globals[n].Set(v)
+	}
+	in.fs.rearm()
+	in.recall(i)
+	return true
+}
+
+// learn records which pages a run has written: the next will write them, too.
+func (m *Module) learn(in *instance) {
+	if m.image != nil && m.image.warm.Load() < warmRuns {
+		m.image.warm.Add(1)
+		in.memory.Warm()
+	}
 }
 
 // clone returns a copy that can be written to.

@@ -18,7 +18,7 @@ import (
 
 	"waymark/abi"
 	"waymark/host/sandbox"
-	"waymark/host/sandbox/imagetest"
+	"waymark/host/sandbox/guesttest"
 	"waymark/host/vfs"
 	"waymark/test/built"
 	"waymark/test/testenv"
@@ -76,12 +76,12 @@ func imaged(t *testing.T, how *sandbox.Instances) {
 // and without, and so are instances before and after, to the last byte.
 func TestImageOfBuiltin(t *testing.T) {
 	wasm, dir := builtinWasm(t), workspace(t)
-	imaged(t, imagetest.Compare(t, wasm, imagetest.Options{CacheDir: cacheDir, Dir: dir, Rounds: 2}))
+	imaged(t, guesttest.Compare(t, wasm, guesttest.Options{CacheDir: cacheDir, Dir: dir, Rounds: 2}))
 	if testenv.Rounds(0, 1, 1) == 0 {
 		return // what follows compiles, under the race detector for a minute; TestImageOfProbe does the same
 	}
 	native := ahead(t, wasm)
-	imaged(t, imagetest.Compare(t, wasm, imagetest.Options{CacheDir: cacheDir, Native: native, Dir: dir, Rounds: 2}))
+	imaged(t, guesttest.Compare(t, wasm, guesttest.Options{CacheDir: cacheDir, Native: native, Dir: dir, Rounds: 2}))
 	sameStates(t, wasm, native, dir, "context")
 }
 
@@ -99,9 +99,9 @@ func TestImageOfProbe(t *testing.T) {
 			ABI: abi.Version, Resolver: "wasi", Root: abi.Root{Name: "root"}, Config: abi.RawJSON(`{"op":"` + op + `"}`),
 		})
 	}
-	imaged(t, imagetest.Compare(t, wasm, imagetest.Options{CacheDir: cacheDir, Dir: dir, Requests: requests, Rounds: 2}))
+	imaged(t, guesttest.Compare(t, wasm, guesttest.Options{CacheDir: cacheDir, Dir: dir, Requests: requests, Rounds: 2}))
 	native := ahead(t, wasm)
-	imaged(t, imagetest.Compare(t, wasm, imagetest.Options{CacheDir: cacheDir, Native: native, Dir: dir, Requests: requests, Rounds: 2}))
+	imaged(t, guesttest.Compare(t, wasm, guesttest.Options{CacheDir: cacheDir, Native: native, Dir: dir, Requests: requests, Rounds: 2}))
 	sameStates(t, wasm, native, dir, "wasi")
 }
 
@@ -205,7 +205,7 @@ func TestPlain(t *testing.T) {
 		t.Run(tt.name, func(t *testing.T) {
 			wasm := stateful(t, tt.fields, tt.describe, tt.describe)
 			for _, native := range [][]byte{nil, ahead(t, wasm)} {
-				how := imagetest.Compare(t, wasm, imagetest.Options{Native: native})
+				how := guesttest.Compare(t, wasm, guesttest.Options{Native: native})
 				if how == nil || how.Image || !strings.Contains(how.Reason, tt.reason) {
 					t.Errorf("got %+v", how)
 				}
@@ -259,9 +259,9 @@ func TestImage(t *testing.T) {
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			wasm := stateful(t, tt.fields, tt.describe, tt.resolve)
-			imaged(t, imagetest.Compare(t, wasm, imagetest.Options{Dir: workspace(t)}))
+			imaged(t, guesttest.Compare(t, wasm, guesttest.Options{Dir: workspace(t)}))
 			native := ahead(t, wasm)
-			imaged(t, imagetest.Compare(t, wasm, imagetest.Options{Native: native, Dir: workspace(t)}))
+			imaged(t, guesttest.Compare(t, wasm, guesttest.Options{Native: native, Dir: workspace(t)}))
 			sameStates(t, wasm, native, workspace(t), "r")
 		})
 	}
@@ -270,6 +270,12 @@ func TestImage(t *testing.T) {
 // stateful is a module that does something in describe, and something in
 // resolve, before each answers. $say logs a number.
 func stateful(t *testing.T, fields, describe, resolve string) []byte {
+	t.Helper()
+	return statefulWith(t, "", fields, describe, resolve)
+}
+
+// statefulWith is stateful with more imports.
+func statefulWith(t *testing.T, imports, fields, describe, resolve string) []byte {
 	t.Helper()
 	const description = `{"abi":1,"name":"stateful","version":"1.0.0","resolvers":[{"name":"r","kinds":["skill"],"reads":["**"]}]}`
 	quoted := strings.ReplaceAll(description, `"`, `\"`)
@@ -287,7 +293,7 @@ func stateful(t *testing.T, fields, describe, resolve string) []byte {
   (import "wasi_snapshot_preview1" "fd_close" (func $fd_close (param i32) (result i32)))
   (import "wasi_snapshot_preview1" "fd_filestat_get" (func $fd_filestat_get (param i32 i32) (result i32)))
   (import "wasi_snapshot_preview1" "fd_readdir" (func $fd_readdir (param i32 i32 i32 i64 i32) (result i32)))
-  (import "wasi_snapshot_preview1" "path_open" (func $path_open (param i32 i32 i32 i32 i32 i64 i64 i32 i32) (result i32)))
+  (import "wasi_snapshot_preview1" "path_open" (func $path_open (param i32 i32 i32 i32 i32 i64 i64 i32 i32) (result i32)))` + imports + `
   (memory 12 64)
   (data (i32.const 0) "` + quoted + `")
   (data (i32.const 500) "{\"resources\":[]}")

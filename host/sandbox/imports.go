@@ -2,6 +2,7 @@ package sandbox
 
 import (
 	"fmt"
+	"math"
 	"slices"
 	"strings"
 
@@ -34,9 +35,9 @@ type hostImport struct {
 	call func(in *instance, stack []uint64)
 	// bounds are checked before wazero's function is called.
 	bounds []bound
-	// kept says that the call may leave state in wazero's table of the instance's
-	// descriptors, which no image can hold.
-	kept bool
+	// kept says that a call whose first parameter is a descriptor below it may change wazero's
+	// table of descriptors for good: no image can hold that, and no other run may find it.
+	kept uint32
 }
 
 // bound limits one argument of a WASI function.
@@ -125,7 +126,7 @@ var hostImports = []hostImport{
 	wasi("clock_time_get", "iIi"),
 	wasi("fd_advise", "iIIi"),
 	wasi("fd_allocate", "iII"),
-	keeps("fd_close", "i"),
+	keeps(firstOpened, "fd_close", "i"),
 	wasi("fd_datasync", "i"),
 	wasi("fd_fdstat_get", "ii"),
 	wasi("fd_fdstat_set_flags", "ii"),
@@ -138,11 +139,11 @@ var hostImports = []hostImport{
 	wasi("fd_prestat_dir_name", "iii"),
 	wasi("fd_pwrite", "iiiIi", vectorCount),
 	wasi("fd_read", "iiii", vectorCount),
-	keeps("fd_readdir", "iiiIi", bound{2, maxListing, wasiINVAL, fuelPerByte}),
-	keeps("fd_renumber", "ii", bound{1, maxDescriptor, wasiBADF, 0}),
-	keeps("fd_seek", "iIii"),
+	keeps(firstOpened, "fd_readdir", "iiiIi", bound{2, maxListing, wasiINVAL, fuelPerByte}),
+	keeps(anyDescriptor, "fd_renumber", "ii", bound{1, maxDescriptor, wasiBADF, 0}),
+	keeps(firstOpened, "fd_seek", "iIii"),
 	wasi("fd_sync", "i"),
-	keeps("fd_tell", "ii"),
+	keeps(firstOpened, "fd_tell", "ii"),
 	wasi("fd_write", "iiii", vectorCount),
 	wasi("path_create_directory", "iii", pathAt(2)),
 	wasi("path_filestat_get", "iiiii", pathAt(3)),
@@ -159,7 +160,7 @@ var hostImports = []hostImport{
 	wasi("proc_raise", "i"),
 	wasi("random_get", "ii"), // charged, and stopped, by fixedRandom
 	wasi("sched_yield", ""),
-	keeps("sock_accept", "iii"),
+	keeps(firstOpened, "sock_accept", "iii"),
 	wasi("sock_recv", "iiiiii", vectorCount),
 	wasi("sock_send", "iiiii", vectorCount),
 	wasi("sock_shutdown", "ii"),
@@ -169,13 +170,20 @@ func wasi(name, params string, bounds ...bound) hostImport {
 	return hostImport{module: nsWASI, name: name, params: params, results: "i", weight: wasiFuel, bounds: bounds}
 }
 
-// keeps is wasi for a function that may change wazero's table of descriptors. Opening a file
-// isn't one, because mount records it. Nor are functions that set flags, sizes or times:
-// before there is a root, all descriptors are streams and directories, which have none of
-// these.
-func keeps(name, params string, bounds ...bound) hostImport {
+const (
+	// firstOpened is the first descriptor that a guest can have opened: before it are three
+	// streams and the preopen. What is done to those it has opened ends when it closes them.
+	firstOpened = 4
+	// anyDescriptor is for renumbering, by which a descriptor can outlive its file.
+	anyDescriptor = math.MaxUint32
+)
+
+// keeps is wasi for a function that may change wazero's table of descriptors below a number.
+// Opening a file isn't one, because mount records it. Nor are functions that set flags, sizes
+// or times: streams and directories have none of these, and files are for reading only.
+func keeps(below uint32, name, params string, bounds ...bound) hostImport {
 	imp := wasi(name, params, bounds...)
-	imp.kept = true
+	imp.kept = below
 	return imp
 }
 
@@ -198,7 +206,7 @@ func guardOf(module, name string) (guardModule, guardName string, ok bool) {
 // guard checks the arguments of a WASI function against their bounds, and charges for the
 // call. It returns the errno for the guest, or 0 to proceed.
 func (imp *hostImport) guard(in *instance, stack []uint64) {
-	in.fs.kept = in.fs.kept || imp.kept
+	in.fs.kept = in.fs.kept || imp.kept > 0 && uint32(stack[0]) < imp.kept //nolint:gosec // an i32
 	fuel := imp.weight
 	for _, b := range imp.bounds {
 		v := uint32(stack[b.arg]) //nolint:gosec // an i32

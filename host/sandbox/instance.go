@@ -4,6 +4,8 @@ import (
 	"cmp"
 	"context"
 	"errors"
+	"fmt"
+	"strings"
 
 	"github.com/tetratelabs/wazero"
 	"github.com/tetratelabs/wazero/api"
@@ -16,7 +18,7 @@ import (
 	"waymark/internal/text"
 )
 
-// instance is one instantiation of a module, used for one run. Calling describe, with an
+// instance is one instantiation of a module, used for one run at a time. Calling describe, with an
 // empty file system in place of the root, prepares it and also runs the guest's
 // initialization.
 type instance struct {
@@ -24,6 +26,7 @@ type instance struct {
 	initializers []string // exports still to be called before any other
 	memory       *memory.Allocator
 	limits       Limits
+	waits        int // see governor.again
 	// running reports the start of a call and returns the function that reports its end; see
 	// Options.Running.
 	running func() (end func())
@@ -37,6 +40,8 @@ type instance struct {
 	gov     *governor // of the current or last call
 	// remembered is the total length of all values of units, recalled and stored.
 	remembered int
+	globals    []api.MutableGlobal // in the order of meter.GlobalExport, if it started from an image
+	answered   bool                // the last call returned an answer
 }
 
 // initialize instantiates the module and prepares it; the second result is the answer to
@@ -58,7 +63,7 @@ func (m *Module) initialize(ctx context.Context) (*instance, []byte, error) {
 // blankInstance returns an instance that isn't instantiated yet.
 func (m *Module) blankInstance(ctx context.Context) *instance {
 	in := &instance{
-		initializers: m.meta.Initializers, limits: m.limits,
+		initializers: m.meta.Initializers, limits: m.limits, waits: m.waits,
 		memory: new(memory.Allocator), stderr: &output{max: stderrMax},
 		running: func() func() { return m.host.opts.Running(m.digest, m.limits.Time) },
 	}
@@ -119,10 +124,12 @@ func (in *instance) close() {
 // the module's name.
 func (in *instance) call(ctx context.Context, export string, input []byte) ([]byte, error) {
 	in.gov = newGovernor(ctx, in.limits, in.gov.left)
+	in.gov.again = in.waits
 	if export == abi.ExportResolve {
 		in.gov.resolves()
 	}
 	in.blocks.reset()
+	in.answered = false
 	var err error
 	if in.blocks.input, err = in.blocks.put(input); err != nil {
 		return nil, &RunError{Kind: ErrLimit, Detail: err.Error()}
@@ -143,6 +150,7 @@ func (in *instance) call(ctx context.Context, export string, input []byte) ([]by
 	reason := in.blocks.bytes(in.blocks.errorText)
 	switch {
 	case rc == 0 && (len(reason) == 0 || in.blocks.outputBytes > 0):
+		in.answered = true
 		return in.answer() // with both, fs_read set the error and the guest recovered
 	case len(reason) == 0:
 		return nil, &RunError{Kind: ErrGuest, Detail: "it gave no reason"}
@@ -202,13 +210,18 @@ func (in *instance) failure(err error) *RunError {
 		return in.gov.verdict
 	case errors.As(err, &limit):
 		return &RunError{Kind: ErrLimit, Detail: limit.Error()}
-	case errors.As(err, &exit):
-		return &RunError{Kind: ErrCrashed, Detail: exitDetail(exit.ExitCode()), GuestText: panicText(in.stderr.String())}
 	}
-	return &RunError{Kind: ErrCrashed, Detail: trapDetail(err), GuestText: panicText(in.stderr.String())}
+	run := &RunError{Kind: ErrCrashed, Detail: trapDetail(err), GuestText: panicText(in.stderr.String())}
+	if errors.As(err, &exit) {
+		run.Detail = exitDetail(exit.ExitCode())
+	}
+	if strings.Contains(run.GuestText, "out of memory") {
+		run.Detail = fmt.Sprintf("it needs more memory than the %d MiB that a run may have", in.limits.Memory>>20)
+	}
+	return run
 }
 
-// newInstance returns an instance that is prepared for one run.
+// newInstance returns a new instance that is prepared for one run.
 func (m *Module) newInstance(ctx context.Context) (*instance, error) {
 	if m.image != nil {
 		return m.fromImage(ctx)

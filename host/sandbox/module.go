@@ -33,6 +33,7 @@ type Module struct {
 	meta    rewriteMeta
 	image   *image // what instances start from; nil if each is initialized
 	plain   string // why there is no image, for people
+	waits   int    // see governor.again
 	ahead   bool   // the image was made when the program was built
 
 	spares
@@ -89,6 +90,9 @@ func (h *Host) loadCode(ctx context.Context, req codecache.Request, limits Limit
 	}
 	m := &Module{host: h, log: h.log, limits: limits, program: program, code: code}
 	m.digest = hex.EncodeToString(req.Digest[:])
+	if req.Own {
+		m.waits = ownWaits
+	}
 	if err := json.Unmarshal(code.Meta, &m.meta); err != nil {
 		return nil, errors.Join(err, m.freeCode())
 	}
@@ -123,7 +127,7 @@ func (m *Module) describe(ctx context.Context, req codecache.Request) error {
 	if in != nil {
 		in.close() // its memory isn't shared, and it may be long until a run needs it
 	}
-	m.request()
+	m.wake.Set()
 	return nil
 }
 
@@ -177,7 +181,10 @@ func undescribed(run *RunError) error {
 	if errors.Is(run, ErrDeadline) {
 		e.Cause = ErrDeadline
 	}
-	if run.Busy {
+	switch {
+	case errors.Is(run, ErrGuest): // it has said itself what is wrong
+		e.Hint = `mend the description, which in Go is what guest.Serve gets; see abi/ABI.md, "describe"`
+	case run.Busy:
 		e.Hint = "try again when there is less to do; a running agent does so by itself"
 	}
 	return e

@@ -29,8 +29,11 @@ type mount struct {
 	// preopened says that wazero has opened the preopen; imaged that it did so only in the
 	// instance that the image is of.
 	preopened, imaged bool
-	// kept says that wazero may hold other descriptors of the instance.
+	// kept says that wazero's table of descriptors may have changed in a way that closing
+	// what was opened doesn't undo.
 	kept bool
+	root *dir // the preopen, once it was opened without a run
+	open int  // what a run has opened and not closed
 }
 
 var _ esys.FS = (*mount)(nil)
@@ -55,7 +58,8 @@ func (m *mount) OpenFile(path string, flag esys.Oflag, perm fs.FileMode) (esys.F
 	preopen := path == "." && perm == preopenPerm
 	if preopen && m.imaged {
 		m.imaged = false
-		return &dir{mount: m, name: path}, 0 // already charged at that time
+		m.root = &dir{mount: m, name: path}
+		return m.root, 0 // already charged at that time
 	}
 	m.in.gov.charge(fuelPerOpen)
 	run := m.run.Load()
@@ -75,12 +79,25 @@ func (m *mount) OpenFile(path string, flag esys.Oflag, perm fs.FileMode) (esys.F
 	}
 	switch {
 	case f.IsDir():
+		m.open++
 		return &dir{mount: m, open: f, name: path}, 0
 	case flag&esys.O_DIRECTORY != 0:
 		_ = f.Close()
 		return nil, esys.ENOTDIR
 	}
+	m.open++
 	return &file{mount: m, file: f}, 0
+}
+
+// fit reports whether the descriptors are those of an instance before its run, apart from what
+// the preopen has read.
+func (m *mount) fit() bool { return !m.kept && m.open == 0 }
+
+// rearm makes the preopen as new.
+func (m *mount) rearm() {
+	if m.root != nil {
+		*m.root = dir{mount: m, name: m.root.name}
+	}
 }
 
 // openPlaceholder opens the root before a run is bound: once for the preopen, and as often as
@@ -249,7 +266,7 @@ type file struct {
 var _ esys.File = (*file)(nil)
 
 func (f *file) IsDir() (bool, esys.Errno) { return false, 0 }
-func (f *file) Close() esys.Errno         { return closeErrno(f.file.Close()) }
+func (f *file) Close() esys.Errno         { return f.mount.close(f.file) }
 func (f *file) Readdir(int) ([]esys.Dirent, esys.Errno) {
 	return nil, esys.ENOTDIR
 }
@@ -346,7 +363,7 @@ func (d *dir) Close() esys.Errno {
 	if d.open == nil {
 		return 0
 	}
-	return closeErrno(d.open.Close())
+	return d.mount.close(d.open)
 }
 
 func (d *dir) Ino() (sys.Inode, esys.Errno) {
@@ -410,9 +427,11 @@ func (d *dir) list() esys.Errno {
 	return 0
 }
 
-func closeErrno(err error) esys.Errno {
-	if err != nil {
+// close closes what OpenFile has opened. wazero keeps the descriptor if that fails.
+func (m *mount) close(f *vfs.File) esys.Errno {
+	if err := f.Close(); err != nil {
 		return errno(err)
 	}
+	m.open--
 	return 0
 }

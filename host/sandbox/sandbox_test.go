@@ -135,7 +135,7 @@ func TestFailures(t *testing.T) {
 		{"panic", sandbox.ErrCrashed, "panic: probe: this is the panic text"},
 		{"error", sandbox.ErrGuest, "probe: this is the error text"},
 		{"exit", sandbox.ErrCrashed, "it exited with code 0"},
-		{"memory", sandbox.ErrCrashed, "out of memory"},
+		{"memory", sandbox.ErrCrashed, "it needs more memory than the 64 MiB that a run may have: fatal error: out of memory, in "},
 		{"output", sandbox.ErrAnswer, "1048576 are allowed"},
 	}
 	for _, tt := range tests {

@@ -10,7 +10,8 @@
 //   - Guarded: no byte of a file outside the root is read, whatever links lead there and even
 //     if they are swapped meanwhile. Every name is opened with O_NOFOLLOW below a directory
 //     descriptor (package internal/beneath). Links are followed by reading them, and a target
-//     outside the root is refused without looking at it. Only regular files and directories
+//     outside the root is refused without looking at it; with RootOptions.Beyond, links of the
+//     root's owner lead to what isn't protected elsewhere. Only regular files and directories
 //     are opened for reading, and opening never blocks. When the root itself is located, a
 //     link inside a directory of RootOptions.Within may lead neither out of that directory
 //     nor to secrets.

@@ -2,6 +2,8 @@ package vfs
 
 import (
 	"io/fs"
+	"path/filepath"
+	"slices"
 	"strings"
 	"syscall"
 	"unicode/utf8"
@@ -74,6 +76,9 @@ func (r *Run) guarded(path string) failure {
 	if !utf8.ValidString(path) {
 		return failure{errno: syscall.ENOENT, reason: ReasonNotInReads, detail: "leads to a name that isn't UTF-8"}
 	}
+	if r.root.isForbidden(path) {
+		return escape(path)
+	}
 	at := r.scopeOf(path)
 	switch reason := r.protected(at); {
 	case r.over != nil:
@@ -86,12 +91,13 @@ func (r *Run) guarded(path string) failure {
 }
 
 // canonical follows the links in rest, which begins in the link-free directory cur, by
-// reading them. It never looks at anything outside the root: there it only compares names
-// with those of the root's own path, which has no links. Nor does it look at anything
+// reading them. Unless links lead beyond the root, it never looks at anything outside: there
+// it only compares names with those of the root's own path, which has no links. Nor does it look at anything
 // protected, so that no errno reveals what is there. It records each link, and everything
 // else that the answer depends on. If last is unset, the last name of rest isn't followed.
 func (r *Run) canonical(cur, rest string, last bool) (path string, dirOnly bool, f failure) {
-	var up, links int // up counts the names above the root
+	var up, links int   // up counts the names above the root
+	var confined string // where a link of others may lead
 	for rest != "" {
 		r.matcher.use(workPerEntry + int64(len(cur))) // a link can hold thousands of names
 		if !r.chargeEntries(1) {
@@ -103,20 +109,29 @@ func (r *Run) canonical(cur, rest string, last bool) (path string, dirOnly bool,
 		case name == "" || name == ".":
 			continue
 		case up > 0 || name == ".." && cur == ".":
-			if up = r.root.base.Outside(up, name); up < 0 {
+			was := up
+			if up = r.root.base.Outside(up, name); up >= 0 {
+				continue
+			}
+			if !r.root.beyond {
 				return cur, false, escape(cur)
 			}
-			continue
+			cur, up = strings.Repeat("../", was-1)+"..", 0
 		case name == "..":
 			if f := r.mustBeDir(cur); f.errno != 0 {
 				return cur, false, f
 			}
-			cur, _ = beneath.Split(cur)
+			if cur, _ = beneath.Split(cur); cur == ".." || strings.HasSuffix(cur, "/..") {
+				cur, up = ".", 1+strings.Count(cur, "/")
+			}
 			continue
 		}
 		next := beneath.Join(cur, name)
 		if len(next) > beneath.MaxPath {
 			return cur, false, failure{errno: syscall.ENAMETOOLONG}
+		}
+		if confined != "" && !isIn(confined, r.root.absolute(next)) {
+			return cur, false, escape(cur)
 		}
 		if f := r.guarded(next); f.errno != 0 {
 			return next, false, f
@@ -133,6 +148,18 @@ func (r *Run) canonical(cur, rest string, last bool) (path string, dirOnly bool,
 			return next, false, r.stopped(at, errno)
 		}
 		r.record(Dep{Kind: DepLink, Path: next, Target: target})
+		if r.root.beyond {
+			if isOutside(next) && !r.isOurs(next) {
+				return next, false, escape(next)
+			}
+			switch dir := r.root.confines(next); {
+			case confined != "" || dir == "":
+			case isOutside(next):
+				confined = dir
+			default: // it leads where it would without any way out
+				confined = r.root.Path()
+			}
+		}
 		if links++; links > beneath.MaxLinks {
 			return next, false, failure{errno: syscall.ELOOP}
 		}
@@ -152,6 +179,47 @@ func (r *Run) canonical(cur, rest string, last bool) (path string, dirOnly bool,
 		return cur, false, escape(cur)
 	}
 	return cur, dirOnly, failure{}
+}
+
+// isOutside reports whether a link-free path leads out of the root.
+func isOutside(path string) bool { return strings.HasPrefix(path, "../") }
+
+// isIn reports whether an absolute path is a directory, or lies in it.
+func isIn(dir, path string) bool {
+	return path == dir || strings.HasPrefix(path, strings.TrimSuffix(dir, "/")+"/")
+}
+
+// absolute returns the absolute path of a link-free one.
+func (r *Root) absolute(path string) string { return filepath.Join(r.base.Path(), path) }
+
+// confines returns the directory of others that contains a path; empty if none does.
+func (r *Root) confines(path string) string {
+	for _, dir := range r.within {
+		if isIn(dir, r.absolute(path)) {
+			return dir
+		}
+	}
+	return ""
+}
+
+// isForbidden reports whether a path is one outside of the root that no link may lead to: the
+// agent's own, and what isn't made of files, as /dev/shm is.
+func (r *Root) isForbidden(path string) bool {
+	if !isOutside(path) {
+		return false
+	}
+	if path = r.absolute(path); isIn("/dev/shm", path) {
+		return slices.ContainsFunc(r.own, func(dir string) bool { return isIn(dir, path) })
+	}
+	return slices.ContainsFunc(append([]string{"/proc", "/sys", "/dev"}, r.own...), func(dir string) bool { return isIn(dir, path) })
+}
+
+// isOurs reports whether a link is the user's or the system's: others' links in directories
+// for everybody lead nowhere.
+func (r *Run) isOurs(link string) bool {
+	var st unix.Stat_t
+	_, errno := r.walker.Stat(link, &st)
+	return errno == 0 && (st.Uid == 0 || int(st.Uid) == unix.Geteuid())
 }
 
 func escape(at string) failure {

@@ -96,20 +96,36 @@ func expand(dir, pattern string) (list []string) {
 // ErrSecretLink says that another name of the file is on the secret list.
 var ErrSecretLink = errors.New("is a hard link to what is on the secret list")
 
-// SecretLink finds out whether a file with several names is on the secret list by a name in
-// this root. st is its description. It searches the root, as a run does for such a file, for
-// up to 50 ms.
+// SecretLinks finds out which files with several names are on the secret list by a name in a
+// root. It searches the root once, as a run does for such a file, for up to 50 ms. It belongs
+// to one goroutine.
+type SecretLinks struct{ run *Run }
+
+// SecretLinks makes a SecretLinks, which the caller closes before the root.
+func (r *Root) SecretLinks(g *SecretGuard) *SecretLinks {
+	if g.filter == nil {
+		return &SecretLinks{}
+	}
+	return &SecretLinks{run: r.Begin(g.filter, Limits{})}
+}
+
+// Close frees what it holds.
+func (s *SecretLinks) Close() {
+	if s.run != nil {
+		s.run.Close()
+	}
+}
+
+// Check judges a file by its description.
 //
 // # Errors
 //
 // ErrSecretLink, or ErrManyNames if there is too much to search.
-func (r *Root) SecretLink(g *SecretGuard, st *unix.Stat_t) error {
-	if g.filter == nil {
+func (s *SecretLinks) Check(st *unix.Stat_t) error {
+	if s.run == nil {
 		return nil
 	}
-	run := r.Begin(g.filter, Limits{})
-	defer run.Close()
-	switch f := run.hardLinked(".", st); {
+	switch f := s.run.hardLinked(".", st); {
 	case f.errno == 0:
 		return nil
 	case f.reason == ReasonSecret:

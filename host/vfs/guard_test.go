@@ -67,7 +67,9 @@ func TestSecretLink(t *testing.T) {
 		if err := unix.Lstat(filepath.Join(dir, c.name), &st); err != nil {
 			t.Fatal(err)
 		}
-		if err := root.SecretLink(guard, &st); !errors.Is(err, c.want) {
+		links := root.SecretLinks(guard)
+		defer links.Close()
+		if err := links.Check(&st); !errors.Is(err, c.want) {
 			t.Errorf("%s, %q granted: %v", c.name, c.granted, err)
 		}
 	}

@@ -33,6 +33,9 @@ type RootOptions struct {
 	// working directory. A link in one of them leads the root neither out of it nor to
 	// protected names; see LinkError.
 	Within []string
+	// Beyond has links in the root lead out of it, too: to what isn't protected, and from a
+	// directory in Within not out of that. Paths outside begin with "..".
+	Beyond bool
 	// Top, unless nil, is used to find the root; see beneath.Options.
 	Top *beneath.Walker
 	// Now returns the time, for judging how young a file is; nil means time.Now.
@@ -50,7 +53,11 @@ type Root struct {
 	exclude   *trie
 	mcp       *trie    // folded names
 	mcpFiles  []string // the same, as given
+	beyond    bool
+	own       []string // the agent's own places, where beyond is set
+	within    []string // directories of others, likewise
 	signature string
+	rules     string // the part of it that doesn't depend on where the root is
 
 	mu     sync.Mutex // guards what follows; never held during file I/O
 	fd     int
@@ -86,6 +93,14 @@ func OpenRoot(path string, opts RootOptions) (*Root, error) {
 	r.mcp = mcp.build()
 	if err := r.open(path, &opts); err != nil {
 		return r, err
+	}
+	if r.beyond = opts.Beyond; r.beyond {
+		r.own = opts.Own
+		for _, dir := range opts.Within {
+			if to, err := filepath.EvalSymlinks(dir); err == nil {
+				r.within = append(r.within, to)
+			}
+		}
 	}
 	r.sign(opts)
 	return r, nil
@@ -274,10 +289,17 @@ func (r *Root) visible(f *Filter, path string, s scope) visibility {
 // sign sets the signature, which covers everything that an open root brings to a run besides
 // its files.
 func (r *Root) sign(opts RootOptions) {
-	r.signature = fmt.Sprintf("%q %q %q %d %d %q %q %q", r.base.Path(), r.base.Given(), r.file, r.id.Dev, r.id.Ino,
-		slices.Sorted(slices.Values(append(r.ownBelow(opts.Own), opts.Exclude...))), slices.Sorted(slices.Values(r.mcpFiles)),
-		slices.Sorted(slices.Values(opts.Settings)))
+	r.rules = fmt.Sprintf("%q %q %q %q", r.file, slices.Sorted(slices.Values(append(r.ownBelow(opts.Own), opts.Exclude...))),
+		slices.Sorted(slices.Values(r.mcpFiles)), slices.Sorted(slices.Values(opts.Settings)))
+	if r.beyond {
+		r.rules += fmt.Sprintf(" beyond %q %q %q", r.base.Path(), r.own, r.within)
+	}
+	r.signature = fmt.Sprintf("%q %q %d %d %s", r.base.Path(), r.base.Given(), r.id.Dev, r.id.Ino, r.rules)
 }
+
+// Rules is equal for roots that show the same of equal files. A trace taken at one may be
+// checked at the other by CheckUnits: if it holds, a run would have seen the same there.
+func (r *Root) Rules() string { return r.rules }
 
 // Signature is equal for roots that show the same: the same directory, under the same paths,
 // with the same options. A trace taken at one may be checked at the other, even in another

@@ -130,7 +130,8 @@ func (p *pending) because(reason string) {
 	}
 }
 
-// merge adds a batch that is ready, so progress no longer matters.
+// merge adds another batch to p, which is ready to be handed out. Whether their paths are
+// complete no longer matters.
 func (p *pending) merge(other *pending) {
 	p.all = p.all || other.all
 	for o := range other.owners {

@@ -6,7 +6,7 @@ import (
 	"slices"
 	"time"
 
-	"waymark/internal/backoff"
+	"waymark/internal/await"
 )
 
 // maxPasses bounds the passes of a round. Each pass that finds something goes a step deeper
@@ -25,7 +25,7 @@ type keeper struct {
 	every  time.Duration
 	ticked time.Time // when everything was last due
 	retry  *time.Timer
-	delays backoff.Backoff
+	delays await.Backoff
 	broken error // why there is no backend
 }
 
@@ -34,7 +34,7 @@ func newKeeper(w *Watcher) *keeper {
 		w: w, log: w.log,
 		pace: time.NewTimer(0), retry: time.NewTimer(0),
 		ticked: time.Now(),
-		delays: backoff.Backoff{Shortest: w.opts.Poll, Longest: longestRetry},
+		delays: await.Backoff{Shortest: w.opts.Poll, Longest: longestRetry},
 	}
 	k.watches = newWatches(w)
 	k.pace.Stop()

@@ -53,8 +53,8 @@ import (
 	"sync"
 	"time"
 
+	"waymark/internal/await"
 	"waymark/internal/defaults"
-	"waymark/internal/notify"
 )
 
 // ErrClosed says that the Watcher is closed, or that its Run has ended.
@@ -73,24 +73,24 @@ type Watcher struct {
 	done    chan struct{} // closed when Run has ended or never will begin
 
 	// Each holds one token.
-	wake notify.Wake // the keeper has something to do
-	full notify.Wake // ready isn't empty
+	wake await.Wake // the keeper has something to do
+	full await.Wake // ready isn't empty
 
 	mu        sync.Mutex // guards everything below; no file I/O under it
 	begun     bool       // Run has been called
 	tree      tree
-	busy      bool          // the keeper hasn't yet done what the tree asks for
-	gathering pending       // waits until it is finished, or for quiet
-	handed    time.Time     // when a batch was last ready
-	timer     *time.Timer   // calls ring; nil before it is first needed
-	alarm     time.Time     // when timer fires; zero if it is stopped
-	ended     bool          // no more alarms
-	ready     pending       // waits for Wait
-	checking  bool          // a Batch with All was taken, and its receiver isn't back
-	postponed bool          // the keeper's recheck waits for the end of checking
-	resumed   bool          // checking has ended; read by the keeper
-	state     State         // what State returns
-	changed   notify.Signal // state has changed
+	busy      bool         // the keeper hasn't yet done what the tree asks for
+	gathering pending      // waits until it is finished, or for quiet
+	handed    time.Time    // when a batch was last ready
+	timer     *time.Timer  // calls ring; nil before it is first needed
+	alarm     time.Time    // when timer fires; zero if it is stopped
+	ended     bool         // no more alarms
+	ready     pending      // waits for Wait
+	checking  bool         // a Batch with All was taken, and its receiver isn't back
+	postponed bool         // the keeper's recheck waits for the end of checking
+	resumed   bool         // checking has ended; read by the keeper
+	state     State        // what State returns
+	changed   await.Signal // state has changed
 }
 
 // New makes a Watcher; Run starts it.
@@ -101,8 +101,8 @@ func New(opts Options) *Watcher {
 		opts: opts, log: opts.Logger,
 		closing: closing, close: closeNow,
 		done:  make(chan struct{}),
-		wake:  notify.NewWake(),
-		full:  notify.NewWake(),
+		wake:  await.NewWake(),
+		full:  await.NewWake(),
 		tree:  newTree(),
 		state: State{Mode: ModeOff},
 	}

@@ -12,23 +12,35 @@ import (
 // with resolvers that look into it and without.
 func TestContainers(t *testing.T) {
 	tree := []string{
-		skill(".claude/skills/one", "one"), ".claude/skills/one/scripts/run.sh = x", ".github/skills/two/SKILL.md = x", ".github/skills/two/more.md = x",
-		".cursor/rules/deep/a.mdc = x", ".claude/agents/team/", ".codex/skills/", "sub/.claude/skills/x/SKILL.md = x", "home/.claude/skills/x/SKILL.md = x",
+		skill(".claude/skills/one", "one"), ".claude/skills/one/scripts/run.sh = x", skill(".claude/skills/group/four", "four"), ".claude/skills/group/four/run.sh = x",
+		skill(".claude/skills/group/deep/five", "five"), ".claude/skills/group/deep/five/scripts/run.sh = x", ".claude/skills/group/notes.md = x", ".claude/skills/group/empty/",
+		".github/skills/two/SKILL.md = x", ".github/skills/two/more.md = x",
+		".cursor/rules/deep/a.mdc = x", ".claude/agents/team/README.md = x", ".codex/skills/", "sub/.claude/skills/x/SKILL.md = x", "home/.claude/skills/x/SKILL.md = x",
 	}
 	dir, in := (&world{tree: tree}).build(t)
 	in.Home = dir + "/home"
 	for _, a := range []ask{
-		{".claude/skills", why.ReasonNotAKnownPlace, false, "", "1 resource below it is in the context"},
+		{".claude/skills", why.ReasonNotAKnownPlace, false, "", "3 resources below it are in the context"},
 		{".codex/skills", why.ReasonNotAKnownPlace, false, "", "looks into; nothing in it is in the context"},
 		{".claude/skills/one/scripts/run.sh", why.ReasonNotAKnownPlace, false, "skill:.claude/skills/one", "part of the directory of the skill"},
-		{"sub/.claude/skills", why.ReasonNested, false, "", "'agent for sub/' lists it, with all else that applies to files there; a source would have it apply everywhere; Claude Code, Cursor and opencode look for skills in it"},
-		{"home/.claude/skills", why.ReasonNested, false, "", "run 'agent sources add home/.claude/skills'; Claude Code, Cursor, opencode and VS Code look for the user's skills in it"},
+		{".claude/skills/one/scripts", why.ReasonNotAKnownPlace, false, "skill:.claude/skills/one", "part of the directory of the skill"},
+		{".claude/skills/group", why.ReasonNotAKnownPlace, false, "", "2 resources below it are in the context"},
+		{".claude/skills/group/notes.md", why.ReasonNotAKnownPlace, false, "", "no resolver"},
+		{".claude/skills/group/empty", why.ReasonMissing, false, "", "looks for SKILL.md in it, and there is none"},
+		{".claude/skills/group/four", why.ReasonFound, true, "skill:.claude/skills/group/four", ""},
+		{".claude/skills/group/four/run.sh", why.ReasonNotAKnownPlace, false, "skill:.claude/skills/group/four", "part of the directory of the skill"},
+		{".claude/skills/group/deep/five/SKILL.md", why.ReasonFound, true, "skill:.claude/skills/group/deep/five", ""},
+		{".claude/skills/group/deep/five/scripts/run.sh", why.ReasonNotAKnownPlace, false, "skill:.claude/skills/group/deep/five", "part of the directory of the skill"},
+		{".claude/agents/team/README.md", why.ReasonNotAKnownPlace, false, "", "looked at it and made no resource of it"}, // skill two has the same text
+		{"sub/.claude/skills", why.ReasonNested, false, "", "'agent for sub/' lists it, with all else that applies to files there; a source would have it apply everywhere; Claude Code, Cursor, Kilo and opencode look for skills in it"},
+		{"home/.claude/skills", why.ReasonNested, false, "", "run 'agent sources add home/.claude/skills'; Claude Code, Cursor, Kilo, opencode and VS Code look for the user's skills in it"},
 	} {
 		a.check(t, dir, in)
 	}
 	dir, in = (&world{tree: tree, disable: allBuiltins(t)}).build(t)
 	for path, want := range map[string]string{
-		".claude/skills": "look for skills in it", ".claude/skills/one": "read it as skills", ".github/skills": "GitHub Copilot and VS Code look for skills in it",
+		".claude/skills": "look for skills in it", ".claude/skills/group/deep/five/": "GitHub Copilot, Kilo and opencode look for skills in groups in it", ".claude/skills/group/deep/five/SKILL.md": "GitHub Copilot, Kilo and opencode read it as skills in groups",
+		".claude/skills/one": "read it as skills", ".github/skills": "GitHub Copilot and VS Code look for skills in it",
 		".github/skills/two": "GitHub Copilot and VS Code read it as skills", ".github/skills/two/more.md": "read it as part of a skill",
 		".cursor/rules": "Cursor looks for rules in it", ".cursor/rules/deep": "Cursor looks for rules in it", ".claude/agents/team": "look for subagents in it",
 	} {

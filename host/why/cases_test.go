@@ -24,6 +24,7 @@ func plainQuestions() []questions {
 			"skills/one/AGENTS.md = nested in a skill", skill(".agents/skills/two", "two"), skill("skills/wrong", "[other]"),
 			"skills/empty/notes.md = x", "skills/small/skill.md = x", "skills/readme.md = x",
 			`.mcp.json = {"mcpServers": {"a": {"env": {"T": "` + secret + `"}}}}`, "README.md = x", "src/main.go = x",
+			".cursor/rules/deep/notes.md = x", ".github/instructions/a.md = x",
 		}},
 		asks: []ask{
 			{"AGENTS.md", why.ReasonFound, true, "instruction_file:AGENTS.md", "8 bytes"},
@@ -50,6 +51,8 @@ func plainQuestions() []questions {
 			{"skills/readme.md", why.ReasonNotAKnownPlace, false, "", "is a file, where waymark/context looks for a directory"},
 			{"skills", why.ReasonNotAKnownPlace, false, "", "1 resource below it is in the context"},
 			{"README.md", why.ReasonNotAKnownPlace, false, "", "no resolver here looks at this place"},
+			{".cursor/rules/deep/notes.md", why.ReasonNotAKnownPlace, false, "", "rules are looked for in this directory, by cursor, and only those whose name is like *.mdc: rename it, if it is one"},
+			{".github/instructions/a.md", why.ReasonNotAKnownPlace, false, "", "like *.instructions.md"},
 			{"src", why.ReasonNotAKnownPlace, false, "", "no resolver"},
 			{".codex", why.ReasonMissing, false, "", "no such file"},
 			{".codex/skills/x/SKILL.md", why.ReasonMissing, false, "", "waymark/context looks for it"},
@@ -93,7 +96,7 @@ func plainQuestions() []questions {
 			{"SKILL.md", why.ReasonNotAKnownPlace, false, "", "Claude Code and Cursor read it as the one skill of a plugin"},
 			{"sub/agents.md", why.ReasonWrongCase, false, "", "read AGENTS.md as instructions, in exact case"},
 			{"GEMINI.md", why.ReasonFound, true, "instruction_file:GEMINI.md", ""},
-			{"sub/GEMINI.md", why.ReasonNested, false, "", "Gemini CLI reads it as instructions"},
+			{"sub/GEMINI.md", why.ReasonNested, false, "", "'agent for sub/' lists it, with all else that applies to files there; a source would have it apply everywhere; GitHub Copilot and Gemini CLI read it as instructions"},
 		},
 	}}
 }
@@ -137,8 +140,8 @@ func linkQuestions() []questions {
 			{"skills/five/SKILL.md", why.ReasonLinkEscapes, false, "skill:skills/five", "out of the root"},
 			{"skills/six", why.ReasonInvalid, false, "skill:skills/six", "a link to a directory"},
 			{"skills/six/SKILL.md", why.ReasonInvalid, false, "skill:skills/six", "a link to a directory"},
-			{".codex/skills", why.ReasonLinkEscapes, false, "", "links are followed inside of it only"},
-			{".codex/skills/x/SKILL.md", why.ReasonLinkEscapes, false, "", "out of the root"},
+			{".codex/skills", why.ReasonLinkEscapes, false, "skill:.codex/skills", "links are followed inside of it only"},
+			{".codex/skills/x/SKILL.md", why.ReasonLinkEscapes, false, "skill:.codex/skills", "out of the root"},
 			{"ext/file", why.ReasonLinkEscapes, false, "", "out of the root"},
 			{"notes.md", why.ReasonLinkBroken, false, "", "leads to nowhere"},
 			{"gone/x", why.ReasonLinkBroken, false, "", "gone is a link to what doesn't exist"},
@@ -174,7 +177,7 @@ func statusQuestions() []questions {
 		name: "sizes and types",
 		world: world{tree: []string{
 			"AGENTS.md = 262145*x", "CLAUDE.md # 20000000", ".mcp.json |", ".cursorrules ^", "skills/one/SKILL.md |", "pipe |",
-			"skills/big/SKILL.md # 20000000", "skills/two |", ".agents/skills/three/SKILL.md/x = y", ".codex/skills = a file",
+			"skills/big/SKILL.md # 20000000", "skills/two |", ".gemini/skills/three/SKILL.md/x = y", ".codex/skills = a file",
 		}},
 		asks: []ask{
 			{"AGENTS.md", why.ReasonOversize, false, "instruction_file:AGENTS.md", "262145 bytes, at most 262144 are kept"},
@@ -187,8 +190,8 @@ func statusQuestions() []questions {
 			{"skills/one/SKILL.md", why.ReasonNotRegular, false, "skill:skills/one", "FIFO"},
 			{"pipe", why.ReasonNotRegular, false, "", "FIFO"},
 			{"skills/two", why.ReasonNotRegular, false, "", "FIFO"},
-			{".agents/skills/three/SKILL.md", why.ReasonNotRegular, false, "", "is a directory, where a file belongs"},
-			{".agents/skills/three/SKILL.md/x", why.ReasonNotAKnownPlace, false, "", ""},
+			{".gemini/skills/three/SKILL.md", why.ReasonNotRegular, false, "", "is a directory, where a file belongs"},
+			{".gemini/skills/three/SKILL.md/x", why.ReasonNotAKnownPlace, false, "", ""},
 			{".codex/skills", why.ReasonNotAKnownPlace, false, "", "is a file, where waymark/context looks for a directory"},
 			{".codex/skills/x/SKILL.md", why.ReasonMissing, false, "", "is a file and not a directory"},
 		},
@@ -285,8 +288,8 @@ func operatorQuestions() []questions {
 			disable: []string{"context", "mcp-config"},
 		},
 		asks: []ask{
-			{"AGENTS.md", why.ReasonNotAKnownPlace, false, "", "Claude Code, Codex, Cursor, GitHub Copilot, Amp and 25 other agents read it as instructions"},
-			{".mcp.json", why.ReasonNotAKnownPlace, false, "", "Claude Code reads it as MCP configuration"},
+			{"AGENTS.md", why.ReasonNotAKnownPlace, false, "", "Claude Code, Codex, Cursor, GitHub Copilot, Amp and 26 other agents read it as instructions"},
+			{".mcp.json", why.ReasonNotAKnownPlace, false, "", "Claude Code, GitHub Copilot and Qwen Code read it as MCP configuration"},
 			{"skills/one", why.ReasonNotAKnownPlace, false, "", ""},
 		},
 	}, {
@@ -454,7 +457,8 @@ func otherQuestions() []questions {
 		name: "other tools",
 		world: world{tree: []string{
 			".cursor/rules/a.mdc = x", ".github/copilot-instructions.md = x", ".kiro/steering/s.md = x", "AGENTS.override.md = x",
-			".claude/settings.json = {}", ".claude/agents/a.md = x", "repo/.github/copilot-instructions.md = x", ".windsurf/rules/r.md = x",
+			".claude/settings.json = {}", ".claude/agents/a.md = ---\nname: a\n---\n", ".claude/agents/README.md = x",
+			"repo/.github/copilot-instructions.md = x", "repo/.kiro/steering/s.md = x", ".windsurf/rules/r.md = x",
 			"home/.codex/prompts/a.md = x", ".cursor/rules/a.txt = x", "opencode.json = {}", ".claude/commands/git/commit.md = x", ".codex/AGENTS.md = x", "p/.cursor/rules/b.mdc = x",
 		}},
 		asks: []ask{
@@ -462,14 +466,16 @@ func otherQuestions() []questions {
 			{"p/.cursor/rules/b.mdc", why.ReasonNested, false, "", "Cursor reads it as rules"},
 			{".cursor/rules", why.ReasonNotAKnownPlace, false, "", "1 resource below it is in the context"},
 			{".cursor", why.ReasonNotAKnownPlace, false, "", "1 resource below it is in the context"},
-			{".cursor/rules/a.txt", why.ReasonNotAKnownPlace, false, "", "no resolver here looks at this place"},
+			{".cursor/rules/a.txt", why.ReasonNotAKnownPlace, false, "", "rename it, if it is one"},
 			{".github/copilot-instructions.md", why.ReasonFound, true, "instruction_file:.github/copilot-instructions.md", ""},
-			{"repo/.github/copilot-instructions.md", why.ReasonNested, false, "", "when repo is the top of a project"},
+			{"repo/.github/copilot-instructions.md", why.ReasonNested, false, "", "'agent for repo/' lists it, with all else that applies to files there; a source would have it apply everywhere; GitHub Copilot reads it as instructions"},
+			{"repo/.kiro/steering/s.md", why.ReasonNested, false, "", "when repo is the top of a project"},
 			{"home/.codex/prompts/a.md", why.ReasonNotAKnownPlace, false, "", "Codex reads it as prompts, when home is a home directory"},
 			{".kiro/steering/s.md", why.ReasonFound, true, "instruction_file:.kiro/steering/s.md", ""},
 			{"AGENTS.override.md", why.ReasonFound, true, "instruction_file:AGENTS.override.md", ""},
 			{".claude/settings.json", why.ReasonNotAKnownPlace, false, "", "Claude Code and VS Code read it as settings with hooks"},
 			{".claude/agents/a.md", why.ReasonFound, true, "subagent:.claude/agents/a.md", ""},
+			{".claude/agents/README.md", why.ReasonNotAKnownPlace, false, "", "looked at it and made no resource of it"}, // not the text of another file with the same
 			{".claude/commands/git/commit.md", why.ReasonFound, true, "command:.claude/commands/git/commit.md", ""},
 			{".windsurf/rules/r.md", why.ReasonFound, true, "instruction_file:.windsurf/rules/r.md", ""},
 			{"opencode.json", why.ReasonFound, true, "mcp_config:opencode.json", "listed as an MCP configuration; its text stays on this machine"},

@@ -53,4 +53,13 @@
 // The observations may be older than the files: resync before asking. Rows don't say which
 // file their content came from; that is inferred from hashes. A name that differs in case is
 // searched in one directory, the first that lacks the name.
+//
+// # Coverage
+//
+// [CoverageOf] reports files that lie where agents look for them but that no resource was made
+// of: those of agents that are switched off, and those that a chat has no use for. It goes by
+// the table of conventions and by names alone, and reads no file. It lists the directories that
+// contain the places of the table, through host/vfs, and no others; excluded and secret files
+// don't exist for it. It looks at up to 20,000 names of a root, and follows a place's "**" for
+// 8 directories; Partial says that there was more.
 package why

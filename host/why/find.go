@@ -1,6 +1,7 @@
 package why
 
 import (
+	"bytes"
 	"cmp"
 	"fmt"
 	"path/filepath"
@@ -135,11 +136,37 @@ func (q *question) holding(path string) []match {
 			}
 		}
 	}
-	if slices.ContainsFunc(list, func(m match) bool { return !m.elsewhere }) {
-		// Two files may have the same text: each belongs to its own place.
-		list = slices.DeleteFunc(list, func(m match) bool { return m.elsewhere })
+	// Two files may have the same text: each belongs to its own place.
+	inside := slices.ContainsFunc(list, func(m match) bool { return !m.elsewhere })
+	texts := map[textKey]map[string]bool{}
+	return slices.DeleteFunc(list, func(m match) bool { return m.elsewhere && (inside || q.hasOwnText(m, texts)) })
+}
+
+// textKey is a text as one run read it.
+type textKey struct {
+	run  *Run
+	hash string
+}
+
+// hasOwnText reports whether a find's text was read from the find's source or below it. texts
+// keeps, for each text, the files with it and the directories around them, because many finds
+// may have the same.
+func (q *question) hasOwnText(m match, texts map[textKey]map[string]bool) bool {
+	key := textKey{m.run, string(m.cand.ContentHash)}
+	places, ok := texts[key]
+	if !ok {
+		places = map[string]bool{}
+		for i := range m.run.Trace {
+			if d := &m.run.Trace[i]; d.Kind == vfs.DepRead && bytes.Equal(d.Hash, m.cand.ContentHash) {
+				for path := d.Path; !places[path]; path = parent(path) {
+					places[path] = true
+				}
+			}
+		}
+		texts[key] = places
 	}
-	return list
+	rel, ok := below(q.rootOf(m.run).Path(), m.cand.Source)
+	return ok && places[rel]
 }
 
 // contentOf reports whether the file at a path is a find's content. Rows don't say which file

@@ -1,6 +1,7 @@
 package why
 
 import (
+	"path"
 	"slices"
 	"strings"
 	"sync"
@@ -9,6 +10,7 @@ import (
 
 	"waymark/abi"
 	"waymark/plugins/conventions"
+	"waymark/snapshot"
 )
 
 // place is one of the places of a convention.
@@ -57,9 +59,11 @@ const (
 // directory.
 func (p *place) relate(rel string, dir bool) relation {
 	names := strings.Split(rel, "/")
-	if p.Kind == abi.KindSkill {
+	if p.Kind == abi.KindSkill && !slices.Contains(p.names, "**") {
 		// A skill is a directory with everything in it. A SKILL.md further down is another
-		// skill, which nobody looks for there.
+		// skill, which this place isn't about. Where skills lie at any depth, only a SKILL.md
+		// tells one from a group or from a part of another, so that a directory there is a
+		// container.
 		deep := len(names) - len(p.names)
 		switch {
 		case deep >= -1 && !doublestar.MatchUnvalidated(strings.Join(p.names[:len(p.names)-1], "/"), strings.Join(names[:len(p.names)-1], "/")):
@@ -101,4 +105,24 @@ func (p *place) spelled(rel string, dir bool) (right string, ok bool) {
 	names := strings.Split(rel, "/")
 	spelled, ok := inCaseOf(p.names, names, dir)
 	return strings.Join(spelled, "/"), ok && !slices.Equal(spelled, names)
+}
+
+// isMisnamed holds for a file among those of a place that only its name keeps from being one.
+func (p *pathInRoot) isMisnamed() (facts, bool) {
+	if p.isDir() || p.entry.state != present {
+		return facts{}, false
+	}
+	scope := conventions.ScopeProject
+	if p.q.in.Roots[p.root].Scope == snapshot.ScopeUser {
+		scope = conventions.ScopeUser
+	}
+	dir, _ := path.Split(p.rel)
+	for _, place := range placesOf(p.rel) {
+		name := place.names[len(place.names)-1]
+		above := strings.Join(place.names[:len(place.names)-1], "/")
+		if place.Scope == scope && place.Kind != "" && strings.HasPrefix(name, "*") && name != "*" && above != "" && doublestar.MatchUnvalidated(above, strings.TrimSuffix(dir, "/")) {
+			return with(place.As, strings.Join(place.Readers, ", "), quotePath(name))
+		}
+	}
+	return facts{}, false
 }

@@ -59,7 +59,12 @@ func checkResources(t *testing.T, in why.Input) {
 	for i := range in.Snapshot.Resources {
 		r := &in.Snapshot.Resources[i]
 		paths := []string{r.Source}
-		if r.Kind == abi.KindSkill {
+		unlisted := slices.ContainsFunc(in.Runs, func(run why.Run) bool {
+			return slices.ContainsFunc(run.Candidates, func(o snapshot.Candidate) bool {
+				return o.ID() == r.ID() && strings.HasPrefix(o.Error, "the directory can't be listed")
+			})
+		})
+		if r.Kind == abi.KindSkill && !unlisted { // no skill is known of a directory that isn't listed
 			paths = append(paths, filepath.Join(r.Source, "SKILL.md"))
 		}
 		for _, path := range paths {

@@ -154,6 +154,7 @@ var inRoot = []rule[*pathInRoot]{
 	{ReasonNotAKnownPlace, (*pathInRoot).isReadByTools, "no resolver here reads this place; %s"},
 	{ReasonWrongCase, (*pathInRoot).isReadInOtherCase, "no resolver here reads this place, and agents neither; %s, in exact case"},
 	{ReasonNested, (*pathInRoot).isReadHigherUp, "no resolver here reads this place, and agents neither; %s, but not so deep"},
+	{ReasonNotAKnownPlace, (*pathInRoot).isMisnamed, "%s are looked for in this directory, by %s, and only those whose name is like %s: rename it, if it is one"},
 	{ReasonNotAKnownPlace, (*pathInRoot).isReadByToolsElsewhere, "no resolver here reads this place; %s"},
 	{ReasonNotAKnownPlace, (*pathInRoot).isFileRoot, "it is a root by itself, but no resolver takes a file of this name%s"},
 	{ReasonNotAKnownPlace, (*pathInRoot).hasReaderElsewhere, "%s may read it, but doesn't look here in this root%s"},

@@ -139,7 +139,8 @@ func (q *question) aboveRoot() (facts, bool) {
 	return facts{}, false
 }
 
-// nextToFileRoot holds if a root is another file of the same directory, or of one above.
+// nextToFileRoot holds if a root is a single file that lies in the directory of the path, or
+// in one above. The reasons before it have ruled out that a directory is the root.
 func (q *question) nextToFileRoot() (facts, bool) {
 	for i := range slices.Backward(q.in.Roots) {
 		r := &q.in.Roots[i]

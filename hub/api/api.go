@@ -5,7 +5,6 @@ package api
 import (
 	"time"
 
-	"waymark/internal/clientview"
 	"waymark/snapshot"
 )
 
@@ -137,7 +136,7 @@ type Snapshot struct {
 	AgentID string `json:"agent_id"`
 	// ReceivedAt is the time of its push.
 	ReceivedAt time.Time `json:"received_at"`
-	// Revision is the hub-wide revision of its push.
+	// Revision is the revision of its push.
 	Revision int64 `json:"revision" minimum:"0"`
 	// Away says that discovery is pending and the agent isn't connected, so that it won't
 	// complete before the agent is back. It is never set for a snapshot that was requested
@@ -145,18 +144,10 @@ type Snapshot struct {
 	Away bool `json:"away,omitempty"`
 }
 
-// ClientContext is what a coding agent would see if it were started in the agent's working
-// directory, according to the agent.
-type ClientContext = clientview.Answer
-
-// Coverage lists the files in places that agents read which aren't used, according to an
-// agent.
-type Coverage = clientview.Coverage
-
 // Change is a revision of an agent compared with the previous one: a push that changed
 // something.
 type Change struct {
-	// Revision is the hub-wide revision.
+	// Revision is the revision.
 	Revision int64 `json:"revision" minimum:"0"`
 	// Version is the agent's version of the snapshot.
 	Version uint64 `json:"version"`
@@ -337,6 +328,191 @@ type Enrolled struct {
 	TokenID string `json:"token_id"`
 }
 
+// Token is a token of an agent, a reader or an operator, without its text.
+type Token struct {
+	// ID identifies the token for people and in paths; it isn't secret.
+	ID string `json:"id"`
+	// Role is that of the token's holder.
+	Role string `json:"role" enum:"agent,reader,operator"`
+	// AgentID is the agent that an agent's token belongs to; empty for others.
+	AgentID string `json:"agent_id"`
+	// Name is for people; it may be empty.
+	Name string `json:"name"`
+	// Provisioned says that the token comes from a file of the hub (`--tokens`).
+	Provisioned bool `json:"provisioned"`
+	// Scope lists the agents that a reader's token shows. It is absent for a reader of all
+	// agents, and for an agent.
+	Scope []string `json:"scope,omitempty"`
+	// ScopeLabels restrict a reader's token to agents with these labels.
+	ScopeLabels map[string]string `json:"scope_labels,omitempty"`
+	// EnrolledBy is the id of the code or key with which it was made.
+	EnrolledBy string `json:"enrolled_by,omitempty"`
+	// CreatedAt is when it was made.
+	CreatedAt time.Time `json:"created_at"`
+	// LastUsedAt is when it was last used, to a minute; null if it never was.
+	LastUsedAt *time.Time `json:"last_used_at"`
+	// ExpiresAt is null for a token that doesn't expire.
+	ExpiresAt *time.Time `json:"expires_at"`
+	// RevokedAt is null unless it was revoked.
+	RevokedAt *time.Time `json:"revoked_at"`
+}
+
+// NewToken is the body of POST /api/v0/tokens. The client makes the token's text, in the
+// form of the role's tokens, and keeps it.
+type NewToken struct {
+	// TokenSHA256 is the SHA-256 of the token's text, in hexadecimal.
+	TokenSHA256 string `json:"token_sha256" pattern:"^[0-9a-fA-F]{64}$"`
+	// Role is that of the token's holder.
+	Role string `json:"role" enum:"agent,reader,operator"`
+	// AgentID is the agent of an agent's token, which is made if it doesn't exist; empty
+	// means a new one with a random id.
+	AgentID string `json:"agent_id,omitempty"`
+	// Name is for people, of the token and its agent.
+	Name string `json:"name,omitempty"`
+	// Scope lists the agents that a reader's token shows; null means all.
+	Scope []string `json:"scope,omitempty"`
+	// ScopeLabels restrict a reader's token to agents with all of these labels.
+	ScopeLabels map[string]string `json:"scope_labels,omitempty"`
+	// ExpiresAt is when it expires; null means never.
+	ExpiresAt *time.Time `json:"expires_at,omitempty"`
+}
+
+// States of an EnrollmentKey.
+const (
+	EnrollmentValid   = "valid"
+	EnrollmentUsed    = "used"
+	EnrollmentExpired = "expired"
+	EnrollmentRevoked = "revoked"
+)
+
+// EnrollmentKey is a code or a key with which agents enroll, without its text.
+type EnrollmentKey struct {
+	// ID identifies it for people and in paths; it isn't secret.
+	ID string `json:"id"`
+	// Name is for people; it may be empty.
+	Name string `json:"name"`
+	// AgentID is the agent that it makes; empty lets the hub choose.
+	AgentID string `json:"agent_id"`
+	// Labels are assigned to the agents.
+	Labels map[string]string `json:"labels"`
+	// Uses is how many agents have enrolled with it.
+	Uses int `json:"uses" minimum:"0"`
+	// MaxUses is how many may.
+	MaxUses int `json:"max_uses" minimum:"1"`
+	// CreatedAt is when it was made.
+	CreatedAt time.Time `json:"created_at"`
+	// ExpiresAt is when it expires.
+	ExpiresAt time.Time `json:"expires_at"`
+	// RevokedAt is null unless it was revoked.
+	RevokedAt *time.Time `json:"revoked_at"`
+	// State says whether it can be used.
+	State string `json:"state" enum:"valid,used,expired,revoked"`
+}
+
+// NewEnrollmentKey is the body of POST /api/v0/enrollments. The client makes the code or
+// key, and keeps it.
+type NewEnrollmentKey struct {
+	// KeySHA256 is the SHA-256 of the text without hyphens, in hexadecimal.
+	KeySHA256 string `json:"key_sha256" pattern:"^[0-9a-fA-F]{64}$"`
+	// Name is for people.
+	Name string `json:"name,omitempty"`
+	// AgentID is the agent that it makes, with max_uses 1; empty lets the hub choose.
+	AgentID string `json:"agent_id,omitempty"`
+	// Labels are assigned to the agents.
+	Labels map[string]string `json:"labels,omitempty"`
+	// MaxUses is how many agents may enroll with it.
+	MaxUses int `json:"max_uses" minimum:"1"`
+	// ExpiresAt is when it expires.
+	ExpiresAt time.Time `json:"expires_at"`
+}
+
+// RevokedEnrollment answers DELETE /api/v0/enrollments/{id}.
+type RevokedEnrollment struct {
+	// Tokens is the number of agents' tokens that were revoked with it.
+	Tokens int `json:"tokens" minimum:"0"`
+}
+
+// AgentChange is the body of PATCH /api/v0/agents/{id}.
+type AgentChange struct {
+	// Name is for people; at most 128 bytes, and may be empty.
+	Name string `json:"name"`
+}
+
+// Act is an entry of the audit log: something that an operator did.
+type Act struct {
+	// ID identifies the entry.
+	ID string `json:"id"`
+	// At is when it was done.
+	At time.Time `json:"at"`
+	// By is the id of the operator's token, also of a browser that was signed in with it;
+	// `database` is whoever works on the database itself.
+	By string `json:"by"`
+	// ByName is the name that the token had then.
+	ByName string `json:"by_name"`
+	// What was done, such as `token.created`.
+	What string `json:"what"`
+	// Subject is the id of what it was done to: a token, an agent, a code or key, a webhook
+	// or an approval.
+	Subject string `json:"subject"`
+	// Detail is for people.
+	Detail string `json:"detail"`
+}
+
+// LabelChange is the body of PATCH /api/v0/agents/{id}/labels, and its answer, which has
+// all labels in Set.
+type LabelChange struct {
+	// Set are labels to set.
+	Set map[string]string `json:"set,omitempty"`
+	// Remove are names of labels to remove.
+	Remove []string `json:"remove,omitempty"`
+}
+
+// Webhook is a URL that the hub reports to, without its secret.
+type Webhook struct {
+	// ID identifies it for people and in paths.
+	ID string `json:"id"`
+	// Name is for people; it may be empty.
+	Name string `json:"name"`
+	// URL is where messages are posted.
+	URL string `json:"url"`
+	// Types are the types of messages that it gets; empty means all.
+	Types []string `json:"types"`
+	// Insecure says that http:// is allowed.
+	Insecure bool `json:"insecure"`
+	// Private says that addresses of the hub's machine and private networks are allowed.
+	Private bool `json:"private"`
+	// CreatedAt is when it was made.
+	CreatedAt time.Time `json:"created_at"`
+	// Sent is the number of delivered messages.
+	Sent int64 `json:"sent" minimum:"0"`
+	// SentAt is when the last one was delivered; null if none was.
+	SentAt *time.Time `json:"sent_at"`
+	// Waiting is the number of messages to be sent.
+	Waiting int `json:"waiting" minimum:"0"`
+	// Dropped is the number of messages that were too old or too many.
+	Dropped int64 `json:"dropped" minimum:"0"`
+	// Failures is the number of failed attempts since the last success.
+	Failures int `json:"failures" minimum:"0"`
+	// LastError is the last attempt's error; empty if there was none.
+	LastError string `json:"last_error"`
+}
+
+// NewWebhook is the body of POST /api/v0/webhooks.
+type NewWebhook struct {
+	// Name is for people.
+	Name string `json:"name,omitempty"`
+	// URL is where messages are posted.
+	URL string `json:"url"`
+	// Secret signs the messages: `whsec_` and base64, as Standard Webhooks has it.
+	Secret string `json:"secret"`
+	// Types are the types of messages that it gets; empty means all.
+	Types []string `json:"types,omitempty"`
+	// Insecure allows http://.
+	Insecure bool `json:"insecure,omitzero"`
+	// Private allows addresses of the hub's machine and private networks.
+	Private bool `json:"private,omitzero"`
+}
+
 // Login is a link to the hub's page.
 type Login struct {
 	// URL works once. It is a secret: whoever has it can read what the token shows.
@@ -351,6 +527,7 @@ const (
 	EventPin     = "pin"
 	EventAgent   = "agent"
 	EventReset   = "reset"
+	EventEnd     = "end" // there is no more, for a reader that doesn't follow
 )
 
 // ContextEvent says that an agent's snapshot has changed.

@@ -2,6 +2,8 @@ package client
 
 import (
 	"context"
+	"fmt"
+	"io"
 	"net/http"
 	"net/url"
 	"strconv"
@@ -62,6 +64,8 @@ type AgentPage struct {
 	Total int
 	// Next is where the next page begins; "" on the last page.
 	Next string
+	// Events is the EventOptions.After for what happens after the page was made.
+	Events string
 }
 
 func (q *AgentQuery) values() url.Values {
@@ -95,16 +99,53 @@ func (h *hub) FindAgents(ctx context.Context, q AgentQuery) (*AgentPage, error) 
 	if err != nil {
 		return nil, err
 	}
-	page := &AgentPage{Agents: *list, Total: len(*list)}
+	page := &AgentPage{Agents: *list, Total: len(*list), Events: answer.Header.Get("X-Events-After")}
 	if n, err := strconv.Atoi(answer.Header.Get("X-Total-Count")); err == nil { // hubs without the header return all agents on one page
 		page.Total = n
 	}
-	if link, _, ok := strings.Cut(answer.Header.Get("Link"), `>; rel="next"`); ok {
+	page.Next = nextIn(answer.Header)
+	return page, nil
+}
+
+// nextIn returns where the next page of a list begins; "" after the last.
+func nextIn(header http.Header) string {
+	if link, _, ok := strings.Cut(header.Get("Link"), `>; rel="next"`); ok {
 		if next, err := url.Parse(strings.TrimPrefix(link, "<")); err == nil {
-			page.Next = next.Query().Get("after")
+			return next.Query().Get("after")
 		}
 	}
-	return page, nil
+	return ""
+}
+
+// AuditQuery selects entries of the audit log, the newest first.
+type AuditQuery struct {
+	// Subject selects entries about what has this id; "" selects all.
+	Subject string
+	// Limit is the maximum length of the page, up to 1000; 0 means 100.
+	Limit int
+	// After is where the previous page of the same query ended.
+	After string
+}
+
+func (h *hub) Audit(ctx context.Context, q AuditQuery) (acts []api.Act, next string, err error) {
+	r := with(apiclient.Get("/audit"), "limit", int64(q.Limit))
+	for name, value := range map[string]string{"subject": q.Subject, "after": q.After} {
+		if r.Query == nil {
+			r.Query = make(url.Values)
+		}
+		if value != "" {
+			r.Query.Set(name, value)
+		}
+	}
+	answer, err := h.api.Do(ctx, r)
+	if err != nil {
+		return nil, "", err
+	}
+	list, err := apiclient.Decode[[]api.Act](h.api, answer)
+	if err != nil {
+		return nil, "", err
+	}
+	return *list, nextIn(answer.Header), nil
 }
 
 func (h *hub) Search(ctx context.Context, text string, limit int) (*api.SearchResult, error) {
@@ -244,4 +285,94 @@ func (h *hub) RevokeApproval(ctx context.Context, id string) (*api.Approval, err
 
 func (h *hub) Login(ctx context.Context) (*api.Login, error) {
 	return apiclient.Fetch[api.Login](ctx, h.api, apiclient.Request{Method: http.MethodPost, Path: "/login"})
+}
+
+func post(path string, body any) apiclient.Request {
+	return apiclient.Request{Method: http.MethodPost, Path: path, Body: body}
+}
+
+func remove(path, id string) apiclient.Request {
+	return apiclient.Request{Method: http.MethodDelete, Path: path + "/" + url.PathEscape(id)}
+}
+
+func (h *hub) Tokens(ctx context.Context) ([]api.Token, error) {
+	return apiclient.List[api.Token](ctx, h.api, apiclient.Get("/tokens"))
+}
+
+func (h *hub) CreateToken(ctx context.Context, token api.NewToken) (*api.Token, error) {
+	return apiclient.Fetch[api.Token](ctx, h.api, post("/tokens", token))
+}
+
+func (h *hub) RevokeToken(ctx context.Context, id string) error {
+	return h.api.Send(ctx, remove("/tokens", id))
+}
+
+func (h *hub) Enrollments(ctx context.Context) ([]api.EnrollmentKey, error) {
+	return apiclient.List[api.EnrollmentKey](ctx, h.api, apiclient.Get("/enrollments"))
+}
+
+func (h *hub) CreateEnrollment(ctx context.Context, key api.NewEnrollmentKey) (*api.EnrollmentKey, error) {
+	return apiclient.Fetch[api.EnrollmentKey](ctx, h.api, post("/enrollments", key))
+}
+
+func (h *hub) RevokeEnrollment(ctx context.Context, id string, tokens bool) (int, error) {
+	r := remove("/enrollments", id)
+	if tokens {
+		r.Query = url.Values{"tokens": {"1"}}
+	}
+	answer, err := apiclient.Fetch[api.RevokedEnrollment](ctx, h.api, r)
+	if err != nil {
+		return 0, err
+	}
+	return answer.Tokens, nil
+}
+
+func (h *hub) RenameAgent(ctx context.Context, agentID, name string) (*api.Agent, error) {
+	return apiclient.Fetch[api.Agent](ctx, h.api, apiclient.Request{Method: http.MethodPatch, Path: agentPath(agentID), Body: api.AgentChange{Name: name}})
+}
+
+func (h *hub) LabelAgent(ctx context.Context, agentID string, change api.LabelChange) (map[string]string, error) {
+	answer, err := apiclient.Fetch[api.LabelChange](ctx, h.api, apiclient.Request{
+		Method: http.MethodPatch, Path: agentPath(agentID) + "/labels", Body: change,
+	})
+	if err != nil {
+		return nil, err
+	}
+	return answer.Set, nil
+}
+
+func (h *hub) RemoveAgent(ctx context.Context, agentID string) error {
+	return h.api.Send(ctx, remove("/agents", agentID))
+}
+
+func (h *hub) Webhooks(ctx context.Context) ([]api.Webhook, error) {
+	return apiclient.List[api.Webhook](ctx, h.api, apiclient.Get("/webhooks"))
+}
+
+func (h *hub) CreateWebhook(ctx context.Context, webhook api.NewWebhook) (*api.Webhook, error) {
+	return apiclient.Fetch[api.Webhook](ctx, h.api, post("/webhooks", webhook))
+}
+
+func (h *hub) DeleteWebhook(ctx context.Context, id string) error {
+	return h.api.Send(ctx, remove("/webhooks", id))
+}
+
+func (h *hub) TestWebhook(ctx context.Context, id string) error {
+	return h.api.Send(ctx, post("/webhooks/"+url.PathEscape(id)+"/test", nil))
+}
+
+func (h *hub) Backup(ctx context.Context, w io.Writer) (int64, error) {
+	resp, err := h.api.Open(ctx, post("/backup", nil))
+	if err != nil {
+		return 0, err
+	}
+	defer func() { _ = resp.Body.Close() }()
+	n, err := io.Copy(w, resp.Body)
+	if err == nil && n != resp.ContentLength {
+		err = io.ErrUnexpectedEOF
+	}
+	if err != nil {
+		return 0, fmt.Errorf("the backup didn't arrive completely: %w", err)
+	}
+	return n, nil
 }

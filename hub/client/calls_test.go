@@ -3,6 +3,7 @@ package client_test
 import (
 	"context"
 	"errors"
+	"fmt"
 	"io"
 	"net/http"
 	"net/http/httptest"
@@ -15,7 +16,6 @@ import (
 
 	"waymark/hub/api"
 	"waymark/hub/client"
-	"waymark/internal/clientview"
 	"waymark/snapshot"
 	"waymark/test/testenv"
 )
@@ -44,6 +44,9 @@ const (
 	snapshotText = `{"version":3,"aggregate_hash":"ab","payload_bytes":5,"snapshot_error":"","resources":[{"id":"skill:/w/s#k","kind":"skill","source":"/w/s","source_path":"","name":"s","description":"","status":"ok","error":"","stale":false,"content_hash":"01","size_bytes":5,"resolver":"r","attributes":{}}],"plugins":[],"agent_id":"a","received_at":"2026-01-02T03:04:05Z","revision":9}`
 	pinText      = `{"id":"p","agent_id":"a","name":"n","revision":9,"aggregate_hash":"ab","created_at":"2026-01-02T03:04:05Z","pinned_at":"2026-01-02T03:04:05Z","drifted_at":null,"drift_revision":0,"agent_gone":false}`
 	approvalText = `{"id":"i","name":"n","definition":"d","agents":["a"],"key_id":"k","issued_at":"2026-01-02T03:04:05Z","expires_at":"2026-01-02T03:04:05Z","state":"live","added_by":"t","added_at":"2026-01-02T03:04:05Z","revoked_at":null,"signed":"ZG9j"}`
+	tokenText    = `{"id":"t","role":"reader","agent_id":"","name":"n","provisioned":false,"scope":["a"],"scope_labels":null,"created_at":"2026-01-02T03:04:05Z","last_used_at":null,"expires_at":"2026-01-02T03:04:05Z","revoked_at":null}`
+	keyText      = `{"id":"k","name":"","agent_id":"","labels":{"a":"b"},"uses":1,"max_uses":2,"created_at":"2026-01-02T03:04:05Z","expires_at":"2026-01-02T03:04:05Z","revoked_at":null,"state":"valid"}`
+	hookText     = `{"id":"w","name":"","url":"https://x","types":["pins.drifted"],"insecure":false,"private":true,"created_at":"2026-01-02T03:04:05Z","sent":1,"sent_at":"2026-01-02T03:04:05Z","waiting":0,"dropped":0,"failures":0,"last_error":""}`
 	agentText    = `{"id":"a","name":"","connected":true,"version":3,"aggregate_hash":"ab","resources":1,"revision":9,"updated_at":"2026-01-02T03:04:05Z"}`
 	diffText     = `{"agent_id":"a","from":1,"to":2,"changes":[{"id":"skill:/w/s","kind":"skill","change":"changed","before":{"id":"skill:/w/s","kind":"skill","source":"/w/s"},"after":{"id":"skill:/w/s","kind":"skill","source":"/w/s","name":"s"},"diff":"+x","diff_note":""}]}`
 )
@@ -66,6 +69,9 @@ func TestCalls(t *testing.T) {
 		ID: "i", Name: "n", Definition: "d", Agents: []string{"a"}, KeyID: "k", IssuedAt: at, ExpiresAt: at,
 		State: api.ApprovalLive, AddedBy: "t", AddedAt: at, Signed: []byte("doc"),
 	}
+	token := &api.Token{ID: "t", Role: "reader", Name: "n", Scope: []string{"a"}, CreatedAt: at, ExpiresAt: &at}
+	key := &api.EnrollmentKey{ID: "k", Labels: map[string]string{"a": "b"}, Uses: 1, MaxUses: 2, CreatedAt: at, ExpiresAt: at, State: api.EnrollmentValid}
+	hook := &api.Webhook{ID: "w", URL: "https://x", Types: []string{"pins.drifted"}, Private: true, CreatedAt: at, Sent: 1, SentAt: &at}
 	change := api.Change{Revision: 9, Version: 3, AggregateHash: snapshot.Hash{0xab}, At: at, Counts: api.Counts{Added: 1, Changed: 2, Removed: 3}}
 
 	type c = client.Client
@@ -85,12 +91,12 @@ func TestCalls(t *testing.T) {
 			&client.AgentPage{Agents: []api.Agent{agent}, Total: 1}},
 		"agent": {agentText, func(ctx context.Context, h c) (any, error) { return h.Agent(ctx, "a/b?") },
 			"GET", "/api/v0/agents/a%2Fb%3F", "", &agent},
-		"client": {`{"client":"codex","name":"Codex","version":"1","judged":true,"root":"/w","project":"/w","items":[{"id":"i","kind":"skill","path":"/w/x","name":"x","bytes":3,"tokens":1,"included":true,"cut_bytes":0}],"budget":{"used_bytes":3},"withheld":1,"left_off":2,"known":[{"client":"codex","name":"Codex"}]}`,
+		"client": {`{"client":"codex","name":"Codex","version":"1","judged":"program 1, 2026-11-24","root":"/w","project":"/w","items":[{"id":"i","kind":"skill","path":"/w/x","name":"x","bytes":3,"tokens":1,"included":true,"cut_bytes":0}],"budget":{"used_bytes":3},"withheld":1,"left_off":2,"known":[{"client":"codex","name":"Codex"}]}`,
 			func(ctx context.Context, h c) (any, error) { return h.ClientContext(ctx, "a/b", "co dex") }, "GET", "/api/v0/agents/a%2Fb/clients/co%20dex", "",
 			&api.ClientContext{
-				Client: "codex", Name: "Codex", Version: "1", Judged: true, Root: "/w", Project: "/w", Withheld: 1, LeftOff: 2,
-				Items:  []clientview.Item{{ID: "i", Kind: "skill", Path: "/w/x", Name: "x", Bytes: 3, Tokens: 1, Included: true}},
-				Budget: clientview.Budget{UsedBytes: 3}, Known: []clientview.Known{{Client: "codex", Name: "Codex"}},
+				Client: "codex", Name: "Codex", Version: "1", Judged: "program 1, 2026-11-24", Root: "/w", Project: "/w", Withheld: 1, LeftOff: 2,
+				Items:  []api.ClientContextItem{{ID: "i", Kind: "skill", Path: "/w/x", Name: "x", Bytes: 3, Tokens: 1, Included: true}},
+				Budget: api.ClientContextBudget{UsedBytes: 3}, Known: []api.KnownClient{{Client: "codex", Name: "Codex"}},
 			}},
 		"context": {snapshotText, func(ctx context.Context, h c) (any, error) { return h.Context(ctx, "a", client.ContextOptions{}) },
 			"GET", "/api/v0/agents/a/context", "", stored},
@@ -136,6 +142,49 @@ func TestCalls(t *testing.T) {
 			"GET", "/api/v0/approvals", "", []api.Approval{*approval}},
 		"revoke an approval": {approvalText, func(ctx context.Context, h c) (any, error) { return h.RevokeApproval(ctx, "a/b") },
 			"DELETE", "/api/v0/approvals/a%2Fb", "", approval},
+		"tokens": {"[" + tokenText + "]", func(ctx context.Context, h c) (any, error) { return h.Tokens(ctx) },
+			"GET", "/api/v0/tokens", "", []api.Token{*token}},
+		"create a token": {tokenText, func(ctx context.Context, h c) (any, error) {
+			return h.CreateToken(ctx, api.NewToken{TokenSHA256: "ab", Role: "reader", Scope: []string{"a"}, ExpiresAt: &at})
+		}, "POST", "/api/v0/tokens", `{"token_sha256":"ab","role":"reader","scope":["a"],"expires_at":"2026-01-02T03:04:05Z"}`, token},
+		"revoke a token": {"", func(ctx context.Context, h c) (any, error) { return nil, h.RevokeToken(ctx, "a/b") },
+			"DELETE", "/api/v0/tokens/a%2Fb", "", nil},
+		"enrollments": {"[" + keyText + "]", func(ctx context.Context, h c) (any, error) { return h.Enrollments(ctx) },
+			"GET", "/api/v0/enrollments", "", []api.EnrollmentKey{*key}},
+		"create an enrollment": {keyText, func(ctx context.Context, h c) (any, error) {
+			return h.CreateEnrollment(ctx, api.NewEnrollmentKey{KeySHA256: "ab", MaxUses: 2, ExpiresAt: at})
+		}, "POST", "/api/v0/enrollments", `{"key_sha256":"ab","max_uses":2,"expires_at":"2026-01-02T03:04:05Z"}`, key},
+		"revoke an enrollment": {`{"tokens":3}`, func(ctx context.Context, h c) (any, error) { return h.RevokeEnrollment(ctx, "k", true) },
+			"DELETE", "/api/v0/enrollments/k?tokens=1", "", 3},
+		"revoke an enrollment alone": {`{"tokens":0}`, func(ctx context.Context, h c) (any, error) { return h.RevokeEnrollment(ctx, "k", false) },
+			"DELETE", "/api/v0/enrollments/k", "", 0},
+		"label": {`{"set":{"a":"b"}}`, func(ctx context.Context, h c) (any, error) {
+			return h.LabelAgent(ctx, "a/b", api.LabelChange{Set: map[string]string{"a": "b"}, Remove: []string{"c"}})
+		}, "PATCH", "/api/v0/agents/a%2Fb/labels", `{"set":{"a":"b"},"remove":["c"]}`, map[string]string{"a": "b"}},
+		"rename": {`{"id":"a/b","name":"x"}`, func(ctx context.Context, h c) (any, error) {
+			agent, err := h.RenameAgent(ctx, "a/b", "x")
+			return agent.Name, err
+		}, "PATCH", "/api/v0/agents/a%2Fb", `{"name":"x"}`, "x"},
+		"audit": {`[{"id":"1","what":"agent.removed"}]`, func(ctx context.Context, h c) (any, error) {
+			acts, next, err := h.Audit(ctx, client.AuditQuery{Subject: "a/b", Limit: 3, After: "x"})
+			return append(acts, api.Act{ID: next}), err
+		}, "GET", "/api/v0/audit?after=x&limit=3&subject=a%2Fb", "", []api.Act{{ID: "1", What: "agent.removed"}, {}}},
+		"remove an agent": {"", func(ctx context.Context, h c) (any, error) { return nil, h.RemoveAgent(ctx, "a/b") },
+			"DELETE", "/api/v0/agents/a%2Fb", "", nil},
+		"webhooks": {"[" + hookText + "]", func(ctx context.Context, h c) (any, error) { return h.Webhooks(ctx) },
+			"GET", "/api/v0/webhooks", "", []api.Webhook{*hook}},
+		"create a webhook": {hookText, func(ctx context.Context, h c) (any, error) {
+			return h.CreateWebhook(ctx, api.NewWebhook{URL: "https://x", Secret: "s", Private: true})
+		}, "POST", "/api/v0/webhooks", `{"url":"https://x","secret":"s","private":true}`, hook},
+		"delete a webhook": {"", func(ctx context.Context, h c) (any, error) { return nil, h.DeleteWebhook(ctx, "w") },
+			"DELETE", "/api/v0/webhooks/w", "", nil},
+		"test a webhook": {"", func(ctx context.Context, h c) (any, error) { return nil, h.TestWebhook(ctx, "w/x") },
+			"POST", "/api/v0/webhooks/w%2Fx/test", "", nil},
+		"backup": {"the database", func(ctx context.Context, h c) (any, error) {
+			var b strings.Builder
+			n, err := h.Backup(ctx, &b)
+			return fmt.Sprint(n, b.String()), err
+		}, "POST", "/api/v0/backup", "", "12the database"},
 		"login": {`{"url":"http://h/login?code=c","expires_at":"2026-01-02T03:04:05Z"}`, func(ctx context.Context, h c) (any, error) { return h.Login(ctx) },
 			"POST", "/api/v0/login", "", &api.Login{URL: "http://h/login?code=c", ExpiresAt: at}},
 	} {

@@ -9,8 +9,8 @@
 //   - Every call but Events ends: with its context or, if that has no deadline, after
 //     Options.Timeout.
 //   - Events resumes by itself after lost connections, restarts of the hub and a switch to
-//     another replica. It yields rising revisions, none twice. A skipped event is covered by a
-//     newer revision of the same agent. A Reset announces that events are lost.
+//     another replica. It yields rising revisions of each agent, none twice. A skipped event is
+//     covered by a newer revision of the same agent. A Reset announces that events are lost.
 //   - At most 64 MiB of an answer and 4 MiB of an event are read.
 //   - The token is sent only to the hub: redirects aren't followed.
 //
@@ -27,6 +27,7 @@ package client
 
 import (
 	"context"
+	"io"
 	"iter"
 	"net/http"
 	"time"
@@ -104,6 +105,41 @@ type Client interface {
 	// RevokeApproval revokes an approval permanently.
 	RevokeApproval(ctx context.Context, id string) (*api.Approval, error)
 
+	// Tokens lists all tokens, oldest first, also revoked and expired ones. This and what
+	// follows to Backup need an operator's token.
+	Tokens(ctx context.Context) ([]api.Token, error)
+	// CreateToken adds a token, whose text only the caller knows.
+	CreateToken(ctx context.Context, token api.NewToken) (*api.Token, error)
+	// RevokeToken revokes the token with an id permanently.
+	RevokeToken(ctx context.Context, id string) error
+	// Enrollments lists codes and keys, oldest first, also those that are no longer valid.
+	Enrollments(ctx context.Context) ([]api.EnrollmentKey, error)
+	// CreateEnrollment adds a code or key, whose text only the caller knows.
+	CreateEnrollment(ctx context.Context, key api.NewEnrollmentKey) (*api.EnrollmentKey, error)
+	// RevokeEnrollment revokes a code or key and, if tokens is true, the tokens of the
+	// agents that enrolled with it, whose number it returns.
+	RevokeEnrollment(ctx context.Context, id string, tokens bool) (int, error)
+	// RenameAgent gives an agent another name, for people.
+	RenameAgent(ctx context.Context, agentID, name string) (*api.Agent, error)
+	// LabelAgent sets and removes labels of an agent, and returns those that it has then.
+	LabelAgent(ctx context.Context, agentID string, change api.LabelChange) (map[string]string, error)
+	// RemoveAgent removes an agent, its tokens and its history.
+	RemoveAgent(ctx context.Context, agentID string) error
+	// Webhooks lists all webhooks, oldest first.
+	Webhooks(ctx context.Context) ([]api.Webhook, error)
+	// CreateWebhook adds a webhook.
+	CreateWebhook(ctx context.Context, webhook api.NewWebhook) (*api.Webhook, error)
+	// DeleteWebhook removes a webhook and its waiting messages.
+	DeleteWebhook(ctx context.Context, id string) error
+	// TestWebhook has the hub send a message at once.
+	TestWebhook(ctx context.Context, id string) error
+	// Audit returns a page of what operators did, and the AuditQuery.After of the next one;
+	// "" says that this is the last.
+	Audit(ctx context.Context, q AuditQuery) (acts []api.Act, next string, err error)
+	// Backup writes a copy of the hub's database to w, and returns its length. Only ctx
+	// limits its time. After an error what was written is no backup.
+	Backup(ctx context.Context, w io.Writer) (int64, error)
+
 	// Login makes a one-time URL that opens the hub's page in a browser.
 	Login(ctx context.Context) (*api.Login, error)
 }
@@ -125,14 +161,17 @@ type ContextOptions struct {
 // EventOptions select events. The zero value selects all: the newest of each existing agent
 // and pin, and then new ones.
 type EventOptions struct {
-	// After is the revision that the caller has; Now means the newest.
-	After int64
+	// After is the Event.Cursor that the caller has; empty means the beginning of what the
+	// hub keeps, Now the newest.
+	After string
+	// Once ends the events when there is no more.
+	Once bool
 	// AgentID and PinID, if set, select only events about them.
 	AgentID, PinID string
 }
 
 // Now is an EventOptions.After for new events only.
-const Now = -1
+const Now = "now"
 
 // Options configure a Client. Usually only Token is set.
 type Options struct {
@@ -155,11 +194,11 @@ type Options struct {
 // Event is an event. Type says which of the pointers is set.
 type Event struct {
 	Type string
-	// Revision is the position up to which the stream is complete: with it as
+	// Cursor is the position up to which the stream is complete: with it as
 	// EventOptions.After, a stream continues after this event without gaps. For an Agent
-	// event, and for a Pin event that is followed by others of the same revision, it is the
-	// position before, so that such an event may be repeated.
-	Revision int64
+	// event, and for one before which others may still come, it is an earlier position, so
+	// that such an event may be repeated.
+	Cursor string
 
 	Context *api.ContextEvent
 	Pin     *api.Pin

@@ -1,6 +1,7 @@
 package client
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -8,7 +9,6 @@ import (
 	"io"
 	"iter"
 	"net/url"
-	"strconv"
 	"time"
 
 	"waymark/hub/api"
@@ -17,7 +17,9 @@ import (
 
 func (h *hub) Events(ctx context.Context, opts EventOptions) iter.Seq2[Event, error] {
 	return func(yield func(Event, error) bool) {
-		f := follower{hub: h, opts: opts, at: opts.After, newest: opts.After}
+		ctx, end := context.WithCancel(ctx)
+		defer end()
+		f := follower{hub: h, opts: opts, end: end, at: cmp.Or(opts.After, "0"), newest: make(map[string]int64)}
 		apiclient.Follow(ctx, h.opts.Retry, f.connect)(yield)
 	}
 }
@@ -26,10 +28,11 @@ func (h *hub) Events(ctx context.Context, opts EventOptions) iter.Seq2[Event, er
 type follower struct {
 	hub  *hub
 	opts EventOptions
-	// at is the revision after which to resume; negative while it is unknown.
-	at int64
-	// newest is the revision of the newest context event so far.
-	newest int64
+	end  context.CancelFunc
+	// at is the cursor after which to resume; Now while it is unknown.
+	at string
+	// newest are the revisions of the agents' newest context events so far.
+	newest map[string]int64
 }
 
 // connect yields the events of a connection until that is lost.
@@ -45,7 +48,10 @@ func (f *follower) connect(ctx context.Context, c *apiclient.Connection[Event]) 
 	defer watchdog.Stop()
 
 	r := apiclient.Get("/events")
-	r.Query = url.Values{"after": {strconv.FormatInt(f.at, 10)}}
+	r.Query = url.Values{"after": {f.at}}
+	if f.opts.Once {
+		r.Query.Set("follow", "0")
+	}
 	for name, value := range map[string]string{"agent_id": f.opts.AgentID, "pin_id": f.opts.PinID} {
 		if value != "" {
 			r.Query.Set(name, value)
@@ -66,6 +72,10 @@ func (f *follower) connect(ctx context.Context, c *apiclient.Connection[Event]) 
 			return false
 		}
 		c.Progress()
+		if raw.Type == api.EventEnd {
+			f.end()
+			return false
+		}
 		return !fresh || c.Yield(event)
 	})
 	if broken != nil || err == nil {
@@ -76,22 +86,17 @@ func (f *follower) connect(ctx context.Context, c *apiclient.Connection[Event]) 
 
 var errSilent = errors.New("it has been silent for too long")
 
-// locate determines the revision of "now", so that nothing is missed if the first
-// connection breaks.
+// locate determines the cursor of "now", so that nothing is missed if the first connection
+// breaks.
 func (f *follower) locate(ctx context.Context) error {
-	if f.at >= 0 {
+	if f.at != Now {
 		return nil
 	}
-	agents, err := f.hub.Agents(ctx)
-	if err != nil {
-		return err
+	page, err := f.hub.FindAgents(ctx, AgentQuery{Limit: 1})
+	if err == nil {
+		f.at = page.Events
 	}
-	f.at = 0
-	for i := range agents {
-		f.at = max(f.at, agents[i].Revision)
-	}
-	f.newest = f.at
-	return nil
+	return err
 }
 
 // watched calls read after each read with data.
@@ -115,20 +120,15 @@ const maxEvent = 4 << 20
 // take converts a frame into an event, advances the position, and reports whether the event
 // is new. It skips unknown types, which a newer hub may send.
 func (f *follower) take(raw apiclient.Event) (e Event, fresh bool, err error) {
-	at := f.at
-	if raw.ID != "" {
-		if at, err = strconv.ParseInt(raw.ID, 10, 64); err != nil || at < 0 {
-			return Event{}, false, fmt.Errorf("the hub sends an event with the id %.40q, which is no revision", raw.ID)
-		}
-	}
-	e = Event{Type: raw.Type, Revision: at}
+	at := cmp.Or(raw.ID, f.at)
+	e = Event{Type: raw.Type, Cursor: at}
 	fresh = true
 	switch raw.Type {
 	case api.EventContext:
 		e.Context = new(api.ContextEvent)
 		err = json.Unmarshal([]byte(raw.Data), e.Context)
-		if fresh = e.Context.Revision > f.newest; fresh && err == nil {
-			f.newest = e.Context.Revision
+		if fresh = e.Context.Revision > f.newest[e.Context.AgentID]; fresh && err == nil {
+			f.newest[e.Context.AgentID] = e.Context.Revision
 		}
 	case api.EventPin:
 		e.Pin = new(api.Pin)
@@ -139,8 +139,8 @@ func (f *follower) take(raw apiclient.Event) (e Event, fresh bool, err error) {
 	case api.EventReset:
 		e.Reset = new(api.ResetEvent)
 		err = json.Unmarshal([]byte(raw.Data), e.Reset)
-		if err == nil { // only a reset may go back
-			f.at, f.newest = at, min(f.newest, at)
+		if err == nil { // the database may have been set back
+			clear(f.newest)
 		}
 	default:
 		fresh = false
@@ -148,6 +148,6 @@ func (f *follower) take(raw apiclient.Event) (e Event, fresh bool, err error) {
 	if err != nil {
 		return Event{}, false, fmt.Errorf("the hub's %s event can't be read: %w", raw.Type, err)
 	}
-	f.at = max(f.at, at)
+	f.at = at
 	return e, fresh, nil
 }

@@ -49,7 +49,7 @@ func (s *script) RoundTrip(r *http.Request) (*http.Response, error) {
 	if turn.hang {
 		body = io.MultiReader(body, silent{r.Context()})
 	}
-	return &http.Response{StatusCode: turn.status, Status: fmt.Sprint(turn.status), Body: io.NopCloser(body), Request: r, Header: http.Header{}}, nil
+	return &http.Response{StatusCode: turn.status, Status: fmt.Sprint(turn.status), Body: io.NopCloser(body), Request: r, Header: http.Header{"X-Events-After": {"5"}}}, nil
 }
 
 type silent struct{ ctx context.Context } //nolint:containedctx // ends with the request
@@ -90,7 +90,7 @@ func follow(t *testing.T, s *script, opts client.EventOptions) (got []string) {
 			case api.EventReset:
 				word += " " + e.Reset.Reason
 			}
-			got = append(got, fmt.Sprintf("%s %d", word, e.Revision))
+			got = append(got, fmt.Sprintf("%s %s", word, e.Cursor))
 			if len(s.asked) >= len(s.turns) && e.Type == api.EventReset && e.Reset.Reason == "end" {
 				return
 			}
@@ -116,7 +116,7 @@ func TestEvents(t *testing.T) {
 			want:  []string{"agent a 0", "context a 2", "pin p 3", "reset end 99"},
 		},
 		"a cut line is resumed": {
-			opts: client.EventOptions{After: 1},
+			opts: client.EventOptions{After: "1"},
 			turns: []turn{
 				{200, pushed(2) + pushed(3), false},
 				{0, "", false}, {503, "", false}, // the hub restarts
@@ -145,7 +145,7 @@ func TestEvents(t *testing.T) {
 			want:  []string{"context a 0", "reset end 99"},
 		},
 		"set back": {
-			opts:  client.EventOptions{After: 50},
+			opts:  client.EventOptions{After: "50"},
 			turns: []turn{{200, "event: reset\nid: 7\ndata: {\"reason\":\"future\"}\n\n" + pushed(8), false}, {200, end, false}},
 			asked: []string{"/events?after=50", "/events?after=8"},
 			want:  []string{"reset future 7", "context a 8", "error", "reset end 99"},
@@ -157,8 +157,19 @@ func TestEvents(t *testing.T) {
 				{503, "", false}, // a connection that breaks at once loses nothing
 				{200, pushed(6) + end, false},
 			},
-			asked: []string{"/agents", "/events?after=5&agent_id=a&pin_id=p", "/events?after=5&agent_id=a&pin_id=p"},
+			asked: []string{"/agents?limit=1", "/events?after=5&agent_id=a&pin_id=p", "/events?after=5&agent_id=a&pin_id=p"},
 			want:  []string{"error", "context a 6", "reset end 99"},
+		},
+		"each agent has its own revisions": {
+			turns: []turn{{200, pushed(5) + strings.ReplaceAll(pushed(4), `"a"`, `"b"`) + pushed(4) + end, false}},
+			asked: []string{"/events?after=0"},
+			want:  []string{"context a 5", "context b 4", "reset end 99"},
+		},
+		"what is there": {
+			opts:  client.EventOptions{Once: true},
+			turns: []turn{{200, pushed(2) + "event: end\nid: 3\ndata: {}\n\n" + pushed(4), false}},
+			asked: []string{"/events?after=0&follow=0"},
+			want:  []string{"context a 2"},
 		},
 		"a silent line is dead": {
 			turns: []turn{{200, pushed(2), true}, {200, end, false}},
@@ -167,7 +178,7 @@ func TestEvents(t *testing.T) {
 		},
 		"rubbish": {
 			turns: []turn{
-				{200, pushed(2) + "event: context\nid: x\ndata: {}\n\n", false},
+				{200, pushed(2) + "event: context\nid: 3\ndata: [\n\n", false},
 				{200, "event: pin\nid: 3\ndata: [\n\n", false},
 				{200, "data: " + strings.Repeat("x", 5<<20) + "\n\n", false},
 				{200, strings.Repeat("data: "+strings.Repeat("x", 1<<20)+"\n", 5) + "\n", false},
@@ -221,7 +232,7 @@ func TestEventsEnd(t *testing.T) {
 			t.Errorf("asked %q after the loop's end", s.asked)
 		}
 		n := 0
-		for _, err := range hub.Events(ctx, client.EventOptions{After: 3}) {
+		for _, err := range hub.Events(ctx, client.EventOptions{After: "3"}) {
 			if n++; err != nil {
 				t.Error(err)
 			}

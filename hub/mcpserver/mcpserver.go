@@ -39,12 +39,15 @@
 package mcpserver
 
 import (
+	"bytes"
 	"cmp"
 	"context"
 	"encoding/json"
+	"io"
 	"log/slog"
 	"mime"
 	"net/http"
+	"strings"
 	"time"
 
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
@@ -55,7 +58,7 @@ import (
 	"waymark/hub/store"
 	"waymark/internal/httpapi"
 	"waymark/internal/httpapi/problem"
-	"waymark/internal/mcpskills"
+	"waymark/internal/mcpserving"
 	"waymark/wire/reverse"
 )
 
@@ -78,8 +81,12 @@ const (
 type Agents interface {
 	// ListTools returns the tools that a capability allows, as MCP JSON.
 	ListTools(ctx context.Context, agentID, capability string) ([]byte, error)
-	// CallTool calls a tool, and returns its result as MCP JSON.
-	CallTool(ctx context.Context, agentID, capability, name string, arguments []byte) ([]byte, error)
+	// CallTool calls a tool for a client, which ToolsCall describes, and returns its result
+	// as MCP JSON.
+	CallTool(ctx context.Context, agentID, capability, name string, arguments, client []byte) ([]byte, error)
+	// Relay makes a request about resources and prompts of MCP servers in the workspace, and
+	// returns its result as MCP JSON.
+	Relay(ctx context.Context, agentID, capability, method string, params []byte) ([]byte, error)
 	// SkillFile reads a file of the skill with this resource id, if it matches the
 	// manifest.
 	SkillFile(ctx context.Context, agentID, capability, id string, file reverse.SkillFile) ([]byte, error)
@@ -115,7 +122,9 @@ type Called struct {
 // Service serves the endpoints. Make one with New.
 type Service struct {
 	opts Options
-	http http.Handler
+	// whole answers with JSON, events with a stream of events, which has notifications before
+	// an answer.
+	whole, events http.Handler
 }
 
 // New makes a Service.
@@ -125,10 +134,13 @@ func New(opts Options) *Service {
 		opts.Observe = func(Called) {}
 	}
 	s := &Service{opts: opts}
-	s.http = mcp.NewStreamableHTTPHandler(serverOf, &mcp.StreamableHTTPOptions{
-		Stateless: true, JSONResponse: true, Logger: opts.Logger, MaxRequestBodyBytes: maxBody, PropagateRequestCancellation: true,
-		DisableLocalhostProtection: true, // the hub checks Host itself, because it knows its names
-	})
+	handler := func(whole bool) http.Handler {
+		return mcp.NewStreamableHTTPHandler(serverOf, &mcp.StreamableHTTPOptions{
+			Stateless: true, JSONResponse: whole, Logger: opts.Logger, MaxRequestBodyBytes: maxBody, PropagateRequestCancellation: true,
+			DisableLocalhostProtection: true, // the hub checks Host itself, because it knows its names
+		})
+	}
+	s.whole, s.events = handler(true), handler(false)
 	return s
 }
 
@@ -235,18 +247,35 @@ func (s *Service) serve(c *httpapi.Call) error {
 	}
 	if c.Header.Get("Mcp-Method") == methodListen {
 		c.Stream()
-		s.pass(c, r, c.Context())
+		s.pass(c, r, c.Context(), s.whole)
 		return nil
 	}
-	return c.Within(MaxCall+10*time.Second, func(ctx context.Context) error {
+	body, err := io.ReadAll(c.Body)
+	if err != nil {
+		return err
+	}
+	c.Body = io.NopCloser(bytes.NewReader(body))
+	const within = MaxCall + 10*time.Second
+	if bytes.Contains(body, []byte(`"progressToken"`)) || bytes.Contains(body, []byte(mcp.MetaKeyLogLevel)) {
+		if strings.Contains(c.Header.Get("Accept"), "text/event-stream") {
+			ctx, cancel := context.WithTimeout(c.Context(), within)
+			defer cancel()
+			c.Stream()
+			_ = http.NewResponseController(c.Writer()).SetWriteDeadline(time.Now().Add(within)) // for one who doesn't read
+			r.over = ctx
+			s.pass(c, r, ctx, s.events)
+			return nil
+		}
+	}
+	return c.Within(within, func(ctx context.Context) error {
 		r.over = ctx
-		s.pass(c, r, ctx)
+		s.pass(c, r, ctx, s.whole)
 		return nil
 	})
 }
 
 // pass passes a request to the SDK.
-func (s *Service) pass(c *httpapi.Call, r *request, ctx context.Context) { //nolint:revive // ctx is one of the request's
+func (s *Service) pass(c *httpapi.Call, r *request, ctx context.Context, to http.Handler) { //nolint:revive // ctx is one of the request's
 	// Pass on only these headers.
 	in := c.WithContext(context.WithValue(ctx, serverKey{}, r.server()))
 	in.Header = http.Header{"Accept": {"application/json, text/event-stream"}, "Content-Type": {"application/json"}}
@@ -255,7 +284,7 @@ func (s *Service) pass(c *httpapi.Call, r *request, ctx context.Context) { //nol
 			in.Header[name] = values
 		}
 	}
-	s.http.ServeHTTP(c.Writer(), in)
+	to.ServeHTTP(c.Writer(), in)
 }
 
 // server makes the server for a request. It has no features of its own: all are looked up
@@ -263,9 +292,9 @@ func (s *Service) pass(c *httpapi.Call, r *request, ctx context.Context) { //nol
 func (r *request) server() *mcp.Server {
 	caps := &mcp.ServerCapabilities{Resources: &mcp.ResourceCapabilities{ListChanged: true}, Prompts: &mcp.PromptCapabilities{ListChanged: true}}
 	if r.capability != "" {
-		caps.Tools = &mcp.ToolCapabilities{ListChanged: true}
+		caps.Tools, caps.Completions, caps.Logging = &mcp.ToolCapabilities{ListChanged: true}, &mcp.CompletionCapabilities{}, &mcp.LoggingCapabilities{}
 	}
-	caps.AddExtension(mcpskills.Extension, map[string]any{})
+	caps.AddExtension(mcpserving.SkillsExtension, map[string]any{})
 	server := mcp.NewServer(&mcp.Implementation{Name: "waymark-hub", Title: "Waymark hub", Version: "0"}, &mcp.ServerOptions{
 		Capabilities: caps, Logger: r.opts.Logger, Instructions: r.instructions(),
 		SetCacheable: func(_ context.Context, _ mcp.Request, c *mcp.Cacheable) { c.TTLMs, c.CacheScope = 0, "private" },
@@ -295,15 +324,35 @@ func (r *request) handle(server *mcp.Server, next mcp.MethodHandler) mcp.MethodH
 		case *mcp.ListToolsRequest:
 			return answer(r.listTools(ctx))
 		case *mcp.CallToolRequest:
-			return answer(r.callTool(ctx, req.Params))
+			return answer(r.callTool(ctx, req))
 		case *mcp.ListResourcesRequest:
-			return answer(r.listResources(ctx, cursorOf(req.Params)))
+			list, err := r.listResources(ctx, cursorOf(req.Params))
+			if err == nil && list.NextCursor == "" {
+				list.Resources = append(list.Resources, relayedList[mcp.Resource](ctx, r, method, "resources")...)
+			}
+			return answer(list, err)
+		case *mcp.ListResourceTemplatesRequest:
+			list := completed[mcp.ListResourceTemplatesResult]()
+			list.ResourceTemplates = append([]*mcp.ResourceTemplate{}, relayedList[mcp.ResourceTemplate](ctx, r, method, "resourceTemplates")...)
+			return answer(list, nil)
 		case *mcp.ReadResourceRequest:
+			if _, _, ok := mcpserving.ServerURI(req.Params.URI); ok {
+				return answer(relayed[mcp.ReadResourceResult](ctx, r, method, req.Params))
+			}
 			return answer(r.readResource(ctx, req.Params.URI))
 		case *mcp.ListPromptsRequest:
-			return answer(r.listPrompts(ctx))
+			list, err := r.listPrompts(ctx)
+			if err == nil {
+				list.Prompts = append(list.Prompts, relayedList[mcp.Prompt](ctx, r, method, "prompts")...)
+			}
+			return answer(list, err)
 		case *mcp.GetPromptRequest:
+			if strings.Contains(req.Params.Name, "__") && r.capability != "" {
+				return answer(relayed[mcp.GetPromptResult](ctx, r, method, req.Params))
+			}
 			return answer(r.getPrompt(ctx, req.Params))
+		case *mcp.CompleteRequest:
+			return answer(relayed[mcp.CompleteResult](ctx, r, method, req.Params))
 		}
 		return next(ctx, method, req)
 	}
@@ -317,13 +366,15 @@ func answer[R mcp.Result](result R, err error) (mcp.Result, error) {
 	}
 	switch result := mcp.Result(result).(type) {
 	case *mcp.ListToolsResult:
-		result.Cacheable = mcpskills.Uncached
+		result.Cacheable = mcpserving.Uncached
 	case *mcp.ListResourcesResult:
-		result.Cacheable = mcpskills.Uncached
+		result.Cacheable = mcpserving.Uncached
 	case *mcp.ListPromptsResult:
-		result.Cacheable = mcpskills.Uncached
+		result.Cacheable = mcpserving.Uncached
+	case *mcp.ListResourceTemplatesResult:
+		result.Cacheable = mcpserving.Uncached
 	case *mcp.ReadResourceResult:
-		result.Cacheable = mcpskills.Uncached
+		result.Cacheable = mcpserving.Uncached
 	}
 	return result, nil
 }

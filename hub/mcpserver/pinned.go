@@ -19,14 +19,14 @@ import (
 	"waymark/hub/store"
 	"waymark/internal/errtext"
 	"waymark/internal/httpapi"
-	"waymark/internal/mcpskills"
+	"waymark/internal/mcpserving"
 	"waymark/internal/text"
 	"waymark/snapshot"
 	"waymark/wire/reverse"
 )
 
 // SkillManifest is the file that makes a directory a skill.
-const SkillManifest = mcpskills.Manifest
+const SkillManifest = mcpserving.SkillManifest
 
 const markdown = "text/markdown"
 
@@ -61,8 +61,8 @@ func (r *request) items(ctx context.Context) (list []item, err error) {
 			continue
 		case one.Kind == abi.KindSkill && one.Key == "":
 			one.skill, one.name = true, text.Line(cmp.Or(one.Name, path.Base(one.Source)), maxTitle)
-			one.listed = mcpskills.IsName(one.name)
-			one.uri = mcpskills.Scheme + url.PathEscape(one.name) + "/" + mcpskills.Manifest
+			one.listed = mcpserving.IsSkillName(one.name)
+			one.uri = mcpserving.SkillScheme + url.PathEscape(one.name) + "/" + mcpserving.SkillManifest
 		case one.Kind == abi.KindInstructionFile:
 			one.name = text.Line(cmp.Or(one.Name, path.Base(one.Source)), maxTitle)
 			one.uri = (&url.URL{Scheme: "file", Path: one.Source, Fragment: one.Key}).String()
@@ -80,7 +80,7 @@ func (r *request) items(ctx context.Context) (list []item, err error) {
 // source returns the file that the text is from.
 func (i *item) source() string {
 	if i.skill {
-		return path.Join(i.Source, mcpskills.Manifest)
+		return path.Join(i.Source, mcpserving.SkillManifest)
 	}
 	return i.Source
 }
@@ -159,7 +159,7 @@ func (r *request) listResources(ctx context.Context, cursor string) (*mcp.ListRe
 
 func (r *request) readResource(ctx context.Context, uri string) (*mcp.ReadResourceResult, error) {
 	one, err := r.find(ctx, uri)
-	if err != nil && strings.HasPrefix(uri, mcpskills.Scheme) {
+	if err != nil && strings.HasPrefix(uri, mcpserving.SkillScheme) {
 		return r.readFile(ctx, uri)
 	}
 	if err != nil {
@@ -230,21 +230,21 @@ func (r *request) instructions() string {
 }
 
 // entry returns a skill with its manifest: its pinned or known files.
-func (i *item) entry(known Manifests) mcpskills.Entry {
-	e := mcpskills.Entry{
+func (i *item) entry(known Manifests) mcpserving.Skill {
+	e := mcpserving.Skill{
 		URI: i.uri, FrontMatter: map[string]any{"name": i.name, "description": text.Line(i.Description, maxDescription)},
-		Resources: []mcpskills.File{{URI: i.uri, Digest: digest(i.ContentHash), Size: i.SizeBytes}},
+		Resources: []mcpserving.SkillFile{{URI: i.uri, Digest: digest(i.ContentHash), Size: i.SizeBytes}},
 	}
 	for _, f := range known[i.ID()] {
-		if f.Path != mcpskills.Manifest {
-			e.Resources = append(e.Resources, mcpskills.File{URI: i.base() + (&url.URL{Path: f.Path}).EscapedPath(), Digest: f.Digest, Size: f.Size})
+		if f.Path != mcpserving.SkillManifest {
+			e.Resources = append(e.Resources, mcpserving.SkillFile{URI: i.base() + (&url.URL{Path: f.Path}).EscapedPath(), Digest: f.Digest, Size: f.Size})
 		}
 	}
 	return e
 }
 
 // base returns the prefix of the URIs of the skill's files.
-func (i *item) base() string { return strings.TrimSuffix(i.uri, mcpskills.Manifest) }
+func (i *item) base() string { return strings.TrimSuffix(i.uri, mcpserving.SkillManifest) }
 
 // manifests returns what is known about the files of the pin's skills.
 func (r *request) manifests(ctx context.Context) (Manifests, error) {
@@ -299,7 +299,7 @@ func (r *request) readLive(ctx context.Context, skill *item, uri string, f rever
 	}
 	m := r.about()
 	m["waymark/source"], m["waymark/digest"] = text.Line(path.Join(skill.Source, f.Path), maxDescription), f.Digest
-	return contentsOf(uri, mcpskills.MediaType(f.Path), body, m), nil
+	return contentsOf(uri, mcpserving.MediaType(f.Path), body, m), nil
 }
 
 // contentsOf returns a file as text if it is text.
@@ -319,7 +319,7 @@ func contentsOf(uri, kind string, body []byte, m mcp.Meta) *mcp.ReadResourceResu
 	return result
 }
 
-func (r *request) listSkills(ctx context.Context, _ *mcp.ServerSession, p *mcpskills.ListParams) (*mcpskills.ListResult, error) {
+func (r *request) listSkills(ctx context.Context, _ *mcp.ServerSession, p *mcpserving.ListSkillsParams) (*mcpserving.ListSkillsResult, error) {
 	list, err := r.items(ctx)
 	if err != nil {
 		return nil, err
@@ -333,7 +333,7 @@ func (r *request) listSkills(ctx context.Context, _ *mcp.ServerSession, p *mcpsk
 	if p != nil && p.Cursor != "" {
 		list = slices.DeleteFunc(list, func(i item) bool { return i.uri <= p.Cursor })
 	}
-	result := &mcpskills.ListResult{Cacheable: mcpskills.Uncached, ResultType: mcpskills.Complete, Skills: []mcpskills.Entry{}}
+	result := &mcpserving.ListSkillsResult{Cacheable: mcpserving.Uncached, ResultType: mcpserving.Complete, Skills: []mcpserving.Skill{}}
 	for i := range list {
 		if i == page {
 			result.NextCursor = list[i-1].uri
@@ -344,7 +344,7 @@ func (r *request) listSkills(ctx context.Context, _ *mcp.ServerSession, p *mcpsk
 	return result, nil
 }
 
-func (r *request) getSkill(ctx context.Context, _ *mcp.ServerSession, p *mcpskills.GetParams) (*mcpskills.GetResult, error) {
+func (r *request) getSkill(ctx context.Context, _ *mcp.ServerSession, p *mcpserving.GetSkillParams) (*mcpserving.GetSkillResult, error) {
 	if p == nil {
 		return nil, invalid("name a skill by its uri")
 	}
@@ -359,5 +359,5 @@ func (r *request) getSkill(ctx context.Context, _ *mcp.ServerSession, p *mcpskil
 	if err != nil {
 		return nil, r.unread(ctx, err)
 	}
-	return &mcpskills.GetResult{Cacheable: mcpskills.Uncached, ResultType: mcpskills.Complete, Skill: one.entry(known)}, nil
+	return &mcpserving.GetSkillResult{Cacheable: mcpserving.Uncached, ResultType: mcpserving.Complete, Skill: one.entry(known)}, nil
 }

@@ -12,12 +12,14 @@ import (
 
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
 	"github.com/modelcontextprotocol/go-sdk/mcp"
+	"google.golang.org/protobuf/proto"
 
 	"waymark/internal/errtext"
+	"waymark/internal/mcpserving"
 	"waymark/internal/text"
-	"waymark/internal/toolschema"
 	"waymark/wire"
 	"waymark/wire/reverse"
+	"waymark/wire/waymark"
 )
 
 const (
@@ -28,6 +30,8 @@ const (
 	maxDescription = 4 << 10
 	// maxNamed limits the names of changed resources.
 	maxNamed = 10
+	// maxMessage limits the message of a report of progress, in bytes.
+	maxMessage = 1 << 10
 )
 
 // listTools lists the tools that the capability allows; without one there are none.
@@ -49,7 +53,7 @@ func (r *request) listTools(ctx context.Context) (*mcp.ListToolsResult, error) {
 	for _, raw := range found.Tools { // individually, so that an invalid one doesn't affect the others
 		t, err := decode[mcp.Tool](raw)
 		schema, _ := json.Marshal(t.InputSchema) // it was decoded before
-		schema, _ = toolschema.Mend(schema)
+		schema, _ = mcpserving.Mend(schema)
 		if err == nil && t.Name != "" && schema != nil && len(result.Tools) < maxTools {
 			t.InputSchema = json.RawMessage(schema)
 			t.Title, t.Description = text.Line(t.Title, maxTitle), text.Truncate(t.Description, maxDescription)
@@ -64,12 +68,14 @@ func (r *request) listTools(ctx context.Context) (*mcp.ListToolsResult, error) {
 }
 
 // callTool calls a tool in the workspace.
-func (r *request) callTool(ctx context.Context, p *mcp.CallToolParamsRaw) (*mcp.CallToolResult, error) {
+func (r *request) callTool(ctx context.Context, req *mcp.CallToolRequest) (*mcp.CallToolResult, error) {
+	p := req.Params
 	if r.capability == "" {
 		return nil, errCapability
 	}
+	ctx = noted(ctx, req)
 	begin := time.Now()
-	data, err := r.opts.Agents.CallTool(ctx, r.pin.AgentID, r.capability, p.Name, p.Arguments)
+	data, err := r.opts.Agents.CallTool(ctx, r.pin.AgentID, r.capability, p.Name, p.Arguments, clientOf(req))
 	called := Called{
 		Token: r.reader.Token.ID, AgentID: r.pin.AgentID, Pin: r.pin.ID, Tool: text.Line(p.Name, maxTitle),
 		Arguments: len(p.Arguments), Result: len(data), Duration: time.Since(begin), Error: errtext.Of(err),
@@ -83,11 +89,52 @@ func (r *request) callTool(ctx context.Context, p *mcp.CallToolParamsRaw) (*mcp.
 		return nil, unreadable
 	}
 	result := completed[mcp.CallToolResult]()
+	if told.InputRequests != nil {
+		_ = json.Unmarshal([]byte(`{"resultType":"input_required"}`), result) // it matches the type
+		result.InputRequests, result.RequestState, result.Meta = told.InputRequests, told.RequestState, r.about()
+		return result, nil
+	}
 	result.Content, result.StructuredContent, result.IsError, result.Meta = told.Content, told.StructuredContent, told.IsError, r.about()
 	if note := r.drift(ctx, p.Arguments); note != "" {
 		result.Content = append(result.Content, &mcp.TextContent{Text: note})
 	}
 	return result, nil
+}
+
+// clientOf says what a client can be asked, and has answered. Before 2026-07-28 it can be
+// asked nothing, because there are no sessions in which it could answer.
+func clientOf(req *mcp.CallToolRequest) []byte {
+	caps := req.Params.Meta[mcp.MetaKeyClientCapabilities]
+	if caps == nil {
+		return nil
+	}
+	data, _ := json.Marshal(map[string]any{ // it was JSON before
+		"capabilities": caps, "inputResponses": req.Params.InputResponses, "requestState": req.Params.RequestState,
+	})
+	return data
+}
+
+// noted makes a call pass on the progress that the agent reports, if the chat wants that, and
+// what the tool's server logs, as far as the chat's level lets it.
+func noted(ctx context.Context, req *mcp.CallToolRequest) context.Context {
+	token := req.Params.GetProgressToken()
+	if token == nil && req.Params.Meta[mcp.MetaKeyLogLevel] == nil {
+		return ctx
+	}
+	return reverse.WithNotes(ctx, func(body []byte) {
+		note := new(waymark.ToolsNote)
+		switch err := proto.Unmarshal(body, note); { // the chat may be gone, which ends the call anyway
+		case err != nil:
+		case note.GetLevel() == "" && token != nil:
+			_ = req.Session.NotifyProgress(ctx, &mcp.ProgressNotificationParams{
+				ProgressToken: token, Progress: note.GetProgress(), Total: note.GetTotal(), Message: text.Line(note.GetMessage(), maxMessage),
+			})
+		case note.GetLevel() != "" && json.Valid(note.GetData()):
+			_ = req.Session.Log(ctx, &mcp.LoggingMessageParams{
+				Level: mcp.LoggingLevel(text.Line(note.GetLevel(), maxTitle)), Logger: text.Line(note.GetLogger(), maxTitle), Data: json.RawMessage(note.GetData()),
+			})
+		}
+	})
 }
 
 var errCapability = &jsonrpc.Error{Code: codeCapability, Message: "tools need a capability of the agent, as do files of skills but SKILL.md: make one with 'agent token create --for-hub' there, and send it as " + Header}

@@ -16,20 +16,17 @@ import (
 	"strings"
 	"time"
 
-	"github.com/prometheus/client_golang/prometheus"
-	"github.com/prometheus/client_golang/prometheus/collectors"
-	"github.com/prometheus/client_golang/prometheus/promhttp"
+	"github.com/VictoriaMetrics/metrics"
 
 	"waymark/hub"
+	"waymark/internal/metricset"
 )
-
-const namespace = "waymark_hub"
 
 // Buckets. A delta takes a millisecond; a full push of 4 MiB on a busy database takes
 // seconds. A message has at most 4 MiB.
 var (
 	seconds = []float64{.0005, .001, .0025, .005, .01, .025, .05, .1, .25, .5, 1, 2.5, 5, 10, 30}
-	sizes   = prometheus.ExponentialBuckets(256, 4, 8) // up to 4 MiB
+	sizes   = metrics.ExponentialBuckets(256, 4, 8) // up to 4 MiB
 )
 
 // Options configure a Metrics. The zero value works.
@@ -40,42 +37,26 @@ type Options struct {
 
 // Metrics counts what a hub does. Make one with New.
 type Metrics struct {
-	registry *prometheus.Registry
+	set *metricset.Set
 
-	pushes         *prometheus.CounterVec
-	pushSeconds    *prometheus.HistogramVec
-	pushBytes      *prometheus.HistogramVec
-	requests       *prometheus.CounterVec
-	requestSeconds prometheus.Histogram
+	pushes, requests       *metricset.Vec[*metrics.Counter]
+	pushSeconds, pushBytes *metricset.Vec[*metrics.PrometheusHistogram]
+	requestSeconds         *metrics.PrometheusHistogram
 }
 
 // New makes a Metrics.
 func New(opts Options) *Metrics {
-	m := &Metrics{
-		registry: prometheus.NewRegistry(),
-		pushes: prometheus.NewCounterVec(prometheus.CounterOpts{
-			Namespace: namespace, Name: "pushes_total", Help: "Calls for a push, by protocol, form (full, delta) and how they ended.",
-		}, []string{"protocol", "form", "result"}),
-		pushSeconds: prometheus.NewHistogramVec(prometheus.HistogramOpts{
-			Namespace: namespace, Name: "push_duration_seconds", Help: "From the last byte of a push to its answer, for those that were accepted.", Buckets: seconds,
-		}, []string{"form"}),
-		pushBytes: prometheus.NewHistogramVec(prometheus.HistogramOpts{
-			Namespace: namespace, Name: "push_bytes", Help: "Lengths of the messages of accepted pushes.", Buckets: sizes,
-		}, []string{"form"}),
-		requests: prometheus.NewCounterVec(prometheus.CounterOpts{
-			Namespace: namespace, Name: "http_requests_total", Help: "Answers to HTTP requests, by what was asked and status code.",
-		}, []string{"route", "code"}),
-		requestSeconds: prometheus.NewHistogram(prometheus.HistogramOpts{
-			Namespace: namespace, Name: "api_duration_seconds", Help: "How long the answers to readers took, but for streams of events and requests that wait for news.", Buckets: seconds,
-		}),
+	set := metricset.New("waymark_hub")
+	build := set.Gauges("build_info", "What the hub was built from; always 1.", "version", "go_version")
+	build.With(strings.ToValidUTF8(opts.Version, "?"), runtime.Version()).Set(1)
+	return &Metrics{
+		set:            set,
+		pushes:         set.Counters("pushes_total", "Calls for a push, by protocol, form (full, delta) and how they ended.", "protocol", "form", "result"),
+		pushSeconds:    set.Histograms("push_duration_seconds", "From the last byte of a push to its answer, for those that were accepted.", seconds, "form"),
+		pushBytes:      set.Histograms("push_bytes", "Lengths of the messages of accepted pushes.", sizes, "form"),
+		requests:       set.Counters("http_requests_total", "Answers to HTTP requests, by what was asked and status code.", "route", "code"),
+		requestSeconds: set.Histograms("api_duration_seconds", "How long the answers to readers took, but for streams of events and requests that wait for news.", seconds).With(),
 	}
-	build := prometheus.NewGaugeVec(prometheus.GaugeOpts{
-		Namespace: namespace, Name: "build_info", Help: "What the hub was built from; always 1.",
-	}, []string{"version", "go_version"})
-	build.WithLabelValues(strings.ToValidUTF8(opts.Version, "?"), runtime.Version()).Set(1)
-	m.registry.MustRegister(m.pushes, m.pushSeconds, m.pushBytes, m.requests, m.requestSeconds, build,
-		collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
-	return m
 }
 
 // Push counts a push; it is for hub.Options.Observe.
@@ -84,25 +65,23 @@ func (m *Metrics) Push(o hub.PushObserved) {
 	if o.Delta {
 		form = "delta"
 	}
-	m.pushes.WithLabelValues(string(o.Protocol), form, string(o.Result)).Inc()
+	m.pushes.With(string(o.Protocol), form, string(o.Result)).Inc()
 	if o.Result == hub.PushAccepted {
-		m.pushSeconds.WithLabelValues(form).Observe(o.Duration.Seconds())
-		m.pushBytes.WithLabelValues(form).Observe(float64(o.Bytes))
+		m.pushSeconds.With(form).Update(o.Duration.Seconds())
+		m.pushBytes.With(form).Update(float64(o.Bytes))
 	}
 }
 
 // Request counts an answer; it is for hub.ListenOptions.ObserveRequest.
 func (m *Metrics) Request(o hub.RequestObserved) {
-	m.requests.WithLabelValues(o.Route, strconv.Itoa(o.Code)).Inc()
+	m.requests.With(o.Route, strconv.Itoa(o.Code)).Inc()
 	if o.Route == "api" && !o.Waited {
-		m.requestSeconds.Observe(o.Duration.Seconds())
+		m.requestSeconds.Update(o.Duration.Seconds())
 	}
 }
 
 // Handler serves the metrics.
-func (m *Metrics) Handler() http.Handler {
-	return promhttp.HandlerFor(m.registry, promhttp.HandlerOpts{MaxRequestsInFlight: 4})
-}
+func (m *Metrics) Handler() http.Handler { return m.set.Handler() }
 
 // Source is what Watch queries; a *hub.Server is one.
 type Source interface {
@@ -119,16 +98,19 @@ func (m *Metrics) Watch(s Source) {
 		value      func() float64
 	}{
 		{"agent_connections", "Connections of agents.", func() float64 { return float64(s.Stats().Connections) }},
+		{"agent_connections_max", "How many of them this hub takes.", func() float64 { return float64(s.Stats().MaxConnections) }},
 		{"agents_connected", "Agents that have a connection to this hub.", func() float64 { return float64(s.Stats().Agents) }},
 		{"reverse_channels", "Reverse channels that are open: one for each agent that takes approvals.", func() float64 { return float64(s.Stats().Channels) }},
 		{"agents_not_heard", "Agents that are told that another one with their token has taken over.", func() float64 { return float64(s.Stats().NotHeard) }},
 		{"large_messages", "Messages over 64 KiB that are being received or stored.", func() float64 { return float64(s.Stats().Large) }},
 		{"event_streams", "Streams of events and requests that wait for news.", func() float64 { return float64(s.Stats().Streams) }},
-		{"ready", "1 when the store answers and the hub isn't about to stop.", func() float64 { return truth(s.Ready(context.Background()) == nil) }},
+		{"ready", "1 when the hub can take agents: its store can write, it isn't full, and it isn't about to stop.", func() float64 { return truth(s.Ready(context.Background()) == nil) }},
+		{"events_behind_seconds", "How long events have been visible to readers without being settled, because of a long transaction.", func() float64 { return s.Stats().Behind.Seconds() }},
+		{"clock_off_seconds", "How far the database's clock is ahead of this machine's.", func() float64 { return s.Stats().ClockOff.Seconds() }},
 		{"draining", "1 when the hub is about to stop.", func() float64 { return truth(s.Stats().Draining) }},
 		{"tls_certificate_expiry_timestamp_seconds", "When the TLS certificate in force expires; 0 without TLS.", func() float64 { return stamp(s.CertificateExpires()) }},
 	} {
-		m.registry.MustRegister(prometheus.NewGaugeFunc(prometheus.GaugeOpts{Namespace: namespace, Name: g.name, Help: g.help}, g.value))
+		m.set.Func(g.name, g.help, g.value)
 	}
 	m.watchFleet(s)
 }
@@ -146,17 +128,17 @@ func (m *Metrics) watchFleet(s Source) {
 		{"agents_failing", "Agents of which plugins fail.", "", func(f *hub.FleetStats) int { return f.Failing }},
 		{"pins_drifted", "Pins whose agents have something else by now.", "", func(f *hub.FleetStats) int { return f.DriftedPins }},
 	} {
-		opts := prometheus.GaugeOpts{Namespace: namespace, Name: g.name, Help: g.help}
+		var labels []string
 		if g.state != "" {
-			opts.ConstLabels = prometheus.Labels{"state": g.state}
+			labels = []string{"state", g.state}
 		}
-		m.registry.MustRegister(prometheus.NewGaugeFunc(opts, func() float64 {
+		m.set.Func(g.name, g.help, func() float64 {
 			fleet, err := s.Fleet(context.Background())
 			if err != nil {
 				return math.NaN()
 			}
 			return float64(g.value(&fleet))
-		}))
+		}, labels...)
 	}
 }
 

@@ -34,12 +34,16 @@ func (s *site) fleet(n int) {
 	if err := s.store.SyncProvisioned(s.t.Context(), tokens); err != nil {
 		s.t.Fatal(err)
 	}
-	if err := s.store.SeenAgents(s.t.Context(), seen); err != nil {
+	var ended []store.EndedSession
+	for _, id := range seen {
+		ended = append(ended, store.EndedSession{AgentID: id, Last: true})
+	}
+	if err := s.store.EndSessions(s.t.Context(), "", ended); err != nil {
 		s.t.Fatal(err)
 	}
 	for i, id := range seen[:min(len(seen), 300)] {
 		root := "/home/dev/src/github.com/example/a-rather-long-name-of-a-repository-of-" + id
-		if err := s.store.DescribeAgent(s.t.Context(), id, store.AgentDescription{Hostname: fmt.Sprintf("build-%d", i%40), Root: root, AgentVersion: fmt.Sprintf("0.%d.0", 7+i%2)}); err != nil {
+		if err := s.store.DescribeAgents(s.t.Context(), map[string]store.AgentDescription{id: {Hostname: fmt.Sprintf("build-%d", i%40), Root: root, AgentVersion: fmt.Sprintf("0.%d.0", 7+i%2)}}); err != nil {
 			s.t.Fatal(err)
 		}
 		if _, err := s.store.LabelAgent(s.t.Context(), id, store.Labels{"env": []string{"prod", "staging"}[i%2], "team": "payments"}, nil); err != nil {
@@ -198,6 +202,24 @@ func testFleetLive(t *testing.T, browser chrome) {
 	other.leave()
 	b.until(`/away/.test(document.querySelector('[data-id="agent-0021"] .presence').innerText)`)
 	b.until(`document.querySelector('#feed').innerText.includes('went away')`)
+
+	// Somebody who chooses an order gets it, also where the answer takes longer than the next
+	// event, after which the list is read again.
+	b.run(chromedp.Evaluate[chromedp.Void](`(() => {
+		const real = window.fetch;
+		window.fetch = async (url, ...rest) => {
+			const answer = await real(url, ...rest);
+			if (String(url).includes('sort=name') && !window.late) {
+				window.late = true;
+				await new Promise((done) => setTimeout(done, 2500));
+			}
+			return answer;
+		};
+	})()`))
+	b.click(`#sort-name button`)
+	b.until(`window.late`)
+	third.push(list, &waymark.Plugin{Name: "acme", State: "failing", Error: "it trapped"})
+	order("agent-0020,agent-0003")
 	b.quiet()
 }
 
@@ -252,7 +274,7 @@ func testResources(t *testing.T, browser chrome) {
 	for n, list := range map[int][]*pushtest.Resource{0: {}, 3: all[:3], 200: problems(all)} {
 		id := fmt.Sprintf("dev-%d", n)
 		a := s.agent(id, "project")
-		if err := s.store.DescribeAgent(t.Context(), id, store.AgentDescription{Hostname: "build-1", Root: "/home/dev/project", AgentVersion: "0.7.0"}); err != nil {
+		if err := s.store.DescribeAgents(t.Context(), map[string]store.AgentDescription{id: {Hostname: "build-1", Root: "/home/dev/project", AgentVersion: "0.7.0"}}); err != nil {
 			t.Fatal(err)
 		}
 		a.push(list, plugins...)

@@ -51,7 +51,7 @@ func (p *Page) letIn(w http.ResponseWriter, r *http.Request, owner string) {
 		p.refuseLink(w)
 		return
 	case err != nil:
-		p.log.Error("sign-in failed", slog.Any("error", err))
+		p.failed(r, "sign-in failed", err)
 		p.instruct(w, http.StatusInternalServerError, notice{"Something is wrong", "The hub could not sign this browser in. Its log says why; get a new link and try again:"})
 		return
 	}
@@ -96,8 +96,8 @@ func (p *Page) logout(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	if err := p.endSession(r); err != nil {
-		p.log.Error("sign-out failed", slog.Any("error", err))
-		p.instruct(w, http.StatusInternalServerError, notice{"Not signed out", "The hub could not end this browser’s session. Its log says why; try again later."})
+		p.failed(r, "sign-out failed", err)
+		p.say(w, http.StatusServiceUnavailable, notice{"Not signed out", "The hub could not end this browser’s session. Its log says why; try again later."}, "")
 		return
 	}
 	http.SetCookie(w, cookie(r, "", time.Time{}))
@@ -137,10 +137,16 @@ func (p *Page) LinkFor(r *http.Request, owner string) (link string, expires time
 // notice is a message in place of the page.
 type notice struct{ Title, Text string }
 
+// instruct says something, and how one signs in.
 func (p *Page) instruct(w http.ResponseWriter, status int, n notice) {
+	p.say(w, status, n, string(p.files["signin.html"].data))
+}
+
+// say says something, and below it what is already HTML.
+func (p *Page) say(w http.ResponseWriter, status int, n notice, below string) {
 	w.Header().Set("Content-Type", "text/html; charset=utf-8")
 	w.WriteHeader(status)
-	page := strings.NewReplacer("{{.Title}}", html.EscapeString(n.Title), "{{.Text}}", html.EscapeString(n.Text))
+	page := strings.NewReplacer("{{.Title}}", html.EscapeString(n.Title), "{{.Text}}", html.EscapeString(n.Text), "{{.Below}}", below)
 	if _, err := page.WriteString(w, string(p.files["login.html"].data)); err != nil {
 		p.log.Debug("page not written", slog.Any("error", err))
 	}

@@ -14,14 +14,14 @@ import (
 // ErrUnauthorized is returned by Options.Authenticate for a request that isn't a reader's.
 var ErrUnauthorized = errors.New("unauthorized")
 
-// Options configure a Page. All fields but Codes, Database and Logger are required.
+// Options configure a Page. All fields but Codes, Rights and Logger are required.
 type Options struct {
 	// Authenticate returns nil for a reader's request, otherwise ErrUnauthorized or an
 	// internal error.
 	Authenticate func(r *http.Request) error
-	// Database returns the hub's database, quoted for a shell, if the reader may know it,
-	// otherwise ""; nil means never.
-	Database func(r *http.Request) string
+	// Rights returns the hub's database, quoted for a shell, if the reader may know it,
+	// otherwise "", and whether the reader is an operator; nil means neither.
+	Rights func(r *http.Request) (database string, operator bool)
 	// NewSession starts a session with the rights of a token, and returns its text and
 	// expiry. owner is the owner of the link. The error is ErrUnauthorized if the token
 	// isn't valid any more.
@@ -98,9 +98,18 @@ func (p *Page) index(w http.ResponseWriter, r *http.Request) {
 	case errors.Is(err, ErrUnauthorized):
 		p.instruct(w, http.StatusUnauthorized, notice{"Sign in", "This page shows what the workspaces of this hub hold, so it asks who is there."})
 	default:
-		p.log.Error("page not shown", slog.Any("error", err))
-		p.instruct(w, http.StatusInternalServerError, notice{"Something is wrong", "The hub could not look up who you are. Its log says why; try again later."})
+		p.failed(r, "page not shown", err)
+		p.say(w, http.StatusServiceUnavailable, notice{"The hub’s database does not answer", "The hub can’t look up who you are. Its log says why. Your session is as it was: reload this page later."}, "")
 	}
+}
+
+// failed logs an error, unless it failed because the browser has gone.
+func (p *Page) failed(r *http.Request, what string, err error) {
+	level := slog.LevelError
+	if r.Context().Err() != nil {
+		level = slog.LevelDebug
+	}
+	p.log.Log(context.WithoutCancel(r.Context()), level, what, slog.Any("error", err))
 }
 
 // preloaded are the page's first requests for an address without a query, so that the
@@ -115,11 +124,14 @@ func (p *Page) show(w http.ResponseWriter, r *http.Request) {
 		preload = preloaded
 	}
 	w.Header().Set("Content-Type", "text/html; charset=utf-8")
-	database := ""
-	if p.opts.Database != nil {
-		database = p.opts.Database(r)
+	database, operator := "", ""
+	if p.opts.Rights != nil {
+		var is bool
+		if database, is = p.opts.Rights(r); is {
+			operator = "yes"
+		}
 	}
-	_, err := strings.NewReplacer("{{.Preload}}", preload, "{{.Database}}", html.EscapeString(database)).WriteString(w, string(p.files["index.html"].data))
+	_, err := strings.NewReplacer("{{.Preload}}", preload, "{{.Database}}", html.EscapeString(database), "{{.Operator}}", operator).WriteString(w, string(p.files["index.html"].data))
 	if err != nil {
 		p.log.Debug("page not written", slog.Any("error", err))
 	}

@@ -13,8 +13,8 @@ import (
 	"github.com/chromedp/chromedp"
 	"github.com/chromedp/chromedp/kb"
 
+	"waymark/hub/api"
 	"waymark/hub/store"
-	"waymark/internal/clientview"
 	"waymark/test/pushtest"
 	"waymark/wire/reverse"
 	"waymark/wire/waymark"
@@ -26,7 +26,7 @@ func TestPage(t *testing.T) {
 	for name, test := range map[string]func(*testing.T, chrome){
 		"first paint": testFirstPaint, "live": testLive, "pressed": testPressed, "restart": testRestart, "hostile": testHostile, "keyboard": testKeyboard,
 		"narrow": testNarrow, "pins": testPins, "servers": testServers, "clients": testClients, "coverage": testCoverage, "signing out": testSigningOut, "nothing there": testNothing, "looks": testLooks,
-		"fleet": testFleet, "fleet live": testFleetLive, "fleet looks": testFleetLooks, "widths": testWidths, "agent widths": testAgentWidths, "order": testOrder, "operator": testOperator, "resources": testResources, "prompt": testPrompt,
+		"fleet": testFleet, "fleet live": testFleetLive, "fleet looks": testFleetLooks, "widths": testWidths, "agent widths": testAgentWidths, "order": testOrder, "operator": testOperator, "operate": testOperate, "reading": testReading, "away": testAway, "resources": testResources, "prompt": testPrompt,
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -459,20 +459,20 @@ func testClients(t *testing.T, browser chrome) {
 	s.agent("old", "").push([]*pushtest.Resource{instructions("/w/AGENTS.md", "x")})
 	var asked atomic.Int32
 	s.reversing("new", map[string]reverse.Handler{reverse.KindClientContext: func(_ context.Context, body []byte) ([]byte, error) {
-		request, err := clientview.DecodeRequest(body)
+		request, err := api.DecodeClientRequest(body)
 		if err != nil || request.Client == "claude" {
 			return nil, &reverse.Error{Code: reverse.CodeDenied, Text: "the agent's configuration has it switched off"}
 		}
 		asked.Add(1)
-		return clientview.Encode(clientview.Answer{
-			Client: "codex", Name: "Codex", Version: "0.169.0", Judged: true, Root: "/w", Project: "/w", Withheld: 3,
-			Known: []clientview.Known{{Client: "claude", Name: "Claude Code"}, {Client: "codex", Name: "Codex"}},
-			Items: []clientview.Item{
+		return api.EncodeClientContext(api.ClientContext{
+			Client: "codex", Name: "Codex", Version: "0.169.0", Judged: "program 1, 2026-11-24", Root: "/w", Project: "/w", Withheld: 3,
+			Known: []api.KnownClient{{Client: "claude", Name: "Claude Code"}, {Client: "codex", Name: "Codex"}},
+			Items: []api.ClientContextItem{
 				{ID: "instruction_file:/w/AGENTS.md", Kind: "instruction_file", Path: "/w/AGENTS.md", Bytes: 40000, Tokens: 8192, Included: true, CutBytes: 7232, Reason: "cut", Detail: "there was room for 32768 bytes of it"},
 				{ID: "skill:/w/.agents/skills/x", Kind: "skill", Path: "/w/.agents/skills/x/SKILL.md", Name: "<img src=x onerror=alert(1)>", Bytes: 90, Tokens: 23, Included: true},
 				{ID: "skill:/w/.agents/skills/y", Kind: "skill", Path: "/w/.agents/skills/y/SKILL.md", Name: "y\u202e", Bytes: 90, Reason: "no_description"},
 			},
-			Budget: clientview.Budget{InstructionBytes: 32768, UsedBytes: 32768, SkillTokens: 5440, UsedTokens: 455, Builtin: 4, Shortened: 2},
+			Budget: api.ClientContextBudget{InstructionBytes: 32768, UsedBytes: 32768, SkillTokens: 5440, UsedTokens: 455, Builtin: 4, Shortened: 2},
 		})
 	}})
 	b := open(t, browser, s, look{1280, 860, false}, "")
@@ -482,7 +482,7 @@ func testClients(t *testing.T, browser chrome) {
 	b.until(`document.querySelectorAll('#body .card').length === 3`)
 	said := b.text("#body")
 	for _, want := range []string{
-		"Codex 0.169.0, started in /w", "compared with the program", "It begins with 2 items", "It leaves out 1 item", "there was room for 32768 bytes of it",
+		"Codex 0.169.0, started in /w", "Its rules are judged by", "It begins with 2 items", "It leaves out 1 item", "there was room for 32768 bytes of it",
 		"<img src=x onerror=alert(1)>", "no description", "32768 of 32768 bytes", "455 of 5440 tokens", "2 descriptions", "3 more items of which this hub",
 	} {
 		if !strings.Contains(said, want) {
@@ -508,13 +508,13 @@ func testCoverage(t *testing.T, browser chrome) {
 	var asked atomic.Int32
 	s.reversing("new", map[string]reverse.Handler{reverse.KindContextCoverage: func(context.Context, []byte) ([]byte, error) {
 		if asked.Add(1) > 1 {
-			return clientview.EncodeCoverage(clientview.Coverage{})
+			return api.EncodeCoverage(api.Coverage{})
 		}
-		return clientview.EncodeCoverage(clientview.Coverage{Partial: true, Groups: []clientview.CoverageGroup{
-			{Reason: "switched_off", Text: "202 files for agents that are switched off", Files: append([]clientview.CoverageFile{
+		return api.EncodeCoverage(api.Coverage{Partial: true, Groups: []api.CoverageGroup{
+			{Reason: "switched_off", Text: "202 files for agents that are switched off", Files: append([]api.CoverageFile{
 				{Path: "/w/.x/<img src=x onerror=alert(1)>\u202e\x1b[31m", As: "rules", Readers: []string{"<b>cursor</b>", "cline"}},
 				{Path: "/w/" + strings.Repeat("long/", 100) + "rules.md"},
-			}, make([]clientview.CoverageFile, 200)...)},
+			}, make([]api.CoverageFile, 200)...)},
 			{Reason: "no_kind", Text: "3 files that no kind <i>fits</i>", Withheld: 3},
 		}})
 	}})

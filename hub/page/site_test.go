@@ -39,8 +39,22 @@ type site struct {
 	store   store.Store
 	db      string // as --db names it
 	url     string
-	cut     func() // breaks all connections
-	reader  string // a token's text
+	cut     func()      // breaks all connections
+	reader  string      // a token's text
+	away    atomic.Bool // the database is
+}
+
+// database is a store that may be away.
+type database struct {
+	store.Store
+	away *atomic.Bool
+}
+
+func (d database) SessionByHash(ctx context.Context, hash credential.Hash) (store.Session, error) {
+	if d.away.Load() {
+		return store.Session{}, fmt.Errorf("%w: connection refused", store.ErrAway)
+	}
+	return d.Store.SessionByHash(ctx, hash)
 }
 
 func newSite(t *testing.T) *site {
@@ -76,7 +90,7 @@ func newSite(t *testing.T) *site {
 func (s *site) start() {
 	s.t.Helper()
 	logger := slog.New(slog.NewTextHandler(s.t.Output(), &slog.HandlerOptions{Level: slog.LevelWarn}))
-	h, err := hub.New(hub.Options{Store: s.store, Database: hub.DatabaseName(s.db), Logger: logger})
+	h, err := hub.New(hub.Options{Store: database{s.store, &s.away}, Database: hub.DatabaseName(s.db), Logger: logger})
 	if err != nil {
 		s.t.Fatal(err)
 	}

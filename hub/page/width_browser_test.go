@@ -9,8 +9,8 @@ import (
 
 	"github.com/chromedp/chromedp"
 
+	"waymark/hub/api"
 	"waymark/hub/store"
-	"waymark/internal/clientview"
 	"waymark/test/pushtest"
 	"waymark/wire/reverse"
 	"waymark/wire/waymark"
@@ -43,7 +43,7 @@ func (s *site) named(names ...string) (ids []string) {
 		if i%3 == 2 {
 			d.Hostname = ""
 		}
-		if err := s.store.DescribeAgent(s.t.Context(), id, d); err != nil {
+		if err := s.store.DescribeAgents(s.t.Context(), map[string]store.AgentDescription{id: d}); err != nil {
 			s.t.Fatal(err)
 		}
 		labels := store.Labels{label + "1": strings.Repeat("v", 63), "env": "production", "team": strings.Repeat("w", 63)}
@@ -149,9 +149,9 @@ func testAgentWidths(t *testing.T, browser chrome) {
 	s.call("POST", "/api/v0/pins", fmt.Sprintf(`{"agent_id":%q,"name":%q}`, ids[0], long), 201, nil)
 	a.push(append([]*pushtest.Resource{evil}, resources[:19]...), plugins...)
 	s.reversing(ids[1], map[string]reverse.Handler{reverse.KindClientContext: func(context.Context, []byte) ([]byte, error) {
-		return clientview.Encode(clientview.Answer{
-			Client: "codex", Name: "Codex", Version: "1", Root: "/w", Known: []clientview.Known{{Client: "codex", Name: "Codex"}},
-			Items: []clientview.Item{{Path: "/w/" + long + "/" + long + "/SKILL.md", Name: long + long, Kind: "skill", Included: true}, {Path: "/w/AGENTS.md", Kind: "instruction_file", Reason: "cut"}},
+		return api.EncodeClientContext(api.ClientContext{
+			Client: "codex", Name: "Codex", Version: "1", Root: "/w", Known: []api.KnownClient{{Client: "codex", Name: "Codex"}},
+			Items: []api.ClientContextItem{{Path: "/w/" + long + "/" + long + "/SKILL.md", Name: long + long, Kind: "skill", Included: true}, {Path: "/w/AGENTS.md", Kind: "instruction_file", Reason: "cut"}},
 		})
 	}})
 	b := open(t, browser, s, look{1280, 860, false}, "#/"+ids[0])

@@ -1,12 +1,9 @@
 package server
 
 import (
-	"cmp"
 	"encoding/base64"
 	"encoding/json"
-	"maps"
 	"net/http"
-	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -14,7 +11,6 @@ import (
 	"waymark/hub/api"
 	"waymark/hub/store"
 	"waymark/internal/httpapi"
-	"waymark/internal/text"
 )
 
 // maxAgents limits a page of agents, to about 600 KiB.
@@ -29,13 +25,12 @@ func (a *API) getAgent(c *call) error {
 	if err != nil {
 		return err
 	}
-	return c.JSON(http.StatusOK, toAgent(&agent, a.opts.Connected(), a.opts.Now()))
+	return c.JSON(http.StatusOK, toAgent(&agent, a.opts.Now()))
 }
 
-func toAgent(a *store.AgentInfo, all map[string]Connection, now time.Time) api.Agent {
-	connection, connected := all[a.ID]
+func toAgent(a *store.AgentInfo, now time.Time) api.Agent {
 	row := api.Agent{
-		ID: a.ID, Name: a.Name, Connected: connected, NotHeard: connection.NotHeard, Version: a.Version, AggregateHash: a.AggregateHash,
+		ID: a.ID, Name: a.Name, Connected: a.Connected, NotHeard: a.NotHeard, Version: a.Version, AggregateHash: a.AggregateHash,
 		Resources: a.Resources, Revision: a.Revision, UpdatedAt: orNull(a.UpdatedAt), Discovery: a.Discovery,
 		Hostname: a.Hostname, Root: a.Root, AgentVersion: a.AgentVersion, Labels: a.Labels,
 		LastPushAt: orNull(a.UpdatedAt), FailingPlugins: a.FailingPlugins, DriftedPins: a.DriftedPins,
@@ -46,7 +41,7 @@ func toAgent(a *store.AgentInfo, all map[string]Connection, now time.Time) api.A
 	}
 	since := a.CreatedAt
 	switch {
-	case connected:
+	case a.Connected:
 	case a.SeenAt.IsZero():
 		row.State = api.StateNeverConnected
 	default:
@@ -56,7 +51,7 @@ func toAgent(a *store.AgentInfo, all map[string]Connection, now time.Time) api.A
 		code string
 		is   bool
 	}{
-		{string(row.State), !connected && now.Sub(since) >= attentionAfter},
+		{string(row.State), !a.Connected && now.Sub(since) >= attentionAfter},
 		{api.AttentionNotHeard, row.NotHeard > 0},
 		{api.AttentionSnapshot, a.SnapshotError != ""},
 		{api.AttentionPlugins, row.FailingPlugins > 0},
@@ -69,91 +64,58 @@ func toAgent(a *store.AgentInfo, all map[string]Connection, now time.Time) api.A
 	return row
 }
 
-// listAgents returns the requested agents, all or a page. This package selects and sorts
-// them instead of the database, because only hubs know who is connected; for some thousand
-// agents that takes a millisecond.
+// listAgents returns the requested agents, all or a page.
 func (a *API) listAgents(c *call) error {
-	question, err := c.agentQuestion()
+	query, err := c.agentQuery()
 	if err != nil {
 		return err
 	}
-	agents, err := c.store.Agents(c.Context())
+	now := a.opts.Now()
+	query.LateBefore = now.Add(-attentionAfter)
+	begin, err := c.store.Newest(c.Context()) // before the list, so that nothing is missed
 	if err != nil {
 		return err
 	}
-	connected, now := a.opts.Connected(), a.opts.Now()
-	list := make([]api.Agent, 0, len(agents))
-	for i := range agents {
-		if row := toAgent(&agents[i], connected, now); question.wants(&row) {
-			list = append(list, row)
+	page, err := c.store.FindAgents(c.Context(), query)
+	if err != nil {
+		return err
+	}
+	list := make([]api.Agent, len(page.Agents))
+	for i := range page.Agents {
+		list[i] = toAgent(&page.Agents[i], now)
+	}
+	header := c.Writer().Header()
+	header.Set("X-Total-Count", strconv.Itoa(page.Total))
+	header.Set("X-Events-After", begin.String())
+	if page.Next != nil {
+		if err := c.linkNext("/agents", cursor{*page.Next, query.Order}); err != nil {
+			return err
 		}
 	}
-	total := len(list)
-	list, next := question.page(list)
-	header := c.Writer().Header()
-	header.Set("X-Total-Count", strconv.Itoa(total))
-	if next != "" {
-		query, _ := c.Query() // it was parsed before
-		query.Set("after", next)
-		header.Set("Link", "<"+api.Root+"/agents?"+query.Encode()+`>; rel="next"`)
+	return c.sendList(list)
+}
+
+// linkNext sets the header with the address of the next page of a list, which begins after a
+// place.
+func (c *call) linkNext(path string, place any) error {
+	next, err := json.Marshal(place)
+	if err != nil {
+		return err
 	}
-	return c.JSON(http.StatusOK, list)
+	values, _ := c.Query() // it was parsed before
+	values.Set("after", base64.RawURLEncoding.EncodeToString(next))
+	c.Writer().Header().Set("Link", "<"+api.Root+path+"?"+values.Encode()+`>; rel="next"`)
+	return nil
 }
 
-// sortings are the orders of lists, by their names in requests. Agents with equal keys are
-// ordered by name, then by id; "name" adds nothing to that.
-var sortings = map[string]func(*api.Agent) sortKey{
-	"id":              func(*api.Agent) sortKey { return sortKey{} },
-	"name":            func(*api.Agent) sortKey { return sortKey{} },
-	"hostname":        func(a *api.Agent) sortKey { return sortKey{Text: strings.ToLower(a.Hostname)} },
-	"root":            func(a *api.Agent) sortKey { return sortKey{Text: a.Root} },
-	"agent_version":   func(a *api.Agent) sortKey { return sortKey{Text: a.AgentVersion} },
-	"labels":          func(a *api.Agent) sortKey { return sortKey{Text: store.Labels(a.Labels).String()} },
-	"state":           func(a *api.Agent) sortKey { return sortKey{Text: string(a.State)} },
-	"away_since":      func(a *api.Agent) sortKey { return sortKey{Number: micros(a.AwaySince)} },
-	"last_push_at":    func(a *api.Agent) sortKey { return sortKey{Number: micros(a.LastPushAt)} },
-	"failing_plugins": func(a *api.Agent) sortKey { return sortKey{Number: int64(a.FailingPlugins)} },
-	"drifted_pins":    func(a *api.Agent) sortKey { return sortKey{Number: int64(a.DriftedPins)} },
-	"attention":       func(a *api.Agent) sortKey { return sortKey{Number: int64(len(a.Attention))} },
-	"resources":       func(a *api.Agent) sortKey { return sortKey{Number: int64(a.Resources)} },
+// cursor is where the next page begins, in the order of that name.
+type cursor struct {
+	store.AgentPlace
+
+	Sort string `json:"s"`
 }
 
-// micros returns a time as a number; 0 for nil.
-func micros(t *time.Time) int64 {
-	if t == nil {
-		return 0
-	}
-	return t.UnixMicro()
-}
-
-// sortKey is the sort key of an agent. With Sort and ID it is the position where a page
-// ends.
-type sortKey struct {
-	Text   string `json:"t,omitempty"`
-	Number int64  `json:"n,omitempty"`
-	Name   string `json:"name,omitempty"` // the displayed name in lower case; empty if sorted by id
-	ID     string `json:"id"`
-	Sort   string `json:"s,omitempty"` // only in a cursor
-}
-
-func (k *sortKey) compare(o *sortKey) int {
-	return cmp.Or(cmp.Compare(k.Number, o.Number), text.Natural(k.Text, o.Text), text.Natural(k.Name, o.Name), cmp.Compare(k.ID, o.ID))
-}
-
-// agentQuestion is a parsed query for agents.
-type agentQuestion struct {
-	limit int // 0 means all
-	after *sortKey
-	sort  string
-	down  bool // reversed
-
-	words     []string // in lower case
-	state     string
-	labels    store.Labels
-	attention bool
-}
-
-func (c *call) agentQuestion() (q agentQuestion, err error) {
+func (c *call) agentQuery() (q store.AgentQuery, err error) {
 	query, err := c.Query()
 	if err != nil {
 		return q, err
@@ -165,103 +127,50 @@ func (c *call) agentQuestion() (q agentQuestion, err error) {
 	if limited && limit == 0 {
 		return q, httpapi.BadQuery("limit is 0; leave it out for all agents")
 	}
-	q.limit = int(min(limit, maxAgents))
-	if q.sort, err = c.Word("sort", slices.Sorted(maps.Keys(sortings))...); err != nil {
+	q.Limit = int(min(limit, maxAgents))
+	if q.Order, err = c.Word("sort", store.AgentOrders...); err != nil {
 		return q, err
 	}
-	q.sort = cmp.Or(q.sort, "id")
 	order, err := c.Word("order", "asc", "desc")
 	if err != nil {
 		return q, err
 	}
-	q.down = order == "desc"
-	if q.state, err = c.Word("state", string(api.StateConnected), string(api.StateAway), string(api.StateNeverConnected)); err != nil {
+	q.Down = order == "desc"
+	state, err := c.Word("state", string(api.StateConnected), string(api.StateAway), string(api.StateNeverConnected))
+	if err != nil {
 		return q, err
 	}
+	q.State = store.AgentState(state)
 	attention, err := c.Word("attention", "1")
 	if err != nil {
 		return q, err
 	}
-	q.attention = attention != ""
-	if q.labels, err = store.ParseLabels(query["label"]); err != nil {
+	q.Attention = attention != ""
+	if q.Labels, err = store.ParseLabels(query["label"]); err != nil {
 		return q, err
 	}
 	words, err := c.Text("q")
 	if err != nil {
 		return q, err
 	}
-	q.words = strings.Fields(strings.ToLower(words))
-	if q.after, err = c.cursor(q.sort); err != nil {
-		return q, err
+	q.Words = strings.Fields(words)
+	at, err := placeIn(c, func(at *cursor) bool { return at.ID != "" && at.Sort == q.Order })
+	if at != nil {
+		q.After = &at.AgentPlace
 	}
-	return q, nil
+	return q, err
 }
 
-// cursor parses the position where the previous page ended.
-func (c *call) cursor(sort string) (*sortKey, error) {
+// placeIn parses the place after which a page begins; nil is the beginning of the list.
+func placeIn[P any](c *call, valid func(*P) bool) (*P, error) {
 	after, err := c.Text("after")
 	if err != nil || after == "" {
 		return nil, err
 	}
 	data, err := base64.RawURLEncoding.DecodeString(after)
-	var key sortKey
-	if err != nil || json.Unmarshal(data, &key) != nil || key.Sort != sort {
+	at := new(P)
+	if err != nil || json.Unmarshal(data, at) != nil || !valid(at) {
 		return nil, httpapi.BadQuery("after is not what the Link to this page said; begin without it")
 	}
-	return &key, nil
-}
-
-// wants reports whether an agent matches.
-func (q *agentQuestion) wants(a *api.Agent) bool {
-	if q.state != "" && string(a.State) != q.state || q.attention && len(a.Attention) == 0 || !store.Labels(a.Labels).Has(q.labels) {
-		return false
-	}
-	if len(q.words) == 0 {
-		return true
-	}
-	about := strings.ToLower(strings.Join([]string{a.ID, a.Name, a.Hostname, a.Root, a.AgentVersion, store.Labels(a.Labels).String()}, "\n"))
-	return !slices.ContainsFunc(q.words, func(word string) bool { return !strings.Contains(about, word) })
-}
-
-// page sorts agents and returns the requested page. next is its end, unless it is the last
-// page.
-func (q *agentQuestion) page(list []api.Agent) (page []api.Agent, next string) {
-	type place struct {
-		key sortKey
-		row *api.Agent
-	}
-	places := make([]place, len(list))
-	for i := range list {
-		places[i] = place{sortings[q.sort](&list[i]), &list[i]}
-		places[i].key.ID = list[i].ID
-		if q.sort != "id" {
-			places[i].key.Name = strings.ToLower(cmp.Or(strings.TrimSpace(list[i].Name), list[i].ID))
-		}
-	}
-	compare := func(a, b *sortKey) int {
-		if q.down {
-			a, b = b, a
-		}
-		return a.compare(b)
-	}
-	slices.SortFunc(places, func(a, b place) int { return compare(&a.key, &b.key) })
-	if q.after != nil {
-		begin, found := slices.BinarySearchFunc(places, q.after, func(p place, after *sortKey) int { return compare(&p.key, after) })
-		if found {
-			begin++
-		}
-		places = places[begin:]
-	}
-	if q.limit > 0 && len(places) > q.limit {
-		places = places[:q.limit]
-		last := places[q.limit-1].key
-		last.Sort = q.sort
-		data, _ := json.Marshal(last) // strings and a number always marshal
-		next = base64.RawURLEncoding.EncodeToString(data)
-	}
-	page = make([]api.Agent, len(places))
-	for i := range places {
-		page[i] = *places[i].row
-	}
-	return page, next
+	return at, nil
 }

@@ -44,7 +44,7 @@ func TestAgentState(t *testing.T) {
 	f.pin("here")
 	f.push("here", text("/w/AGENTS.md", "two"))
 	f.connect("here")
-	if err := f.store.DescribeAgent(t.Context(), "here", store.AgentDescription{Hostname: "box", Root: "/w", AgentVersion: "1.0"}); err != nil {
+	if err := f.store.DescribeAgents(t.Context(), map[string]store.AgentDescription{"here": {Hostname: "box", Root: "/w", AgentVersion: "1.0"}}); err != nil {
 		t.Fatal(err)
 	}
 	if _, err := f.store.LabelAgent(t.Context(), "here", store.Labels{"env": "prod"}, nil); err != nil {
@@ -86,7 +86,7 @@ func TestAgentPages(t *testing.T) {
 		all = append(all, id)
 		f.token(store.RoleAgent, id)
 		d := store.AgentDescription{Hostname: fmt.Sprintf("Host-%d", i%5), Root: fmt.Sprintf("/w/%d", i%3), AgentVersion: "1"}
-		if err := f.store.DescribeAgent(ctx, id, d); err != nil {
+		if err := f.store.DescribeAgents(ctx, map[string]store.AgentDescription{id: d}); err != nil {
 			t.Fatal(err)
 		}
 		if i%2 == 0 {
@@ -100,7 +100,7 @@ func TestAgentPages(t *testing.T) {
 	if ids, total, next := f.page("/api/v0/agents"); !slices.Equal(ids, all) || total != "23" || next != "" {
 		t.Errorf("all: %s, %s, %q", ids, total, next)
 	}
-	for sort := range server.Sortings() {
+	for _, sort := range store.AgentOrders {
 		up := f.walk("sort=" + sort)
 		down := f.walk("order=desc&sort=" + sort)
 		slices.Reverse(down)
@@ -162,7 +162,7 @@ func TestAgentOrder(t *testing.T) {
 			t.Fatal(err)
 		}
 		d := store.AgentDescription{Hostname: []string{"b10", "B9"}[i%2], AgentVersion: fmt.Sprintf("0.%d.0", []int{9, 10, 8}[i%3])}
-		if err := f.store.DescribeAgent(t.Context(), id, d); err != nil {
+		if err := f.store.DescribeAgents(t.Context(), map[string]store.AgentDescription{id: d}); err != nil {
 			t.Fatal(err)
 		}
 	}

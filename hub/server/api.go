@@ -9,7 +9,7 @@ import (
 	"math"
 	"net/http"
 	"strings"
-	"sync"
+	"sync/atomic"
 	"time"
 
 	"waymark/hub/api"
@@ -18,12 +18,6 @@ import (
 	"waymark/internal/httpapi"
 	"waymark/internal/httpapi/problem"
 )
-
-// Connection describes the connection of an agent.
-type Connection struct {
-	// NotHeard is the number of other connected agents with its token that are superseded.
-	NotHeard int
-}
 
 // Options configure an API. Store and Lookup are required.
 type Options struct {
@@ -35,9 +29,6 @@ type Options struct {
 	// Session finds a valid session by its text; nil means that there are none. The errors
 	// are those of Lookup.
 	Session func(ctx context.Context, text string) (store.Session, error)
-	// Connected returns the agents, by id, that are connected to this hub or to another one
-	// with the same database; nil means none.
-	Connected func() map[string]Connection
 	// ClientContext asks an existing agent what a client would see there; nil means that
 	// agents can't be asked. The error is a *problem.Error or the context's.
 	ClientContext func(ctx context.Context, agentID, client string) (*api.ClientContext, error)
@@ -48,6 +39,9 @@ type Options struct {
 	// Services are served in addition to the API's own routes, to the same readers.
 	// ReaderOf returns the reader.
 	Services []httpapi.Service
+	// Backup writes a copy of the database to a new file; nil means that there are no
+	// backups.
+	Backup func(ctx context.Context, file string) error
 	// Document is the OpenAPI 3.1 description of the API including Services.
 	Document []byte
 	// Limits limit what readers may cost.
@@ -66,6 +60,12 @@ type Limits struct {
 	// StreamsPerToken limits those of one token. Default 64: a chat server has one token
 	// for many chats, but can share a stream among them.
 	StreamsPerToken int
+	// ListRate and ListBurst limit how often a token may ask for lists of agents and search, a
+	// second, and ListsPerToken how many such questions are answered at a time. Defaults 50,
+	// 200 and 4: a page asks for a handful at once.
+	ListRate      float64
+	ListBurst     int
+	ListsPerToken int
 	// Renderings limits the concurrent comparisons and Markdown renderings; others wait.
 	// Default 4: each holds two snapshots with their payloads.
 	Renderings int
@@ -91,6 +91,9 @@ type Limits struct {
 func (l *Limits) setDefaults() {
 	l.Streams = cmp.Or(l.Streams, 1024)
 	l.StreamsPerToken = cmp.Or(l.StreamsPerToken, 64)
+	l.ListRate = cmp.Or(l.ListRate, 50)
+	l.ListBurst = cmp.Or(l.ListBurst, 200)
+	l.ListsPerToken = cmp.Or(l.ListsPerToken, 4)
 	l.Renderings = cmp.Or(l.Renderings, 4)
 	l.MaxWait = cmp.Or(l.MaxWait, time.Minute)
 	l.Heartbeat = cmp.Or(l.Heartbeat, 15*time.Second)
@@ -111,22 +114,23 @@ type API struct {
 	feed     *feed
 	presence *presence
 	sessions sessions
+	shares   shares
 	// renderings has an element for each comparison or Markdown rendering in progress.
 	renderings chan struct{}
+	// awaySince is when the database ceased to answer, in microseconds; 0 while it does.
+	awaySince atomic.Int64
+	// backups has an element while a backup is being made.
+	backups chan struct{}
 
 	// ctx ends with Close.
-	ctx       context.Context //nolint:containedctx // the life of the API
-	cancel    context.CancelFunc
-	closeOnce sync.Once
+	ctx    context.Context //nolint:containedctx // the life of the API
+	cancel context.CancelFunc
 }
 
 // New makes an API. It starts nothing.
 func New(opts Options) *API {
 	opts.Limits.setDefaults()
 	opts.Logger = cmp.Or(opts.Logger, slog.New(slog.DiscardHandler))
-	if opts.Connected == nil {
-		opts.Connected = func() map[string]Connection { return nil }
-	}
 	if opts.Pinned == nil {
 		opts.Pinned = func(context.Context, *store.Pin) {}
 	}
@@ -135,12 +139,13 @@ func New(opts Options) *API {
 	}
 	a := &API{
 		opts: opts, store: opts.Store, log: opts.Logger, limits: opts.Limits,
-		guard: http.NewCrossOriginProtection(), renderings: make(chan struct{}, opts.Limits.Renderings),
+		guard: http.NewCrossOriginProtection(), renderings: make(chan struct{}, opts.Limits.Renderings), backups: make(chan struct{}, 1),
 	}
 	a.ctx, a.cancel = context.WithCancel(context.Background())
 	a.feed = newFeed(a.ctx, opts.Store, opts.Logger)
-	a.presence = &presence{api: a}
+	a.presence = &presence{api: a, ready: make(chan struct{})}
 	a.sessions.init(a)
+	a.shares = shares{limits: &a.limits, byToken: make(map[string]*share)}
 	a.router = httpapi.New(httpapi.Options{
 		Name: "hub", Admit: a.admit, Classify: a.classify, Logger: opts.Logger, JSONType: "application/json; charset=utf-8",
 		MaxBody: maxBody, WriteTimeout: opts.Limits.Write, RetryAfter: 5, Document: opts.Document,
@@ -157,7 +162,7 @@ func (a *API) Services() []httpapi.Service {
 // Close ends all streams and waiting requests, and waits for the goroutines behind them.
 // The HTTP server waits for the requests. It may be called twice.
 func (a *API) Close() error {
-	a.closeOnce.Do(a.cancel)
+	a.cancel()
 	a.feed.wait()
 	a.presence.wait()
 	a.sessions.wait()
@@ -176,6 +181,8 @@ type call struct {
 	reader Reader
 	// store shows what the reader may see.
 	store view
+	// act is what an operator does with it; nil for others.
+	act *store.Act
 }
 
 func (a *API) routes() []httpapi.Route {
@@ -188,15 +195,10 @@ func (a *API) routes() []httpapi.Route {
 			return handle(&call{Call: c, reader: reader, store: view{a.store, &reader.Token}})
 		}}
 	}
-	add := route(http.MethodPost, "/approvals", operator(a.addApproval))
-	add.MaxBody = maxApprovalBody
 	list := []httpapi.Route{
-		add,
-		route(http.MethodGet, "/approvals", operator(a.listApprovals)),
-		route(http.MethodDelete, "/approvals/{id}", operator(a.revokeApproval)),
 		route(http.MethodGet, "/openapi.json", func(c *call) error { return httpapi.ServeDocument(c.Call) }),
-		route(http.MethodGet, "/agents", a.listAgents),
-		route(http.MethodGet, "/search", a.search),
+		route(http.MethodGet, "/agents", a.sharing(a.listAgents)),
+		route(http.MethodGet, "/search", a.sharing(a.search)),
 		route(http.MethodGet, "/agents/{id}", a.getAgent),
 		route(http.MethodGet, "/agents/{id}/context", a.getContext),
 		route(http.MethodGet, "/agents/{id}/context/resources/{rid...}", a.getResource),
@@ -214,6 +216,7 @@ func (a *API) routes() []httpapi.Route {
 		route(http.MethodPost, "/pins/{id}/refresh", a.refreshPin),
 		route(http.MethodGet, "/events", a.follow),
 	}
+	list = append(list, a.operating(route)...)
 	said := operations()
 	for i := range list {
 		list[i].Operation = said[list[i].Method+" "+strings.ReplaceAll(list[i].Pattern, "...}", "}")]
@@ -265,8 +268,29 @@ func (a *API) beginRendering(ctx context.Context) (end func(), err error) {
 	}
 }
 
+// away returns the answer while the database is away. The log has why, once.
+func (a *API) away(err error) *problem.Error {
+	now := a.opts.Now()
+	if a.awaySince.CompareAndSwap(0, now.UnixMicro()) {
+		a.log.Error("the database doesn't answer", slog.Any("error", err))
+	}
+	since := time.UnixMicro(a.awaySince.Load()).UTC()
+	if since.UnixMicro() == 0 { // it is back just now
+		since = now.UTC()
+	}
+	return &problem.Error{Code: http.StatusServiceUnavailable, Message: "the hub's database doesn't answer",
+		Detail: "since " + since.Format(time.RFC3339) + "; the hub's log says why. Ask again later"}
+}
+
+// back notes that the database has answered.
+func (a *API) back() {
+	if since := a.awaySince.Load(); since != 0 && a.awaySince.CompareAndSwap(since, 0) {
+		a.log.Info("the database answers again", slog.Duration("away", a.opts.Now().Sub(time.UnixMicro(since)).Round(time.Second)))
+	}
+}
+
 // classify returns the answer for an error.
-func (a *API) classify(_ *httpapi.Call, err error) *problem.Error {
+func (a *API) classify(c *httpapi.Call, err error) *problem.Error {
 	var missing *store.NotFoundError
 	switch {
 	case errors.Is(err, httpapi.ErrNoRoute):
@@ -278,12 +302,18 @@ func (a *API) classify(_ *httpapi.Call, err error) *problem.Error {
 			Detail: "send a reader token as Authorization: Bearer TOKEN; hub token create --role reader makes one"}
 	case errors.Is(err, ErrForbidden):
 		return &problem.Error{Code: http.StatusForbidden, Message: "forbidden", Detail: "this is an agent's token; reading needs a reader token"}
+	case errors.Is(err, store.ErrAway) && c.Context().Err() == nil:
+		return a.away(err)
 	case errors.Is(err, store.ErrInvalid):
 		return &problem.Error{Code: http.StatusBadRequest, Message: "the request is not what it should be", Detail: errtext.Of(err)}
 	case errors.Is(err, store.ErrApprovalExists):
 		return &problem.Error{Code: http.StatusConflict, Message: "the approval was not added", Detail: store.ErrApprovalExists.Error()}
 	case errors.Is(err, store.ErrTooManyApprovals):
 		return &problem.Error{Code: http.StatusConflict, Message: "the approval was not added", Detail: store.ErrTooManyApprovals.Error()}
+	case errors.Is(err, store.ErrTokenExists):
+		return &problem.Error{Code: http.StatusConflict, Message: "the token was not created", Detail: store.ErrTokenExists.Error()}
+	case errors.Is(err, store.ErrTooManyWebhooks):
+		return &problem.Error{Code: http.StatusConflict, Message: "the webhook was not added", Detail: store.ErrTooManyWebhooks.Error()}
 	case errors.Is(err, store.ErrTooManyPins):
 		return &problem.Error{Code: http.StatusConflict, Message: "the pin was not made", Detail: store.ErrTooManyPins.Error()}
 	case a.ctx.Err() != nil:

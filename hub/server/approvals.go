@@ -14,24 +14,6 @@ import (
 // maxApprovalBody limits the body with a signed approval, base64 in JSON.
 const maxApprovalBody = 2 * store.MaxApproval
 
-// errNotOperator refuses readers.
-var errNotOperator = &problem.Error{
-	Code: http.StatusForbidden, Message: "forbidden",
-	Detail: "approvals need an operator's token; hub token create --role operator makes one",
-}
-
-// operator restricts a handler to operators. For approving and revoking they must send
-// their token: a browser session may only read.
-func operator(handle func(*call) error) func(*call) error {
-	return func(c *call) error {
-		reads := c.Method == http.MethodGet || c.Method == http.MethodHead
-		if c.reader.Token.Role != store.RoleOperator || c.reader.SessionID != "" && !reads {
-			return errNotOperator
-		}
-		return handle(c)
-	}
-}
-
 func (a *API) listApprovals(c *call) error {
 	list, _, err := a.store.Approvals(c.Context(), -1)
 	if err != nil {
@@ -61,6 +43,8 @@ func (a *API) addApproval(c *call) error {
 	if credential.Expired(a.opts.Now(), claim.Expires) {
 		return refused("it has expired; sign one anew")
 	}
+	c.act.Subject = claim.ID
+	c.says("%s %s", claim.Name, claim.Definition)
 	kept, err := a.store.AddApproval(c.Context(), store.NewApproval{
 		ID: claim.ID, Signed: wanted.Signed, ExpiresAt: claim.Expires, AddedBy: c.reader.Token.ID,
 	})

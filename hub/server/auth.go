@@ -47,6 +47,7 @@ func (a *API) admit(r *http.Request) (context.Context, error) {
 	if err != nil {
 		return nil, err
 	}
+	a.back()
 	return context.WithValue(r.Context(), readerKey{}, reader), a.checkOrigin(r)
 }
 

@@ -18,7 +18,7 @@ func BenchmarkFollow(b *testing.B) {
 			var ready, got sync.WaitGroup
 			ready.Add(streams)
 			for range streams {
-				r := f.follow("?after=1")
+				r := f.follow("?after=" + f.behind(1))
 				go func() {
 					ready.Done()
 					for {

@@ -99,7 +99,11 @@ func (a *API) sendContext(c *call, q store.Query, want *prompt) error {
 	}
 	tag, away := strconv.FormatInt(stored.Revision, 10), false
 	if q.Revision == 0 && stored.Snapshot.Discovery.Pending() {
-		if _, connected := a.opts.Connected()[q.AgentID]; !connected {
+		agent, err := c.store.Agent(c.Context(), q.AgentID)
+		if err != nil {
+			return err
+		}
+		if !agent.Connected {
 			tag, away = tag+awayTag, true
 		}
 	}
@@ -171,9 +175,7 @@ type awaited struct {
 }
 
 // awaitRevision waits for a revision, and reports whether there is one above after. It also
-// returns true if the agent is away and its discovery is pending. If the store hasn't
-// reached after, the number belongs to another life of the database, and any revision is
-// newer.
+// returns true if the agent is away and its discovery is pending.
 func (a *API) awaitRevision(c *call, want awaited, wait time.Duration) (answer bool, err error) {
 	err = c.Within(wait, func(ctx context.Context) error {
 		answer, err = a.awaitWithin(ctx, c, want)
@@ -184,7 +186,13 @@ func (a *API) awaitRevision(c *call, want awaited, wait time.Duration) (answer b
 	}
 	// The time may have been too short for a single look.
 	agent, err := c.store.Agent(c.Context(), want.agentID)
-	return agent.Revision > want.after, err
+	return newer(&agent, want.after), err
+}
+
+// newer reports whether the agent has something that a client with a revision doesn't have.
+// A revision that the agent hasn't reached is of another life of the database.
+func newer(agent *store.AgentInfo, than int64) bool {
+	return agent.Revision > 0 && agent.Revision != than
 }
 
 func (a *API) awaitWithin(ctx context.Context, c *call, want awaited) (come bool, err error) {
@@ -202,11 +210,7 @@ func (a *API) awaitWithin(ctx context.Context, c *call, want awaited) (come bool
 		if err != nil {
 			return come, a.ended(c.Context(), ctx, err)
 		}
-		come = agent.Revision > want.after
-		// The feed may be slightly behind.
-		if !come && agent.Revision > 0 && want.after > position.newest {
-			_, come = a.feed.beyond(ctx, want.after)
-		}
+		come = newer(&agent, want.after)
 		if come && (!want.complete || !agent.Discovery.Pending()) {
 			return true, nil
 		}

@@ -10,16 +10,16 @@
 // Every request has a reader's token, as "Authorization: Bearer", or a browser's session in
 // the cookie httpapi.SessionCookie. What is out of the token's scope doesn't exist for the
 // reader in any answer, because handlers can access the store only through a view that
-// knows the scope. Revisions stay hub-wide. Requests from pages of another origin are
+// knows the scope. Revisions and positions stay hub-wide. Requests from pages of another origin are
 // refused if they would change something. Package hub checks the Host header.
 //
 // # Following
 //
-// Every change has a rising, store-wide revision: pushes, and changes of pins and agents.
-// The id of an event is the revision up to which the stream is complete including that
-// event. So a reader that continues from the last id, at any hub of the database, gets
-// every event. Of several events with one revision only the last has an id. If continuing
-// isn't possible, because the history was dropped or reset to a backup, the stream sends
+// The id of an event is the cursor (store.Cursor) up to which the stream is complete
+// including that event. So a reader that continues from the last id, at any hub of the
+// database, gets every event. An event before which others may still come has no id: it is
+// sent at once, and the position moves on when it is settled. If continuing isn't possible,
+// because the events aren't kept any more or the database was restored, the stream sends
 // "reset". A reader that is far behind gets only the newest event of each agent.
 //
 // # Guarantees
@@ -38,6 +38,6 @@
 // # Limits
 //
 // See Limits. All streams share a copy of the last events, of a few megabytes. A stream
-// itself holds a batch of at most 256 revisions. A reader that doesn't read for
+// itself holds a batch of at most 256 events. A reader that doesn't read for
 // Limits.Write is disconnected.
 package server

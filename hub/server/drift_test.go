@@ -49,7 +49,7 @@ func TestDrift(t *testing.T) {
 	w := &driftWorld{fixture: newFixture(t, server.Limits{})}
 	w.push("a", a("1"))
 	w.pin = w.fixture.pin("a")
-	w.stream = w.follow("?after=" + fmt.Sprint(w.newest()) + "&pin_id=" + w.pin.ID)
+	w.stream = w.follow("?after=" + w.newest() + "&pin_id=" + w.pin.ID)
 	for _, step := range []driftStep{
 		{name: "push, pin", do: func(*driftWorld) {}, holds: []string{"1"}},
 		{name: "MCP-only change", do: func(w *driftWorld) { w.push("a", a("1"), mcpServer("m", "one")) }, holds: []string{"1", "one"}, announced: true},
@@ -71,13 +71,13 @@ func TestDrift(t *testing.T) {
 	}
 }
 
-func (f *fixture) newest() int64 {
+func (f *fixture) newest() string {
 	f.Helper()
-	newest, err := f.store.Wait(f.Context(), -1)
+	newest, err := f.store.Newest(f.Context())
 	if err != nil {
 		f.Fatal(err)
 	}
-	return newest
+	return newest.String()
 }
 
 func (w *driftWorld) step(step driftStep) {

@@ -26,12 +26,3 @@ func RenderMarkdown(agentID string, s snapshot.Snapshot) string {
 
 // AttentionAfter is how long an agent may be away before somebody should look.
 const AttentionAfter = attentionAfter
-
-// Sortings are the names of the orders in which agents can be listed.
-func Sortings() map[string]bool {
-	names := map[string]bool{}
-	for name := range sortings {
-		names[name] = true
-	}
-	return names
-}

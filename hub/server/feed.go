@@ -8,16 +8,15 @@ import (
 	"time"
 
 	"waymark/hub/store"
-	"waymark/internal/backoff"
-	"waymark/internal/notify"
+	"waymark/internal/await"
 )
 
 const (
-	// pageSize is the number of revisions that are read at once.
+	// pageSize is the number of events that are read at once.
 	pageSize = 256
-	// maxGroups and maxKept limit the cached events, which save streams that are up to date
+	// maxCached and maxKept limit the cached events, which save streams that are up to date
 	// from querying the store individually.
-	maxGroups = 1024
+	maxCached = 1024
 	maxKept   = 4 << 20
 	// retryFeed is how soon a failed query is repeated.
 	retryFeed = time.Second
@@ -31,20 +30,51 @@ type feed struct {
 	log   *slog.Logger
 	start sync.Once
 	done  sync.WaitGroup
-	moved notify.Signal
+	moved await.Signal
 
 	mu    sync.Mutex // guards the fields below
 	ready chan struct{}
-	// kept are the last groups: all above base, up to at.newest.
-	kept []group
+	// kept are the last events, in the order in which they came: all those that can be
+	// seen and are above base. The last one's number is at.count.
+	kept []*event
 	size int
-	base int64
+	base store.Cursor
 	at   position
+}
+
+// event is one that all streams share, with its encoding.
+type event struct {
+	store.Event
+	once sync.Once
+	name string
+	data []byte
+}
+
+// newEvents makes events that aren't encoded yet.
+func newEvents(list []store.Event) []*event {
+	events := make([]*event, len(list))
+	for i := range list {
+		events[i] = &event{Event: list[i]}
+	}
+	return events
+}
+
+// encoded returns the event's name and its JSON with a line break.
+func (e *event) encoded() (name string, data []byte) {
+	e.once.Do(func() {
+		var what any
+		e.name, what = present(&e.Event)
+		e.data = encode(what)
+	})
+	return e.name, e.data
 }
 
 // position is the feed's position.
 type position struct {
-	newest int64
+	// through is where readers can go on: nothing can appear below any more.
+	through store.Cursor
+	// count is the number of events that came so far, and their last one's.
+	count int64
 	// epoch is the number of restarts of the feed.
 	epoch int
 	// moved is closed when the position has advanced.
@@ -84,38 +114,49 @@ func (f *feed) position() position {
 	return at
 }
 
-// since returns the groups above after. complete is false if they aren't all cached, so
-// that the store must be queried.
-func (f *feed) since(after int64) (groups []group, at position, complete bool) {
+// since returns the events that came after the number count. complete is false if they
+// aren't all cached, or this number was of an earlier start.
+func (f *feed) since(before position) (events []*event, at position, complete bool) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	if after < f.base {
+	first := f.at.count - int64(len(f.kept))
+	if before.epoch != f.at.epoch || before.count < first {
 		return nil, f.position(), false
 	}
-	low := len(f.kept)
-	for low > 0 && f.kept[low-1].revision > after {
-		low--
+	// elements don't change, so the slice may be shared
+	return f.kept[before.count-first : len(f.kept) : len(f.kept)], f.position(), true
+}
+
+// above returns the events above a cursor of a reader. complete is false if they aren't all
+// cached, so that the store must be queried.
+func (f *feed) above(after store.Cursor) (events []*event, at position, complete bool) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if after.Epoch != f.base.Epoch || after.Compare(f.base) < 0 {
+		return nil, f.position(), false
 	}
-	// elements are immutable, so the slice may be shared
-	return f.kept[low:len(f.kept):len(f.kept)], f.position(), true
+	for i := range f.kept {
+		if f.kept[i].At.Compare(after) > 0 {
+			events = append(events, f.kept[i])
+		}
+	}
+	return events, f.position(), true
 }
 
 // awaitAgent waits until something has happened to the agent since the position. It may
 // also return early.
 func (f *feed) awaitAgent(ctx context.Context, since position, agentID string) error {
-	for after := since.newest; ; {
-		groups, at, complete := f.since(after)
-		if !complete || at.epoch != since.epoch {
+	for at := since; ; {
+		events, now, complete := f.since(at)
+		if !complete {
 			return nil
 		}
-		for _, g := range groups {
-			for i := range g.events {
-				if e := &g.events[i]; e.RemovedAgent == agentID || e.Change != nil && e.Change.AgentID == agentID {
-					return nil
-				}
+		for _, e := range events {
+			if e.RemovedAgent == agentID || e.Change != nil && e.Change.AgentID == agentID {
+				return nil
 			}
 		}
-		after = at.newest
+		at = now
 		select {
 		case <-at.moved:
 		case <-ctx.Done():
@@ -126,30 +167,39 @@ func (f *feed) awaitAgent(ctx context.Context, since position, agentID string) e
 	}
 }
 
-// beyond reports whether the database hasn't reached a revision, and its newest one. It
-// doesn't use a store's Wait: if the database doesn't answer, Wait returns the last known
-// revision, which may be below what another hub has sent.
-func (f *feed) beyond(ctx context.Context, revision int64) (newest int64, is bool) {
-	page, err := f.store.Events(ctx, revision, 1)
-	return page.Newest, err == nil && revision > page.Newest
-}
-
 func (f *feed) run() {
-	started := false
-	for after := int64(-1); f.ctx.Err() == nil; {
-		newest, err := f.store.Wait(f.ctx, after)
-		switch {
-		case err != nil:
-		case !started || newest < after:
-			f.reset(newest, !started)
-			after, started = newest, true
-		default:
-			after, err = f.read(after)
-		}
+	for at, started := (store.Cursor{}), false; f.ctx.Err() == nil; {
+		err := f.turn(&at, &started)
 		if err != nil && !f.pause(err) {
 			return
 		}
 	}
+}
+
+// turn reads what has happened since a cursor, and then waits for more.
+func (f *feed) turn(at *store.Cursor, started *bool) error {
+	if !*started {
+		newest, err := f.store.Newest(f.ctx)
+		if err != nil {
+			return err
+		}
+		f.reset(newest, true)
+		*at, *started = newest, true
+	}
+	page, err := f.store.Events(f.ctx, *at, pageSize)
+	switch {
+	case err != nil:
+		return err
+	case page.Lost: // the database was set back, or this hub was suspended for long
+		f.reset(page.Through, false)
+	default:
+		f.append(newEvents(page.List), page.Through)
+	}
+	*at = page.Through
+	if !page.Last {
+		return nil
+	}
+	return f.store.Wait(f.ctx, *at)
 }
 
 // pause waits a moment after an error, and reports whether to continue.
@@ -158,44 +208,36 @@ func (f *feed) pause(err error) bool {
 		return false
 	}
 	f.log.Warn("events not read", slog.Any("error", err), slog.Duration("again_in", retryFeed))
-	return backoff.Sleep(f.ctx, retryFeed) == nil
+	return await.Sleep(f.ctx, retryFeed) == nil
 }
 
-// read reads what has happened since after, and returns the new position.
-func (f *feed) read(after int64) (int64, error) {
-	page, err := f.store.Events(f.ctx, after, pageSize)
-	if err != nil {
-		return after, err
-	}
-	if page.Floor > after || page.Newest < after { // only if this hub was suspended for long
-		f.reset(page.Newest, false)
-		return page.Newest, nil
-	}
-	f.append(groupUp(page.List), page.Through)
-	return page.Through, nil
-}
-
-func (f *feed) append(groups []group, through int64) {
+func (f *feed) append(events []*event, through store.Cursor) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	for _, g := range groups {
-		f.kept = append(f.kept, g)
-		f.size += g.size
+	if len(events) == 0 && through.Compare(f.at.through) == 0 {
+		return
+	}
+	f.kept = append(f.kept, events...)
+	for i := range events {
+		f.size += weigh(&events[i].Event)
 	}
 	drop := 0
-	for drop < len(f.kept) && (len(f.kept)-drop > maxGroups || f.size > maxKept) {
-		f.size -= f.kept[drop].size
-		f.base = f.kept[drop].revision
+	for drop < len(f.kept) && (len(f.kept)-drop > maxCached || f.size > maxKept) {
+		f.size -= weigh(&f.kept[drop].Event)
+		if at := f.kept[drop].At; at.Compare(f.base) > 0 {
+			f.base = at
+		}
 		drop++
 	}
 	if drop > 0 { // copy, because streams may read the old slice
-		f.kept = append([]group(nil), f.kept[drop:]...)
+		f.kept = append([]*event(nil), f.kept[drop:]...)
 	}
+	f.at.count += int64(len(events))
 	f.move(through)
 }
 
-// reset restarts the feed at a revision.
-func (f *feed) reset(newest int64, first bool) {
+// reset restarts the feed at a cursor.
+func (f *feed) reset(newest store.Cursor, first bool) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	f.kept, f.size, f.base = nil, 0, newest
@@ -206,42 +248,17 @@ func (f *feed) reset(newest int64, first bool) {
 	}
 }
 
-func (f *feed) move(newest int64) {
-	f.at.newest = newest
+func (f *feed) move(through store.Cursor) {
+	f.at.through = through
 	f.moved.Notify()
 }
 
-// group has the events of a revision.
-type group struct {
-	revision int64
-	events   []store.Event
-	size     int
-}
-
-// groupUp groups events by revision.
-func groupUp(list []store.Event) []group {
-	var groups []group
-	for i := 0; i < len(list); {
-		end := i + 1
-		for end < len(list) && list[end].Revision == list[i].Revision {
-			end++
-		}
-		g := group{revision: list[i].Revision, events: list[i:end:end]}
-		for j := range g.events {
-			g.size += weigh(&g.events[j])
-		}
-		groups = append(groups, g)
-		i = end
-	}
-	return groups
-}
-
-// weigh returns the approximate memory of an event, in bytes.
+// weigh returns the approximate memory of an event with its encoding, in bytes.
 func weigh(e *store.Event) int {
-	n := 300
+	n := 800
 	if e.Change != nil {
 		for _, id := range e.Change.Touched {
-			n += 16 + len(id)
+			n += 16 + 2*len(id)
 		}
 	}
 	return n

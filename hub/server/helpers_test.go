@@ -6,11 +6,13 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"maps"
+	"math"
 	"net/http"
 	"net/http/httptest"
+	"os"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strconv"
 	"strings"
 	"sync"
@@ -23,7 +25,6 @@ import (
 	"waymark/hub/server"
 	"waymark/hub/store"
 	"waymark/hub/store/sqlite"
-	"waymark/internal/clientview"
 	"waymark/internal/credential"
 	"waymark/internal/httpapi/problem"
 	"waymark/snapshot"
@@ -35,6 +36,7 @@ const timeout = 5 * time.Minute
 
 // fixture is an API, served over HTTP, with a reader's token.
 type fixture struct {
+	backups sync.Mutex
 	testing.TB
 	api    *server.API
 	store  store.Store
@@ -47,7 +49,7 @@ type fixture struct {
 	sessions map[string]int64
 	versions map[string]uint64
 	// online are the agents that are connected.
-	online atomic.Pointer[map[string]server.Connection]
+	online []string
 	// ahead is how far the API's clock is, in nanoseconds.
 	ahead atomic.Int64
 }
@@ -89,7 +91,7 @@ var described struct {
 func newUnserved(t testing.TB, limits server.Limits, st store.Store) *fixture {
 	t.Helper()
 	f := &fixture{TB: t, store: st, sessions: map[string]int64{}, versions: map[string]uint64{}}
-	opts := server.Options{Store: f.store, Lookup: f.lookup, Connected: f.connected, ClientContext: askedAgent, Coverage: askedCoverage, Limits: limits,
+	opts := server.Options{Store: f.store, Lookup: f.lookup, ClientContext: askedAgent, Coverage: askedCoverage, Backup: f.backup, Limits: limits,
 		Now: func() time.Time { return time.Now().Add(time.Duration(f.ahead.Load())) }}
 	described.Do(func() { described.document = openapitest.Document(t, server.New(opts).Services()...) })
 	f.doc, opts.Document = openapitest.Load(t, described.document), described.document
@@ -103,16 +105,23 @@ func askedAgent(_ context.Context, _, client string) (*api.ClientContext, error)
 	if code, err := strconv.Atoi(client); err == nil {
 		return nil, &problem.Error{Code: code, Message: "the agent was not asked", Detail: "since " + client}
 	}
-	return &api.ClientContext{Client: client, Name: "Codex", Version: "1", Root: "/w", Project: "/w", Items: []clientview.Item{}, Known: []clientview.Known{}}, nil
+	return &api.ClientContext{Client: client, Name: "Codex", Version: "1", Root: "/w", Project: "/w", Items: []api.ClientContextItem{}, Known: []api.KnownClient{}}, nil
 }
 
 func askedCoverage(_ context.Context, agentID string) (*api.Coverage, error) {
 	if code := map[string]int{"silent": http.StatusServiceUnavailable, "late": http.StatusConflict, "busy": http.StatusTooManyRequests}[agentID]; code != 0 {
 		return nil, &problem.Error{Code: code, Message: "the agent was not asked", Detail: "since " + agentID}
 	}
-	return &api.Coverage{Groups: []clientview.CoverageGroup{{
-		Reason: "no_kind", Text: "2 files", Files: []clientview.CoverageFile{{Path: "/w/x", Readers: []string{"claude"}}}, LeftOff: 1,
+	return &api.Coverage{Groups: []api.CoverageGroup{{
+		Reason: "no_kind", Text: "2 files", Files: []api.CoverageFile{{Path: "/w/x", Readers: []string{"claude"}}}, LeftOff: 1,
 	}}}, nil
+}
+
+// backup writes what isn't a database, when nobody holds it up.
+func (f *fixture) backup(_ context.Context, file string) error {
+	f.backups.Lock()
+	defer f.backups.Unlock()
+	return os.WriteFile(file, []byte("the database"), 0o600)
 }
 
 func (f *fixture) stop() {
@@ -130,20 +139,26 @@ func (f *fixture) lookup(ctx context.Context, text string) (store.Token, error) 
 	return token, err
 }
 
-func (f *fixture) connected() map[string]server.Connection {
-	if list := f.online.Load(); list != nil {
-		return maps.Clone(*list)
-	}
-	return nil
-}
-
 // connect makes the agents the ones that are connected.
 func (f *fixture) connect(ids ...string) {
-	list := make(map[string]server.Connection)
-	for _, id := range ids {
-		list[id] = server.Connection{}
+	f.Helper()
+	ctx := context.Background()
+	if _, err := f.store.Lease(ctx, store.PresentHub{ID: f.Name()}, time.Hour); err != nil {
+		f.Fatal(err)
 	}
-	f.online.Store(&list)
+	var ended []store.EndedSession
+	for _, id := range f.online {
+		if !slices.Contains(ids, id) {
+			ended = append(ended, store.EndedSession{AgentID: id, Generation: math.MaxInt64, Last: true})
+		}
+	}
+	f.online = ids
+	if err := f.store.EndSessions(ctx, f.Name(), ended); err != nil {
+		f.Fatal(err)
+	}
+	if err := f.store.KeepAgents(ctx, f.Name(), ids); err != nil {
+		f.Fatal(err)
+	}
 }
 
 func (f *fixture) token(role store.Role, agentID string) string {
@@ -186,7 +201,7 @@ func (f *fixture) pushDiscovery(agentID string, discovery snapshot.Discovery, re
 func (f *fixture) session(agentID string) {
 	f.Helper()
 	f.token(store.RoleAgent, agentID)
-	generation, err := f.store.BeginSession(context.Background(), agentID)
+	generation, _, err := f.store.BeginSession(context.Background(), agentID, map[bool]string{true: f.Name()}[slices.Contains(f.online, agentID)])
 	if err != nil {
 		f.Fatal(err)
 	}

@@ -212,10 +212,11 @@ func TestFollowReplicas(t *testing.T) {
 			two.start()
 		}
 	}
-	history, err := one.store.Changes(ctx, 0, 1000)
+	history, err := one.store.History(ctx, "dev")
 	if err != nil {
 		t.Fatal(err)
 	}
+	slices.Reverse(history) // the oldest first
 	newest := history[len(history)-1].Revision
 	for revision := int64(0); revision != newest; {
 		select {

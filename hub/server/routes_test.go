@@ -2,9 +2,13 @@ package server_test
 
 import (
 	"crypto/ed25519"
+	"crypto/sha256"
 	"encoding/base64"
+	"encoding/hex"
 	"encoding/json"
 	"fmt"
+	"net/http"
+	"net/http/httptest"
 	"net/url"
 	"slices"
 	"strconv"
@@ -12,8 +16,11 @@ import (
 	"testing"
 	"time"
 
+	"github.com/google/go-cmp/cmp"
+
 	"waymark/hub/server"
 	"waymark/hub/store"
+	"waymark/internal/credential"
 	"waymark/snapshot"
 	"waymark/wire/approval"
 )
@@ -21,7 +28,7 @@ import (
 // TestRoutes asks for everything, and looks at each answer through the
 // document.
 func TestRoutes(t *testing.T) {
-	f := newFixture(t, server.Limits{StreamsPerToken: 1})
+	f := newFixture(t, server.Limits{StreamsPerToken: 1, ListRate: 0.001, ListBurst: 20})
 	const odd = "/w/a b/?#%//../<script>"
 	first := f.push("a", text("/w/AGENTS.md", "one\n"), text(odd, "odd"), mcpServer("s", ""))
 	second := f.push("a", text("/w/AGENTS.md", "two\n"), text("/w/bytes", "\x00\xff"), text("/w/empty", ""))
@@ -127,10 +134,18 @@ func TestRoutes(t *testing.T) {
 			t.Errorf("%s %s: %q isn't in %s", c.method, c.path, c.contains, body)
 		}
 	}
-	f.want(304, "GET", pinPath+"/context", "", "If-None-Match", "*")
+	for _, path := range []string{pinPath + "/context", "/api/v0/agents", "/api/v0/search?q=agents"} {
+		f.want(304, "GET", path, "", "If-None-Match", "*")
+	}
+	for range 20 {
+		f.do("GET", "/api/v0/agents", "")
+	}
+	f.want(429, "GET", "/api/v0/agents", "")
+	f.want(429, "GET", "/api/v0/search?q=agents", "")
 	f.badBodies()
 	f.tooMany()
 	f.approvals()
+	f.operating()
 	f.reader = f.token("agent", "c")
 	for path, methods := range server.Routes() {
 		for _, method := range methods {
@@ -144,7 +159,7 @@ func TestRoutes(t *testing.T) {
 		}
 	}
 	unseen := slices.DeleteFunc(f.doc.Unseen(), func(key string) bool {
-		return key == "POST /api/v0/pins 409" || key == "GET /api/v0/events 200"
+		return key == "POST /api/v0/pins 409" || key == "POST /api/v0/backup 501" || key == "GET /api/v0/events 200"
 	})
 	if len(unseen) > 0 {
 		t.Errorf("documented, and never answered here: %q", unseen)
@@ -225,6 +240,190 @@ func (f *fixture) approvals() {
 		}
 	}
 	f.want(409, "POST", "/api/v0/approvals", one)
+}
+
+// acts looks at the log of what was done to the token, the key and the agent before.
+func (f *fixture) acts(token, key string) {
+	f.Helper()
+	var said []string
+	for path := "/api/v0/audit?limit=2"; path != ""; {
+		response := f.do("GET", path, "")
+		var page []struct{ By, What, Subject, Detail string }
+		if err := json.NewDecoder(response.Body).Decode(&page); err != nil || response.StatusCode != 200 || len(page) > 2 {
+			f.Fatalf("%d entries, %s, %v", len(page), response.Status, err)
+		}
+		for _, a := range page {
+			said = append(said, strings.NewReplacer(token, "TOKEN", key, "KEY").Replace(a.What+" "+a.Subject+" "+a.Detail))
+			if a.By == "" {
+				f.Errorf("%+v was done by nobody", a)
+			}
+		}
+		link, _, _ := strings.Cut(strings.TrimPrefix(response.Header.Get("Link"), "<"), ">")
+		path = link
+	}
+	want := []string{
+		"agent.removed late ", "agent.renamed late Later", "agent.labeled late a-", "agent.labeled late a=b,c=d", "enrollment.revoked KEY with the tokens of its agents",
+		"enrollment.created KEY for 2: a=b", "token.revoked TOKEN ", "token.revoked TOKEN ", "token.created TOKEN reader",
+	}
+	if d := cmp.Diff(want, said[:min(len(said), len(want))]); d != "" {
+		f.Errorf("the log (-want +got)\n%s", d)
+	}
+	f.want(200, "GET", "/api/v0/audit?subject=late&limit=5000", "")
+	for _, query := range []string{"after=x", "after=e30", "limit=x"} {
+		f.want(400, "GET", "/api/v0/audit?"+query, "")
+	}
+}
+
+// operating does what operators alone may.
+func (f *fixture) operating() {
+	f.Helper()
+	reader := f.reader
+	defer func() { f.reader = reader }()
+	for _, path := range []string{"/tokens", "/enrollments", "/webhooks"} {
+		for _, method := range []string{"GET", "POST"} {
+			f.want(403, method, "/api/v0"+path, "{}")
+		}
+		f.want(403, "DELETE", "/api/v0"+path+"/x", "")
+	}
+	f.want(403, "POST", "/api/v0/backup", "")
+	f.want(403, "PATCH", "/api/v0/agents/a/labels", "{}")
+	f.want(403, "PATCH", "/api/v0/agents/a", "{}")
+	f.want(403, "GET", "/api/v0/audit", "")
+	f.want(403, "DELETE", "/api/v0/agents/a", "")
+
+	f.reader = f.token(store.RoleOperator, "")
+	hash := func(text string) string { return hex.EncodeToString(sha256sum(text)) }
+	later, before := time.Now().Add(time.Hour).Format(time.RFC3339), time.Now().Add(-time.Hour).Format(time.RFC3339)
+	id := func(body string) string {
+		var made struct{ ID string }
+		if err := json.Unmarshal([]byte(body), &made); err != nil || made.ID == "" {
+			f.Fatalf("%v in %s", err, body)
+		}
+		return made.ID
+	}
+	refused := func(path string, bodies map[string]int) {
+		for body, code := range bodies {
+			f.want(code, "POST", path, body)
+		}
+		f.want(415, "POST", path, "{}", "Content-Type", "text/plain")
+	}
+
+	text := store.RoleReader.Kind().New()
+	token := id(f.want(201, "POST", "/api/v0/tokens", `{"token_sha256":"`+hash(text)+`","role":"reader","scope":["a"],"expires_at":"`+later+`"}`))
+	if body := f.want(200, "GET", "/api/v0/tokens", ""); !strings.Contains(body, token) || strings.Contains(body, hash(text)) {
+		f.Error(body)
+	}
+	operator := f.reader
+	f.reader = text
+	f.want(200, "GET", "/api/v0/agents/a", "")
+	f.want(404, "GET", "/api/v0/agents/late", "")
+	f.reader = operator
+	refused("/api/v0/tokens", map[string]int{
+		`{"token_sha256":"` + hash(text) + `","role":"reader"}`:                                              409,
+		`{"token_sha256":"` + hash("b") + `","role":"king"}`:                                                 400,
+		`{"token_sha256":"x","role":"reader"}`:                                                               400,
+		`{"token_sha256":"` + hash("b") + `","role":"operator","scope":["a"]}`:                               400,
+		`{"token_sha256":"` + hash("b") + `","role":"reader","expires_at":"` + before + `"}`:                 400,
+		`{"token_sha256":"` + hash("b") + `","role":"agent","agent_id":"../a"}`:                              400,
+		`{"token_sha256":"` + hash("b") + `","role":"reader","name":"` + strings.Repeat("x", 300<<10) + `"}`: 413,
+	})
+	for range 2 {
+		f.want(204, "DELETE", "/api/v0/tokens/"+token, "")
+	}
+	f.want(404, "DELETE", "/api/v0/tokens/"+hash(text), "")
+
+	key := id(f.want(201, "POST", "/api/v0/enrollments", `{"key_sha256":"`+hash("key")+`","max_uses":2,"labels":{"a":"b"},"expires_at":"`+later+`"}`))
+	if body := f.want(200, "GET", "/api/v0/enrollments", ""); !strings.Contains(body, key) || !strings.Contains(body, `"state":"valid"`) {
+		f.Error(body)
+	}
+	refused("/api/v0/enrollments", map[string]int{
+		`{"key_sha256":"` + hash("b") + `","max_uses":0,"expires_at":"` + later + `"}`:                                            400,
+		`{"key_sha256":"` + hash("b") + `","max_uses":1}`:                                                                         400,
+		`{"key_sha256":"` + hash("b") + `","max_uses":1,"expires_at":"` + before + `"}`:                                           400,
+		`{"key_sha256":"x","max_uses":1,"expires_at":"` + later + `"}`:                                                            400,
+		`{"key_sha256":"` + hash("b") + `","max_uses":1,"name":"` + strings.Repeat("x", 5000) + `","expires_at":"` + later + `"}`: 413,
+	})
+	f.want(400, "DELETE", "/api/v0/enrollments/"+key+"?tokens=yes", "")
+	if body := f.want(200, "DELETE", "/api/v0/enrollments/"+key+"?tokens=1", ""); !strings.Contains(body, `"tokens":0`) {
+		f.Error(body)
+	}
+	f.want(404, "DELETE", "/api/v0/enrollments/x", "")
+
+	if body := f.want(200, "PATCH", "/api/v0/agents/late/labels", `{"set":{"a":"b","c":"d"}}`); !strings.Contains(body, `{"set":{"a":"b","c":"d"}}`) {
+		f.Error(body)
+	}
+	if body := f.want(200, "PATCH", "/api/v0/agents/late/labels", `{"remove":["a"]}`); !strings.Contains(body, `{"set":{"c":"d"}}`) {
+		f.Error(body)
+	}
+	for body, code := range map[string]int{`{"set":{"":"x"}}`: 400, `{"a":"b"}`: 400, `{"set":{"a":"` + strings.Repeat("x", 5000) + `"}}`: 413} {
+		f.want(code, "PATCH", "/api/v0/agents/late/labels", body)
+	}
+	f.want(415, "PATCH", "/api/v0/agents/late/labels", "{}", "Content-Type", "text/plain")
+	f.want(404, "PATCH", "/api/v0/agents/b/labels", "{}")
+	if body := f.want(200, "PATCH", "/api/v0/agents/late", `{"name":"Later\u202e"}`); !strings.Contains(body, `"name":"Later`) {
+		f.Error(body)
+	}
+	for body, code := range map[string]int{`{"name":1}`: 400, `{"name":"a\u0000"}`: 400, `{"name":"` + strings.Repeat("x", 129) + `"}`: 400, `{"name":"` + strings.Repeat("x", 5000) + `"}`: 413} {
+		f.want(code, "PATCH", "/api/v0/agents/late", body)
+	}
+	f.want(415, "PATCH", "/api/v0/agents/late", "{}", "Content-Type", "text/plain")
+	f.want(404, "PATCH", "/api/v0/agents/b", `{"name":"x"}`)
+	f.want(204, "DELETE", "/api/v0/agents/late", "")
+	f.want(404, "DELETE", "/api/v0/agents/late", "")
+	f.acts(token, key)
+
+	f.hooks(refused, id)
+
+	if body := f.want(200, "POST", "/api/v0/backup", ""); body != "the database" {
+		f.Error(body)
+	}
+	f.backups.Lock()
+	answers := make(chan int, 2)
+	for range 2 {
+		go func() { answers <- f.do("POST", "/api/v0/backup", "").StatusCode }()
+	}
+	if code := <-answers; code != 429 { // the other one has the only place
+		f.Errorf("the second of two backups at a time answers %d", code)
+	}
+	f.backups.Unlock()
+	if code := <-answers; code != 200 {
+		f.Errorf("the first of two backups at a time answers %d", code)
+	}
+}
+
+// hooks adds, tests and removes webhooks.
+func (f *fixture) hooks(refused func(string, map[string]int), id func(string) string) {
+	f.Helper()
+	status := http.StatusOK
+	receiver := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(status) }))
+	defer receiver.Close()
+	secret := credential.WebhookSecret.New()
+	add := func(url string) string {
+		return `{"url":"` + url + `","secret":"` + secret + `","insecure":true,"private":true,"types":["pins.drifted"]}`
+	}
+	hook := id(f.want(201, "POST", "/api/v0/webhooks", add(receiver.URL)))
+	if body := f.want(200, "GET", "/api/v0/webhooks", ""); !strings.Contains(body, hook) || strings.Contains(body, secret) {
+		f.Error(body)
+	}
+	refused("/api/v0/webhooks", map[string]int{
+		add("ftp://x"): 400, strings.Replace(add("https://x"), "pins.drifted", "all", 1): 400, strings.Replace(add("https://x"), secret, "x", 1): 400,
+		add("https://" + strings.Repeat("x", 5000)): 413,
+	})
+	f.want(204, "POST", "/api/v0/webhooks/"+hook+"/test", "")
+	status = http.StatusInternalServerError
+	f.want(502, "POST", "/api/v0/webhooks/"+hook+"/test", "")
+	f.want(404, "POST", "/api/v0/webhooks/x/test", "")
+	for range store.MaxWebhooks - 1 {
+		f.want(201, "POST", "/api/v0/webhooks", add(receiver.URL))
+	}
+	f.want(409, "POST", "/api/v0/webhooks", add(receiver.URL))
+	f.want(204, "DELETE", "/api/v0/webhooks/"+hook, "")
+	f.want(404, "DELETE", "/api/v0/webhooks/"+hook, "")
+}
+
+func sha256sum(text string) []byte {
+	sum := sha256.Sum256([]byte(text))
+	return sum[:]
 }
 
 // tooMany has one stream more than a token may.

@@ -1,8 +1,6 @@
 package server
 
 import (
-	"net/http"
-
 	"waymark/hub/api"
 	"waymark/hub/store"
 )
@@ -45,5 +43,5 @@ func (a *API) search(c *call) error {
 		}
 		answer.Hits = append(answer.Hits, hit)
 	}
-	return c.JSON(http.StatusOK, answer)
+	return c.sendList(answer)
 }

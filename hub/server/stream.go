@@ -6,7 +6,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"maps"
 	"net/http"
 	"slices"
 	"time"
@@ -45,7 +44,9 @@ func (a *API) follow(c *call) error {
 	if s.at, err = a.feed.now(ctx); err != nil {
 		return err
 	}
-	s.agents, s.agentsChanged = a.presence.agents()
+	if s.moves, s.moved, err = a.presence.now(ctx); err != nil {
+		return err
+	}
 	s.header()
 	// From here on an error can't be answered any more, so the stream ends.
 	if s.begin(ctx) == nil {
@@ -76,13 +77,10 @@ func (a *API) FollowPin(ctx context.Context, id string, begin func() error, chan
 		err = begin()
 	}
 	for err == nil {
-		groups, next, complete := a.feed.since(at.newest)
-		news := !complete || next.epoch != at.epoch
-		for _, g := range groups {
-			news = news || slices.ContainsFunc(g.events, func(e store.Event) bool {
-				return e.Pin != nil && e.Pin.ID == id || e.Deleted != nil && e.Deleted.ID == id
-			})
-		}
+		events, next, complete := a.feed.since(at)
+		news := !complete || slices.ContainsFunc(events, func(e *event) bool {
+			return e.Pin != nil && e.Pin.ID == id || e.Deleted != nil && e.Deleted.ID == id
+		})
 		at = next
 		if news {
 			pin, err := PinsOf(ctx, a.store).Pin(ctx, id)
@@ -136,15 +134,22 @@ type stream struct {
 	call   *call
 	out    frames
 	filter filter
-	// cursor is the revision up to which everything was sent. known says that the reader
-	// had one.
-	cursor int64
+	// cursor is that up to which everything was sent. known says that the reader had one.
+	cursor store.Cursor
 	known  bool
+	// once says that the stream ends when there is no more.
+	once bool
+	// had are events that the reader has, though they are new for the feed: another hub may
+	// have been ahead of this one.
+	had store.Cursor
+	// at is the feed's position. joined says that everything up to it was sent; before,
+	// cursor says what was.
 	at     position
-	// agents are those that the reader knows. agentsChanged is closed when there is
-	// something newer.
-	agents        map[string]api.Agent
-	agentsChanged <-chan struct{}
+	joined bool
+	// moves is the number of moves of agents that the reader knows. moved is closed when there
+	// is another.
+	moves int
+	moved <-chan struct{}
 }
 
 func (a *API) newStream(c *call) (*stream, error) {
@@ -156,12 +161,23 @@ func (a *API) newStream(c *call) (*stream, error) {
 	if s.filter.pinID, err = c.Text("pin_id"); err != nil {
 		return nil, err
 	}
-	if s.cursor, s.known, err = c.revision("after"); err != nil {
+	after, err := c.Text("after")
+	if err != nil {
 		return nil, err
 	}
+	if s.known = after != ""; s.known {
+		if s.cursor, err = store.ParseCursor(after); err != nil {
+			return nil, httpapi.BadQuery(err.Error())
+		}
+	}
+	follow, err := c.Word("follow", "0", "1")
+	if err != nil {
+		return nil, err
+	}
+	s.once = follow == "0"
 	// Last-Event-ID, which a browser updates, is newer than the URL.
 	if id := c.Header.Get("Last-Event-ID"); id != "" {
-		if s.cursor, err = parseRevision(id); err != nil {
+		if s.cursor, err = store.ParseCursor(id); err != nil {
 			return nil, &problem.Error{Code: http.StatusBadRequest, Message: "the request is not what it should be", Detail: "Last-Event-ID is not the id of an event"}
 		}
 		s.known = true
@@ -181,26 +197,25 @@ func (s *stream) header() {
 func (s *stream) begin(ctx context.Context) error {
 	s.out.retry(time.Second)
 	if s.known {
-		s.out.sent = s.cursor
-		if s.cursor <= s.at.newest {
+		s.out.sent = s.cursor.String()
+		if !s.once {
+			if err := s.sendMoves(ctx); err != nil {
+				return err
+			}
+		}
+		if s.cursor.IsZero() || s.cursor.Epoch == s.at.through.Epoch && s.cursor.Compare(s.at.through) <= 0 {
 			return s.flush()
 		}
-		// Another hub may be ahead of this one's feed.
-		if newest, is := s.api.feed.beyond(ctx, s.cursor); is {
-			return s.reset(newest, "the position lies in the future: the history was set back")
+		// Another hub may be ahead of this one's feed. If the database doesn't answer,
+		// the reader waits.
+		if page, err := s.api.store.Events(ctx, s.cursor, 1); err == nil && page.Lost {
+			return s.reset(page.Through)
 		}
 		return s.flush()
 	}
-	s.cursor = s.at.newest
-	if s.agents == nil { // this is the first stream
-		connected := s.api.opts.Connected()
-		var err error
-		if s.agents, err = s.api.readAgents(ctx, connected); err != nil {
-			return err
-		}
-	}
-	for _, id := range slices.Sorted(maps.Keys(s.agents)) {
-		s.sendAgent(s.agents[id])
+	s.cursor, s.joined = s.at.through, true
+	if err := s.sendAgents(ctx); err != nil {
+		return err
 	}
 	s.out.position(s.cursor)
 	return s.flush()
@@ -208,52 +223,90 @@ func (s *stream) begin(ctx context.Context) error {
 
 // step sends what is available, or waits.
 func (s *stream) step(ctx context.Context) error {
-	groups, at, complete := s.api.feed.since(s.cursor)
+	if !s.joined {
+		return s.join(ctx)
+	}
+	events, at, complete := s.api.feed.since(s.at)
 	switch {
 	case at.epoch != s.at.epoch:
 		s.at = at
-		return s.reset(at.newest, "the history was set back, or this hub has missed a part of it")
-	case !complete:
-		return s.catchUp(ctx)
-	case at.newest <= s.cursor:
+		return s.reset(at.through)
+	case !complete: // a slow reader
+		s.joined = false
+		return nil
+	case at.count == s.at.count && at.through.Compare(s.at.through) == 0:
 		s.at = at
 		return s.idle(ctx)
 	}
 	s.at = at
-	s.send(groups, len(groups) > pageSize)
-	s.cursor = at.newest
+	s.send(events, at.through, len(events) > pageSize)
+	s.forward(at.through)
 	return s.flush()
 }
 
-// catchUp sends a page of events that only the store still has.
-func (s *stream) catchUp(ctx context.Context) error {
+// forward moves the reader's cursor on.
+func (s *stream) forward(to store.Cursor) {
+	if s.cursor.IsZero() || s.cursor.Compare(to) < 0 {
+		s.cursor = to
+	}
+}
+
+// join sends what a reader has missed: from the cache or, a page after the other, from the
+// store.
+func (s *stream) join(ctx context.Context) error {
+	events, at, complete := s.api.feed.above(s.cursor)
+	if complete {
+		s.at, s.joined, s.had = at, true, s.cursor
+		s.send(events, at.through, len(events) > pageSize)
+		s.forward(at.through)
+		return s.flush()
+	}
 	page, err := s.api.store.Events(ctx, s.cursor, pageSize)
 	switch {
 	case err != nil:
 		return err
-	case page.Floor > s.cursor:
-		return s.reset(page.Newest, "the history isn't kept from there any more")
-	case page.Newest < s.cursor:
-		return s.reset(page.Newest, "the position lies in the future: the history was set back")
+	case page.Lost:
+		s.at, s.joined = at, true
+		return s.reset(page.Through)
 	}
-	groups := groupUp(page.List)
-	s.send(groups, len(groups) >= pageSize)
+	// What isn't settled comes from the cache.
+	settled := slices.DeleteFunc(page.List, func(e store.Event) bool { return e.At.Compare(page.Through) > 0 })
+	s.send(newEvents(settled), page.Through, !page.Last)
 	s.cursor = page.Through
-	return s.flush()
+	if err := s.flush(); err != nil || !page.Last {
+		return err
+	}
+	if _, _, complete := s.api.feed.above(s.cursor); complete {
+		return nil
+	}
+	s.at = at
+	return s.idle(ctx) // until more is settled
 }
+
+// errEnd ends a stream that isn't to follow.
+var errEnd = errors.New("there is no more")
 
 // idle waits for something to send.
 func (s *stream) idle(ctx context.Context) error {
+	if s.once {
+		s.out.event(api.EventEnd, s.cursor.String(), struct{}{})
+		return errors.Join(s.flush(), errEnd)
+	}
 	timer := time.NewTimer(s.api.limits.Heartbeat)
 	defer timer.Stop()
 	select {
 	case <-s.at.moved:
 		return nil
-	case <-s.agentsChanged:
-		before := s.agents
-		s.agents, s.agentsChanged = s.api.presence.agents()
-		for _, row := range differ(before, s.agents) {
-			s.sendAgent(row)
+	case <-s.moved:
+		var moves []*move
+		var complete bool
+		if moves, s.moves, s.moved, complete = s.api.presence.since(s.moves); !complete {
+			if err := s.sendAgents(ctx); err != nil {
+				return err
+			}
+		}
+		for _, m := range moves {
+			s.sendAgent(m.id, m.data)
 		}
 	case <-timer.C:
 		s.out.heartbeat(s.cursor)
@@ -264,57 +317,55 @@ func (s *stream) idle(ctx context.Context) error {
 }
 
 // reset tells the reader to start again, and continues from newest.
-func (s *stream) reset(newest int64, reason string) error {
-	s.cursor = newest
-	s.out.event(api.EventReset, newest, api.ResetEvent{Reason: reason})
+func (s *stream) reset(newest store.Cursor) error {
+	s.cursor, s.had = newest, store.Cursor{}
+	s.out.event(api.EventReset, newest.String(), api.ResetEvent{Reason: "what came then isn't kept any more, or the history was set back"})
 	return s.flush()
 }
 
-// sendAgent adds an agent that has connected or disconnected.
-func (s *stream) sendAgent(row api.Agent) {
-	if s.filter.pinID == "" && s.filter.wantsAgent(row.ID) {
-		s.out.event(api.EventAgent, none, row)
-	}
-}
-
-// send adds events. If there are too many, it adds only the newest of each agent and pin.
-func (s *stream) send(groups []group, tooMuch bool) {
-	var list []store.Event
-	for _, g := range groups {
-		for i := range g.events {
-			if s.filter.wants(&g.events[i]) {
-				list = append(list, g.events[i])
-			}
+// send adds events, with which the reader has everything up to a cursor. If there are too
+// many, it adds only the newest of each agent and pin.
+func (s *stream) send(events []*event, through store.Cursor, tooMuch bool) {
+	list := make([]*event, 0, len(events))
+	for _, e := range events {
+		if s.filter.wants(&e.Event) && (s.had.IsZero() || e.At.Compare(s.had) > 0) {
+			list = append(list, e)
 		}
 	}
 	if tooMuch {
 		list = coalesce(list)
 	}
-	for i := range list {
-		// Only the last event of a revision has an id; if events were combined, only the
-		// very last one.
-		id := list[i].Revision
-		if i < len(list)-1 && (tooMuch || list[i+1].Revision == id) {
-			id = none
+	// An event has an id if nothing below it is still to come: neither in this list nor
+	// because its transaction isn't at its end.
+	ids := make([]string, len(list))
+	least := through
+	for i := len(list) - 1; i >= 0; i-- {
+		if at := list[i].At; at.Compare(least) <= 0 {
+			if least = at; !tooMuch || i == len(list)-1 {
+				ids[i] = at.String()
+			}
 		}
-		s.sendEvent(&list[i], id)
+	}
+	for i, e := range list {
+		name, data := e.encoded()
+		s.out.raw(name, ids[i], data)
 	}
 }
 
-func (s *stream) sendEvent(e *store.Event, id int64) {
+// present returns the name of an event for readers, and its data.
+func present(e *store.Event) (name string, data any) {
 	switch {
 	case e.Change != nil:
-		s.out.event(api.EventContext, id, toContextEvent(e.Change))
+		return api.EventContext, toContextEvent(e.Change)
 	case e.Pin != nil:
-		s.out.event(api.EventPin, id, toPin(e.Pin))
+		return api.EventPin, toPin(e.Pin)
 	case e.Deleted != nil:
 		pin := toPin(e.Deleted)
 		pin.Deleted = true
-		s.out.event(api.EventPin, id, pin)
-	default:
-		s.out.event(api.EventAgent, id, api.Agent{
-			ID: e.RemovedAgent, Removed: true, State: api.StateAway, Labels: map[string]string{}, Attention: []string{},
-		})
+		return api.EventPin, pin
+	}
+	return api.EventAgent, api.Agent{
+		ID: e.RemovedAgent, Removed: true, State: api.StateAway, Labels: map[string]string{}, Attention: []string{},
 	}
 }
 
@@ -333,15 +384,15 @@ func (s *stream) flush() error {
 	if s.out.buf.Len() == 0 {
 		return nil
 	}
-	defer s.out.buf.Reset()
+	defer s.out.reset()
 	return s.call.Flush(s.out.buf.Bytes())
 }
 
 // coalesce keeps the last push of each agent and the last event of each pin. A push that
 // stands for several has the resources of all.
-func coalesce(list []store.Event) []store.Event {
+func coalesce(list []*event) []*event {
 	type subject struct{ agent, pin string }
-	of := func(e *store.Event) subject {
+	of := func(e *event) subject {
 		switch {
 		case e.Change != nil:
 			return subject{agent: e.Change.AgentID}
@@ -352,27 +403,24 @@ func coalesce(list []store.Event) []store.Event {
 		}
 		return subject{"removed", e.RemovedAgent}
 	}
-	last := make(map[subject]*store.Event)
-	var kept []store.Event
-	for i := len(list) - 1; i >= 0; i-- {
-		e := list[i]
-		later, there := last[of(&e)]
+	last := make(map[subject]*event)
+	var kept []*event
+	for _, e := range slices.Backward(list) {
+		later, there := last[of(e)]
 		switch {
 		case !there:
-			last[of(&e)] = &list[i]
 			if e.Change != nil { // merging must not modify what others read
 				change := *e.Change
-				list[i].Change = &change
+				e = &event{Event: e.Event}
+				e.Change = &change
 			}
+			last[of(e)] = e
+			kept = append(kept, e)
 		case e.Change != nil:
 			merge(later.Change, e.Change)
 		}
 	}
-	for i := range list {
-		if last[of(&list[i])] == &list[i] {
-			kept = append(kept, list[i])
-		}
-	}
+	slices.Reverse(kept)
 	return kept
 }
 
@@ -386,44 +434,59 @@ func merge(ch, older *store.Change) {
 	ch.Added, ch.Changed, ch.Removed = 0, len(all)+beyond, 0
 }
 
-// none is the id of an event without one.
-const none = -1
-
 // frames collects server-sent events. The data is JSON, in which line breaks are escaped.
 type frames struct {
 	buf bytes.Buffer
 	// sent is the last id.
-	sent int64
+	sent string
 }
 
-func (f *frames) event(name string, id int64, data any) {
+// event adds an event; id is empty for none.
+func (f *frames) event(name, id string, data any) { f.raw(name, id, encode(data)) }
+
+// raw adds an event whose data is encoded.
+func (f *frames) raw(name, id string, data []byte) {
 	fmt.Fprintf(&f.buf, "event: %s\n", name)
-	if id != none {
-		fmt.Fprintf(&f.buf, "id: %d\n", id)
+	if id != "" {
+		fmt.Fprintf(&f.buf, "id: %s\n", id)
 		f.sent = id
 	}
 	f.buf.WriteString("data: ")
-	encoded, err := httpapi.Encode(data)
-	if err != nil { // can't happen: everything marshals
-		encoded = []byte("null\n")
-	}
-	f.buf.Write(encoded)
+	f.buf.Write(data)
 	f.buf.WriteByte('\n')
 }
 
+// encode returns JSON with a line break.
+func encode(data any) []byte {
+	encoded, err := httpapi.Encode(data)
+	if err != nil { // can't happen: everything marshals
+		return []byte("null\n")
+	}
+	return encoded
+}
+
+// maxRoom is what frames keep for the next ones. The first may have all agents.
+const maxRoom = 16 << 10
+
+func (f *frames) reset() {
+	if f.buf.Reset(); f.buf.Cap() > maxRoom {
+		f.buf = bytes.Buffer{}
+	}
+}
+
 // position sends a position without an event: clients only record the id.
-func (f *frames) position(id int64) {
-	if id != f.sent {
-		fmt.Fprintf(&f.buf, "id: %d\n\n", id)
+func (f *frames) position(at store.Cursor) {
+	if id := at.String(); id != f.sent {
+		fmt.Fprintf(&f.buf, "id: %s\n\n", id)
 		f.sent = id
 	}
 }
 
 // heartbeat sends a comment, and the position if it has moved without events. Otherwise a
 // reader of a quiet agent might later continue from a position that is no longer stored.
-func (f *frames) heartbeat(id int64) {
+func (f *frames) heartbeat(at store.Cursor) {
 	f.buf.WriteString(":\n\n")
-	f.position(id)
+	f.position(at)
 }
 
 func (f *frames) retry(d time.Duration) {

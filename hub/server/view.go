@@ -33,10 +33,13 @@ func (v view) pin(ctx context.Context, id string) error {
 	return err
 }
 
-func (v view) Agents(ctx context.Context) ([]store.AgentInfo, error) {
-	list, err := v.store.Agents(ctx)
-	return slices.DeleteFunc(list, func(a store.AgentInfo) bool { return !v.token.Allows(a.ID) }), err
+func (v view) FindAgents(ctx context.Context, q store.AgentQuery) (store.AgentPage, error) {
+	q.Scope = v.token.Scope
+	return v.store.FindAgents(ctx, q)
 }
+
+// Newest tells a limited reader only that something happens.
+func (v view) Newest(ctx context.Context) (store.Cursor, error) { return v.store.Newest(ctx) }
 
 func (v view) Agent(ctx context.Context, id string) (store.AgentInfo, error) {
 	if err := v.agent(id); err != nil {

@@ -19,9 +19,8 @@ import (
 	"waymark/hub"
 	"waymark/hub/store"
 	"waymark/hub/store/sqlite"
-	"waymark/internal/backoff"
+	"waymark/internal/await"
 	"waymark/internal/httpapi"
-	"waymark/internal/notify"
 )
 
 // Options configure a Hub. State and Socket are required.
@@ -55,8 +54,8 @@ const (
 type Hub struct {
 	opts Options
 	log  *slog.Logger
-	lock *flock.Flock  // for Open, Run and Close
-	lost notify.Signal // signals that the hub wasn't reached, or a connection to it has ended
+	lock *flock.Flock // for Open, Run and Close
+	lost await.Signal // signals that the hub wasn't reached, or a connection to it has ended
 
 	mu     sync.Mutex  // guards the fields below
 	server *hub.Server // nil while this process doesn't hold the hub
@@ -89,7 +88,7 @@ func (h *Hub) Open(ctx context.Context) error {
 // Run serves the hub while this process holds it, and otherwise waits for it, until ctx
 // ends.
 func (h *Hub) Run(ctx context.Context) {
-	pause := backoff.Backoff{Shortest: openAgain, Longest: openAgainLongest, Jitter: true}
+	pause := await.Backoff{Shortest: openAgain, Longest: openAgainLongest, Jitter: true}
 	for ctx.Err() == nil {
 		err := h.takeOver(ctx)
 		if err == nil {
@@ -101,7 +100,7 @@ func (h *Hub) Run(ctx context.Context) {
 		}
 		wait := pause.Next()
 		h.log.Error("the hub of your agents doesn't run here; another agent may take it over", slog.Any("error", err), slog.Duration("again_in", wait))
-		_ = backoff.Sleep(ctx, wait) // the loop checks ctx
+		_ = await.Sleep(ctx, wait) // the loop checks ctx
 	}
 	h.report(h.Close())
 }
@@ -193,7 +192,7 @@ func (h *Hub) listen(ctx context.Context, address string) (*hub.Server, error) {
 		if time.Now().After(late) {
 			return nil, fmt.Errorf("socket %s: %w by something that isn't a hub of your agents: end that", h.opts.Socket, httpapi.ErrInUse)
 		}
-		if err := backoff.Sleep(ctx, socketFreeEvery); err != nil {
+		if err := await.Sleep(ctx, socketFreeEvery); err != nil {
 			return nil, err
 		}
 	}
@@ -263,7 +262,7 @@ func (h *Hub) Dial(ctx context.Context) (conn net.Conn, err error) {
 // noticed is a connection that reports its end.
 type noticed struct {
 	net.Conn
-	lost *notify.Signal
+	lost *await.Signal
 }
 
 // Read implements net.Conn.

@@ -55,8 +55,8 @@ func (a *Approval) Live(now time.Time) bool { return credential.Valid(now, a.Exp
 // ApprovalsGoneBefore returns the time before which ended approvals are no longer stored.
 func ApprovalsGoneBefore(now time.Time) time.Time { return now.Add(-approvalsKept) }
 
-// Approvals is the part of a Store for signed approvals. Each change takes a store-wide
-// revision, so that hubs learn of it by Wait.
+// Approvals is the part of a Store for signed approvals. Each change takes a revision of
+// theirs, and ends the Waits of all hubs.
 type Approvals interface {
 	// AddApproval stores an approval. If the same document is stored already, it returns
 	// that. Errors: ErrInvalid, ErrApprovalExists, ErrTooManyApprovals.

@@ -45,8 +45,9 @@ func (t *NewToken) Check() error {
 		return fmt.Errorf("%w: the scope names %d agents, at most %d are allowed", ErrInvalid, len(t.Scope), maxScope)
 	case t.Hash == credential.Hash{}:
 		return fmt.Errorf("%w: the token has no hash", ErrInvalid)
-	case len(t.Name) > maxName || !isText(t.Name):
-		return fmt.Errorf("%w: a name is at most %d bytes of UTF-8 without NUL", ErrInvalid, maxName)
+	}
+	if err := CheckName(t.Name); err != nil {
+		return err
 	}
 	if err := t.ScopeLabels.Check(); err != nil {
 		return err
@@ -60,6 +61,14 @@ func (t *NewToken) Check() error {
 		return nil
 	}
 	return CheckAgentID(t.AgentID)
+}
+
+// CheckName checks whether every store can hold the name of a token or an agent.
+func CheckName(name string) error {
+	if len(name) > maxName || !isText(name) {
+		return fmt.Errorf("%w: a name is at most %d bytes of UTF-8 without NUL", ErrInvalid, maxName)
+	}
+	return nil
 }
 
 // CheckAgentID checks whether id can be an agent's id. Ids appear in URLs and logs, so they
@@ -186,9 +195,9 @@ func checkResource(r *snapshot.Resource) error {
 	if r.SizeBytes < 0 {
 		return fmt.Errorf("size is negative")
 	}
-	texts := []string{
-		string(r.Kind), r.Source, r.Key, r.SourcePath, r.Name, r.Description,
-		string(r.Status), r.Error, r.Resolver,
+	var texts []string
+	for _, s := range r.Texts() {
+		texts = append(texts, *s)
 	}
 	for _, k := range slices.Sorted(maps.Keys(r.Attributes)) {
 		a := r.Attributes[k]

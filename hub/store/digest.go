@@ -5,7 +5,7 @@ import (
 	"fmt"
 
 	"waymark/snapshot"
-	"waymark/wire/fingerprint"
+	"waymark/wire"
 )
 
 // Digest is SHA-256.
@@ -19,14 +19,14 @@ type Digest [sha256.Size]byte
 // because the agent's content hash is only a claim.
 func Digests(r *snapshot.Resource) (row, payload Digest) {
 	payload = sha256.Sum256(r.Payload)
-	return fingerprint.Content(r, r.Payload != nil, payload), payload
+	return wire.ContentName(r, r.Payload != nil, payload), payload
 }
 
 // BodyDigests returns the same for a resource whose payload is named by the push. If the
 // payload is present but has another name, the error is ErrInvalid.
 func BodyDigests(r *snapshot.Resource, body Body) (row, payload Digest, err error) {
 	if r.Payload == nil {
-		return fingerprint.Content(r, true, body.Digest), body.Digest, nil
+		return wire.ContentName(r, true, body.Digest), body.Digest, nil
 	}
 	row, payload = Digests(r)
 	if payload != body.Digest {

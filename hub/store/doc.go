@@ -10,9 +10,11 @@
 //   - After a push of a session was accepted, pushes from older sessions of the agent are refused,
 //     however late they arrive.
 //   - A delta is applied only to its base, which it identifies by name.
-//   - The revision rises with every push that changes something, across agents, hubs and restarts.
-//     Revisions become visible in order: a reader that has seen one will never find another below
-//     it. Numbers may be skipped.
+//   - The revision of an agent rises with every push of it that changes something, across hubs and
+//     restarts. No two pushes have the same. Numbers may be skipped, and say nothing about the order
+//     of pushes of different agents.
+//   - A reader that follows events misses none, and gets those of an agent in the order of its
+//     revisions.
 //   - Tokens are stored only as SHA-256. They have 256 random bits, so a plain hash is sufficient:
 //     guessing is impossible.
 //   - Every implementation refuses the same pushes ([CheckPush]): what only some databases accept,
@@ -40,10 +42,10 @@
 //
 // # Following
 //
-// Pushes, changes of pins and removals of agents share one sequence of revisions. [Events]
-// are everything above a revision. Of a pin only the last change is kept, so that following
-// needs no history of its own; deletions are remembered as long as a revision would be.
-// Events.Floor is the lowest revision from which following has no gap.
+// Pushes, changes of pins and removals of agents are [Events], which are only added, and
+// kept for a day, whatever the history of their agents is. Readers go on from a [Cursor].
+// What orders events must not order pushes: a number that every push takes under a lock
+// would make all agents of all hubs wait for each other's commits.
 //
 // Stores are safe for concurrent use, also by several processes at once.
 package store

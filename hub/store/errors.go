@@ -21,6 +21,10 @@ var (
 	// ErrClosed says that the store was closed during a wait.
 	ErrClosed = errors.New("store is closed")
 
+	// ErrAway says that the database doesn't answer, or takes nothing now. What was asked may
+	// work later.
+	ErrAway = errors.New("the database doesn't answer")
+
 	// ErrForeign says that the database belongs to another program, or isn't a database.
 	ErrForeign = errors.New("not a waymark hub database")
 	// ErrNone says that no hub has made the database yet.

@@ -50,8 +50,7 @@ type Pin struct {
 // All that a push does to pins it does in its own transaction: it fills empty
 // ones, marks those as drifted, once, whose hash is another one than the
 // agent's, and replaces their rows that FollowsLive. Changes of pins that no
-// push makes take a store-wide revision of their own, so that readers hear of
-// both in one order.
+// push makes take a revision of their own.
 type Pins interface {
 	// CreatePin pins what the agent has now, or its first snapshot when it has
 	// none yet. ErrInvalid is for a bad name.
@@ -80,33 +79,6 @@ type Pins interface {
 	SetPinManifests(ctx context.Context, id string, revision int64, manifests []byte) error
 	// PinManifests returns that; nil where there is nothing.
 	PinManifests(ctx context.Context, id string) ([]byte, error)
-
-	// Events lists what happened above after, rising, of at most limit
-	// revisions. Revisions become visible in their order, as for Changes.
-	Events(ctx context.Context, after int64, limit int) (Events, error)
-}
-
-// Events is a part of all that happened.
-type Events struct {
-	List []Event
-	// Newest is the newest revision of the store, Floor the newest that is
-	// kept no more: from below it nobody can follow without a gap.
-	Newest, Floor int64
-	// Through is the revision up to which List is complete.
-	Through int64
-}
-
-// Event is one thing that happened. One of the fields below Revision is set.
-// Of the events of one revision those of pins come first.
-type Event struct {
-	Revision int64
-	// Change is a push that changed something.
-	Change *Change
-	// Pin is a pin that changed, as it is now: of the changes of a pin only
-	// the last one is kept. Deleted is a pin that was deleted.
-	Pin, Deleted *Pin
-	// RemovedAgent is the id of an agent that was removed.
-	RemovedAgent string
 }
 
 // FollowsLive reports whether resources of the kind are outside the aggregate

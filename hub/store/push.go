@@ -4,7 +4,7 @@ import (
 	"time"
 
 	"waymark/snapshot"
-	"waymark/wire/fingerprint"
+	"waymark/wire"
 )
 
 // Push is what an agent sends.
@@ -15,6 +15,8 @@ type Push struct {
 	// Snapshot is what the agent has, or what has changed. PayloadBytes is not used: the
 	// store counts.
 	Snapshot snapshot.Snapshot
+	// Hub and Run are those of the session, for Writer; empty: nobody needs to know.
+	Hub, Run string
 	// Update says against what the push is; nil: Snapshot is everything, and has no name.
 	Update *Update
 	// Bodies says of resources, by their index in Snapshot.Resources, which payload they
@@ -24,7 +26,7 @@ type Push struct {
 	Bodies map[int]Body
 
 	// MaxResources, MaxPayload, the sum of the lengths of all payloads, and MaxRows, that
-	// of fingerprint.Size, bound the whole snapshot after the push; 0 means no bound.
+	// of wire.RowSize, bound the whole snapshot after the push; 0 means no bound.
 	MaxResources        int
 	MaxPayload, MaxRows int64
 }
@@ -33,9 +35,9 @@ type Push struct {
 type Update struct {
 	// Base is the name of what has to be stored; the zero Name: it doesn't matter, and the
 	// push is everything.
-	Base fingerprint.Name
+	Base wire.Name
 	// Name is that of what the agent has then.
-	Name fingerprint.Name
+	Name wire.Name
 	// Head says that the snapshot's head is another one, too; else that of the base stays.
 	Head bool
 	// Removed are the ids of resources of the base that are gone.
@@ -43,7 +45,7 @@ type Update struct {
 }
 
 // Partial reports whether the push says only what has changed.
-func (p *Push) Partial() bool { return p.Update != nil && p.Update.Base != fingerprint.Name{} }
+func (p *Push) Partial() bool { return p.Update != nil && p.Update.Base != wire.Name{} }
 
 // Body names a payload.
 type Body struct {

@@ -24,8 +24,8 @@ type Store interface {
 	CreateToken(ctx context.Context, token NewToken) (Token, error)
 	// TokenByHash returns the token with this hash, even a revoked one.
 	TokenByHash(ctx context.Context, hash credential.Hash) (Token, error)
-	// TouchToken sets the token's LastUsedAt to now.
-	TouchToken(ctx context.Context, id string) error
+	// TouchTokens sets the LastUsedAt of those of the tokens that exist to now.
+	TouchTokens(ctx context.Context, ids []string) error
 	// Tokens lists all tokens, oldest first.
 	Tokens(ctx context.Context) ([]Token, error)
 	// ValidTokens returns those of ids whose tokens exist and are neither revoked nor
@@ -42,20 +42,31 @@ type Store interface {
 	Sessions
 	Enrollments
 	Webhooks
+	Audit
 
 	// Agents lists all agents in byte order of their ids.
 	Agents(ctx context.Context) ([]AgentInfo, error)
+	// CountAgents counts them, in far less time than it takes to list them.
+	CountAgents(ctx context.Context) (AgentCounts, error)
 	// Agent returns an agent.
 	Agent(ctx context.Context, id string) (AgentInfo, error)
-	// BeginSession returns the next generation for a session of the agent, above all
-	// earlier ones, across restarts and hubs. Nothing else changes: the session takes over
-	// with its first accepted push, so that the session of an agent that is long gone can't
-	// lock out a living one.
-	BeginSession(ctx context.Context, agentID string) (generation int64, err error)
-	// DescribeAgent stores what an agent says about itself. Invalid texts are ErrInvalid.
-	DescribeAgent(ctx context.Context, id string, d AgentDescription) error
-	// SeenAgents sets the SeenAt of the existing agents among ids to now.
-	SeenAgents(ctx context.Context, ids []string) error
+	// FindAgents returns a page of the agents that match.
+	FindAgents(ctx context.Context, q AgentQuery) (AgentPage, error)
+	// MovedAgents lists the agents that have connected, disconnected or been superseded within
+	// a time up to now, in any order.
+	MovedAgents(ctx context.Context, within time.Duration) ([]AgentInfo, error)
+	// BeginSession returns the next generation for a session of the agent at a hub, above all
+	// earlier ones, across restarts and hubs. The agent is connected there from now on if the
+	// hub has a lease. Which session's pushes count doesn't change: the new one takes over with
+	// its first accepted push, so that the session of an agent that is long gone can't lock out
+	// a living one.
+	BeginSession(ctx context.Context, agentID, hub string) (generation int64, found Begun, err error)
+	// DescribeAgents stores what agents, those of them that exist, say about themselves, by
+	// their ids. Invalid texts are ErrInvalid.
+	DescribeAgents(ctx context.Context, said map[string]AgentDescription) error
+	// RenameAgent gives an agent another name, for people; "" for none. What isn't text of at
+	// most 128 bytes is ErrInvalid.
+	RenameAgent(ctx context.Context, id, name string) error
 	// LabelAgent sets and removes labels of an agent, and returns the resulting ones.
 	// Invalid labels are ErrInvalid.
 	LabelAgent(ctx context.Context, id string, set Labels, remove []string) (Labels, error)
@@ -99,17 +110,17 @@ type Store interface {
 	// agent creates it again, empty.
 	RemoveAgent(ctx context.Context, id string) error
 
-	// Changes lists at most limit stored revisions of all agents above after, rising.
-	// Revisions become visible in order: once one is visible, no lower one will appear.
-	Changes(ctx context.Context, after int64, limit int) ([]Change, error)
-	// Wait blocks while after is the newest revision, and returns the newest. A result
-	// below after means that the database was reset, for example to a backup, and that a
-	// reader must start again. If the connection to the database is lost, Wait only takes
-	// longer; it fails when ctx ends and, with ErrClosed, when the store is closed.
-	Wait(ctx context.Context, after int64) (revision int64, err error)
-
 	Pins
 	Approvals
+	Following
+	Presence
+
+	// Writable returns nil if the store can write now. It doesn't wait behind what else is
+	// asked of the store for longer than a write takes.
+	Writable(ctx context.Context) error
+
+	// Condition returns what may hold this hub or its readers up, although the store works.
+	Condition(ctx context.Context) (Condition, error)
 
 	// Prune drops what the retention doesn't keep, for agents that have stopped pushing; a
 	// push does it for its own agent. It also drops uploaded payloads that were never
@@ -117,6 +128,18 @@ type Store interface {
 	Prune(ctx context.Context) error
 	// Close waits for operations in progress. It may be called twice.
 	Close() error
+}
+
+// Condition is how the database and this machine go together.
+type Condition struct {
+	// Behind is how long events have been visible without being settled, because a
+	// transaction that began before them goes on. Readers have them; they can't resume there.
+	// It is measured from call to call. Holder says which transaction that is, if it is known.
+	Behind time.Duration
+	Holder string
+	// ClockOff is how far the database's clock, which decides, is ahead of this machine's. With one
+	// clock for both it is how far it has jumped back; then nothing is deleted for its age.
+	ClockOff time.Duration
 }
 
 // AgentInfo is an agent with a summary of its newest snapshot.
@@ -129,7 +152,7 @@ type AgentInfo struct {
 	Version       uint64
 	AggregateHash snapshot.Hash
 	Resources     int
-	// Revision is the store-wide revision of the last push that changed something.
+	// Revision is that of the last push that changed something.
 	Revision int64
 	// UpdatedAt is the time of the last accepted push.
 	UpdatedAt time.Time
@@ -144,9 +167,31 @@ type AgentInfo struct {
 	AgentDescription
 	// Labels are assigned by operators; nil for none. Don't modify the map.
 	Labels Labels
-	// SeenAt is when a hub last knew a connection of the agent. For a connected agent it
-	// may be minutes old.
+	// SeenAt is when the agent's last connection began or ended; zero for an agent that was
+	// never connected.
 	SeenAt time.Time
+	// Connected says that the agent is connected to a hub with a lease. NotHeard is the number
+	// of connections that know that another agent with the same token has taken over.
+	Connected bool
+	NotHeard  int
+}
+
+// AgentCounts are figures of all agents.
+type AgentCounts struct {
+	Agents int
+	// Connected is the number of agents that are connected to any hub.
+	Connected int
+	// NeverSeen is the number of agents without a SeenAt, Failing of those with failing
+	// plugins, DriftedPins that of their drifted pins.
+	NeverSeen, Failing, DriftedPins int
+}
+
+// Begun is what a new session finds.
+type Begun struct {
+	// Elsewhere is the writer at another hub with a lease.
+	Elsewhere Writer
+	// Said is what the agent has last said about itself.
+	Said AgentDescription
 }
 
 // AgentDescription is what an agent says about itself, only for people. Old agents say
@@ -163,41 +208,4 @@ func (d *AgentDescription) Check() error {
 		return fmt.Errorf("%w: what an agent says of itself is not UTF-8 without NUL", ErrInvalid)
 	}
 	return nil
-}
-
-// Presence is implemented by stores that several hubs may share. It tells each which agents
-// are connected to the others. Published state expires, so that a killed hub isn't believed
-// forever.
-type Presence interface {
-	// Present publishes the agents that are connected to a hub, for ttl. It replaces what
-	// the hub has published before; without agents it withdraws that.
-	Present(ctx context.Context, hub PresentHub, agents []PresentAgent, ttl time.Duration) error
-	// Elsewhere lists, in byte order of their ids, the agents that are connected to hubs
-	// other than this one. An agent that is connected to several is listed once for each.
-	Elsewhere(ctx context.Context, hub string) ([]PresentAgent, error)
-}
-
-// PresentHub is one of several hubs with the same store.
-type PresentHub struct {
-	ID string
-	// URL is the hub's address for the others; empty disables access.
-	URL string
-	// Secret authenticates the others to this hub. It is new with each start. Whoever can
-	// read it in the store can read everything else there, too.
-	Secret string
-}
-
-// PresentAgent is what a hub publishes about a connected agent.
-type PresentAgent struct {
-	ID string `json:"id"`
-	// Hub is the agent's hub, in a result of Elsewhere.
-	Hub PresentHub `json:"-"`
-	// Generation is that of the session whose push was accepted last; 0 while none was. Run
-	// is the id of that session's run, in hexadecimal; empty if the agent doesn't report
-	// it.
-	Generation int64  `json:"generation,omitempty"`
-	Run        string `json:"run,omitempty"`
-	// NotHeard is the number of connections that were told that another agent with the same
-	// token has taken over.
-	NotHeard int `json:"not_heard,omitempty"`
 }

@@ -124,10 +124,11 @@ func (c *conn) goAway(why error) {
 	}
 }
 
-// end is called when the connection is gone.
+// end is called when the connection is gone. The session ends last, so that nobody who is told
+// of that still finds the agent connected by it.
 func (c *conn) end() {
 	defer c.t.conns.remove(c)
-	c.session.End()
+	defer c.session.End()
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.ended = true

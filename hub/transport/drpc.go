@@ -15,7 +15,7 @@ import (
 	"storj.io/drpc/drpcstream"
 	"storj.io/drpc/drpcwire"
 
-	"waymark/internal/backoff"
+	"waymark/internal/await"
 	"waymark/wire"
 )
 
@@ -62,7 +62,7 @@ func (t *Transport) ServeDRPC(ctx context.Context, listener net.Listener) error 
 			if n, due := t.notAccepted.due(); due {
 				t.log.Warn("connections not accepted", slog.Any("error", err), slog.Int("times", n))
 			}
-			_ = backoff.Sleep(ctx, acceptPause) // the loop checks ctx
+			_ = await.Sleep(ctx, acceptPause) // the loop checks ctx
 		case err != nil:
 			return err
 		default:

@@ -8,6 +8,8 @@ import (
 	"net/http"
 	"strconv"
 	"strings"
+	"sync"
+	"time"
 
 	"waymark/wire"
 )
@@ -25,7 +27,8 @@ type validation struct {
 }
 
 // ServeHTTP is Coder's endpoint for agents: GET with the token in a header and the API
-// version in the query, upgraded to a WebSocket. A role is only what the peer calls itself.
+// version in the query, upgraded to a WebSocket. It ignores the query's role, which a peer
+// chooses freely.
 func (t *Transport) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	owner, err := t.admitRequest(r)
 	switch {
@@ -55,7 +58,17 @@ func (t *Transport) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		})
 		return
 	}
-	t.upgrade(w, r, owner)
+	// Only behind the token: others must not take turns of agents.
+	again, admitted := t.admission.enter(r.Context())
+	if !admitted {
+		w.Header().Set("Retry-After", strconv.Itoa(again))
+		refuse(w, http.StatusServiceUnavailable, refusal{Message: "The hub has more agents to let in than it can.", Detail: "try again later"})
+		return
+	}
+	begin := time.Now()
+	begun := sync.OnceFunc(func() { t.admission.leave(time.Since(begin)) })
+	defer begun()
+	t.upgrade(w, r, owner, begun)
 }
 
 // admitRequest returns the client of a request if it may connect now.

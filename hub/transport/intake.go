@@ -171,7 +171,8 @@ func (t *intake) room() int {
 // for the service, the next one, and the beginning of a third.
 const lastingAhead = 3 * smallCall
 
-// last says that the call has many messages, with any time between them.
+// last marks the call as one of many messages, with any time between them. It ends the
+// deadline of the first message.
 func (t *intake) last() {
 	t.mu.Lock()
 	defer t.mu.Unlock()

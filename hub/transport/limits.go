@@ -9,8 +9,7 @@ import (
 
 // Limits limit what agents and other peers may cost. 0 means the default.
 type Limits struct {
-	// Connections limits the agents' connections. Default 4096: enough for thousands of
-	// agents at some 100 KiB each, and below the usual limits of open files.
+	// Connections limits the agents' connections. Default MaxConnections.
 	Connections int
 	// Unauthenticated limits the connections of each listener without a token, in addition
 	// to Connections; beyond it the oldest is dropped. Default 1024: as many agents as
@@ -57,8 +56,12 @@ type Limits struct {
 	Recheck time.Duration
 }
 
+// MaxConnections is the default of Limits.Connections: enough for thousands of agents at some
+// 100 KiB each, and below the usual limits of open files.
+const MaxConnections = 4096
+
 func (l *Limits) setDefaults() {
-	l.Connections = cmp.Or(l.Connections, 4096)
+	l.Connections = cmp.Or(l.Connections, MaxConnections)
 	l.Unauthenticated = cmp.Or(l.Unauthenticated, 1024)
 	l.SessionsPerToken = cmp.Or(l.SessionsPerToken, 8)
 	l.Streams = cmp.Or(l.Streams, 16)

@@ -9,7 +9,7 @@ import (
 	"golang.org/x/time/rate"
 	"storj.io/drpc/drpcerr"
 
-	"waymark/internal/backoff"
+	"waymark/internal/await"
 	"waymark/wire"
 )
 
@@ -30,7 +30,7 @@ func throttle(ctx context.Context, limiter *rate.Limiter) error {
 	if delay == 0 {
 		return nil
 	}
-	err := backoff.Sleep(ctx, delay)
+	err := await.Sleep(ctx, delay)
 	if err != nil {
 		r.Cancel()
 	}

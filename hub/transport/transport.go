@@ -150,7 +150,9 @@ type Transport struct {
 	refused, notAccepted, dismissed throttledLog
 	// rate limits the calls and connections of all together; unauthenticated stands for
 	// peers without a token.
-	rate            *rate.Limiter
+	rate *rate.Limiter
+	// admission limits the handshakes that ask the store.
+	admission       *admission
 	unauthenticated *client
 
 	mu         sync.Mutex // guards closed and rechecking, and running against Add after Wait
@@ -169,6 +171,7 @@ func New(opts Options) *Transport {
 		slots:     make(chan struct{}, opts.Limits.Connections),
 		large:     make(chan struct{}, opts.Limits.Large),
 		expensive: make(chan struct{}, expensiveDecodes),
+		admission: newAdmission(),
 		rate:      rate.NewLimiter(rate.Limit(opts.Limits.TotalRate), opts.Limits.TotalBurst),
 	}
 	t.ctx, t.cancel = context.WithCancel(context.Background())

@@ -23,6 +23,8 @@ import (
 type services struct {
 	waymark.DRPCContextUnimplementedServer
 	mux *drpcmux.Mux
+	// atEnd is called at the end of a session; it may be nil.
+	atEnd func()
 
 	mu      sync.Mutex // guards the rest
 	revoked bool
@@ -83,7 +85,11 @@ func (s *services) Push(ctx context.Context, _ *waymark.PushRequest) (*waymark.P
 
 type session struct{ services *services }
 
-func (s *session) End()                                {}
+func (s *session) End() {
+	if s.services.atEnd != nil {
+		s.services.atEnd()
+	}
+}
 func (s *session) Begin(context.Context, string) error { return nil }
 func (s *session) HandleRPC(stream drpc.Stream, method string) error {
 	return s.services.mux.HandleRPC(stream, method)
@@ -142,7 +148,8 @@ func TestCalls(t *testing.T) {
 }
 
 // TestEnds: a connection ends when its token is revoked, although its peer is
-// silent, and when the transport is drained; nothing new is served then.
+// silent, and when the transport is drained; nothing new is served then. When its session
+// hears of that, the agent isn't connected any more.
 func TestEnds(t *testing.T) {
 	for name, end := range map[string]func(*services, *transport.Transport) error{
 		"revoked": func(s *services, _ *transport.Transport) error { s.revoke(); return nil },
@@ -153,6 +160,8 @@ func TestEnds(t *testing.T) {
 			s := newServices(t)
 			tr := transport.New(transport.Options{Services: s, Limits: transport.Limits{Recheck: time.Millisecond}})
 			defer tr.Close()
+			connected := make(chan bool, 1)
+			s.atEnd = func() { connected <- tr.Connected("agent") }
 			conn := connect(t, tr)
 			if err := push(conn, "good"); err != nil {
 				t.Fatal(err)
@@ -161,6 +170,9 @@ func TestEnds(t *testing.T) {
 				t.Fatal(err)
 			}
 			<-conn.Closed()
+			if <-connected {
+				t.Error("still connected at the end of the session")
+			}
 			if name == "revoked" {
 				return // others are still served
 			}

@@ -15,8 +15,9 @@ import (
 	"waymark/wire"
 )
 
-// upgrade upgrades the request to a connection of calls, and returns when that has ended.
-func (t *Transport) upgrade(w http.ResponseWriter, r *http.Request, owner *client) {
+// upgrade upgrades the request to a connection of calls, and returns when that has ended. It
+// calls begun when the store has answered.
+func (t *Transport) upgrade(w http.ResponseWriter, r *http.Request, owner *client, begun func()) {
 	// The request's own context ends when the connection is hijacked.
 	ctx, end, err := t.begin(context.WithoutCancel(r.Context()))
 	if err != nil {
@@ -37,13 +38,23 @@ func (t *Transport) upgrade(w http.ResponseWriter, r *http.Request, owner *clien
 	if strings.EqualFold(r.Header.Get("Upgrade"), "websocket") {
 		// Determine its place in the order before the agent can send anything, or give up
 		// and reconnect.
-		if err := c.session.Begin(ctx, owner.agentID); err != nil {
+		beginning, cancel := context.WithCancel(ctx)
+		stop := context.AfterFunc(r.Context(), cancel) // whoever has hung up waits no longer
+		err := c.session.Begin(beginning, owner.agentID)
+		stop()
+		cancel()
+		begun()
+		switch {
+		case err != nil && r.Context().Err() != nil:
+			return
+		case err != nil:
 			t.log.Error("session not begun", slog.String("agent", owner.agentID), slog.Any("error", err))
 			refuseInternal(w)
 			return
 		}
 		c.attach(owner)
 	}
+	begun()
 	h := &hijacked{ResponseWriter: w}
 	ws, err := websocket.Accept(h, r, nil) // no compression: a few bytes could expand to a flood
 	if err != nil {
@@ -141,7 +152,7 @@ func (t *Transport) serveStreams(ctx context.Context, mux *yamux.Session, newCal
 	}
 }
 
-// silent is yamux's logger, whose lines only repeat its errors.
+// silent discards the log of yamux, which only repeats the errors that yamux returns.
 type silent struct{}
 
 func (silent) Print(...any)          {}

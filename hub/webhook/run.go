@@ -9,7 +9,7 @@ import (
 	"time"
 
 	"waymark/hub/store"
-	"waymark/internal/backoff"
+	"waymark/internal/await"
 )
 
 const (
@@ -119,7 +119,7 @@ func (r *Runner) tell(ctx context.Context, w *store.Webhook, m *store.Message) b
 	default:
 		pause := shortest
 		for range min(w.Failures, 20) {
-			pause = backoff.After(pause, shortest, longest)
+			pause = await.After(pause, shortest, longest)
 		}
 		result.Error, result.Next, result.Drop = err.Error(), now.Add(pause), now.Sub(m.CreatedAt) >= maxAge
 		if w.Failures == 0 || result.Drop {

@@ -17,6 +17,8 @@ import (
 
 	standardwebhooks "github.com/standard-webhooks/standard-webhooks/libraries/go"
 
+	"github.com/google/uuid"
+
 	"waymark/hub/store"
 )
 
@@ -39,6 +41,16 @@ type Sender struct {
 	// Dial makes connections in place of a net.Dialer, and judges no address; it is for
 	// tests, which have no network under testing/synctest.
 	Dial func(ctx context.Context, network, address string) (net.Conn, error)
+}
+
+// Test has the webhook take a message of the type webhook.test, at once and by the same rules
+// as all others. Its errors are those of Send.
+func Test(ctx context.Context, w *store.Webhook, now time.Time) error {
+	body, err := store.NewMessage(store.WebhookTest, now, nil)
+	if err != nil {
+		return err
+	}
+	return new(Sender).Send(ctx, w, &store.Message{ID: "msg_" + uuid.NewString(), Body: body, CreatedAt: now}, now)
 }
 
 // Send tries once to have the webhook take the message. The error is one line and has

@@ -183,7 +183,7 @@ func row(t *testing.T, w store.NewWebhook) (open func() store.Store) {
 	if _, err := s.CreateToken(t.Context(), token); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := s.BeginSession(t.Context(), "a"); err != nil {
+	if _, _, err := s.BeginSession(t.Context(), "a", ""); err != nil {
 		t.Fatal(err)
 	}
 	if n, err := s.Notice(t.Context(), store.NoticeOptions{SeenBefore: time.Now().Add(time.Hour)}); err != nil || n != 1 {

@@ -215,7 +215,7 @@ func Same(shown, secret string) bool {
 	return subtle.ConstantTimeCompare(a[:], b[:]) == 1 && secret != ""
 }
 
-// Expired reports whether the end has come. Zero is no end.
+// Expired reports whether end has been reached. The zero time never is.
 func Expired(now, end time.Time) bool { return !end.IsZero() && !now.Before(end) }
 
 // Valid reports whether something is valid now that ends at end, and was revoked at revoked

@@ -67,6 +67,11 @@ const (
 	MCPConnectTimeout = 30 * time.Second
 	// MCPCallTimeout is about how long MCP clients wait for an answer.
 	MCPCallTimeout = time.Minute
+	// DesktopWidth and DesktopHeight are a screen that models take as it is.
+	DesktopWidth  = 1280
+	DesktopHeight = 800
+	// DesktopIdle leaves a person the time for a meal.
+	DesktopIdle = time.Hour
 	// MCPIdle keeps a server between the calls of one conversation.
 	MCPIdle = 10 * time.Minute
 	// MCPServerTools is twice what the largest examined server has, MCPTools five such

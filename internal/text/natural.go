@@ -37,3 +37,36 @@ func digits(s string) int {
 	}
 	return len(s)
 }
+
+// maxKey bounds a NaturalKey: databases limit what an index may have.
+const maxKey = 400
+
+// NaturalKey returns a text whose order by bytes is that of Natural. Texts that differ only
+// behind hundreds of bytes, or in zeros before numbers, may have equal keys.
+func NaturalKey(s string) string {
+	var key strings.Builder
+	for s != "" && key.Len() < maxKey {
+		n := digits(s)
+		if n == 0 {
+			key.WriteByte(s[0])
+			s = s[1:]
+			continue
+		}
+		// A number begins with a digit, for its place among other characters, and its length.
+		number := strings.TrimLeft(s[:n], "0")
+		key.WriteByte('0')
+		for rest := len(number); ; rest -= lengths {
+			if rest < lengths {
+				key.WriteByte(byte('!' + rest))
+				break
+			}
+			key.WriteByte('!' + lengths)
+		}
+		key.WriteString(number)
+		s = s[n:]
+	}
+	return strings.ToValidUTF8(key.String()[:min(key.Len(), maxKey)], "")
+}
+
+// lengths is how many lengths of numbers one byte of a key tells apart.
+const lengths = '{' - '!'

@@ -15,6 +15,9 @@ func TestNatural(t *testing.T) {
 			if got := text.Natural(a, b); got < 0 != (i < j) || got > 0 != (i > j) {
 				t.Errorf("%q, %q: %d", a, b, got)
 			}
+			if x, y := text.NaturalKey(a), text.NaturalKey(b); i < j && x >= y && (a != "a01" || b != "a1") {
+				t.Errorf("keys of %q, %q: %q, %q", a, b, x, y)
+			}
 		}
 	}
 }

@@ -31,6 +31,8 @@
 //     looked up in each, and nothing else is listed
 //   - children: directories at the top of the root that are projects of their own. They are
 //     searched after the root, by the same rows
+//   - nested: instruction files in directories below, each for the files of its directory,
+//     which is what the host marks them as
 //   - plugins: what the user of a home directory has installed, from the host; see package
 //     plugins/installed
 //
@@ -264,7 +266,33 @@ func (f *finder) directoryRoot() error {
 			return err
 		}
 	}
+	for _, p := range f.Nested() {
+		f.nested(p)
+	}
 	return nil
+}
+
+// nested reports an instruction file in a directory below. Its readers are those that look
+// there.
+func (f *finder) nested(p string) {
+	var row *conventions.Convention
+	for _, c := range f.instructions {
+		for _, place := range c.Places {
+			if dir, ok := strings.CutSuffix(p, place); ok && strings.HasSuffix(dir, "/") && len(c.Nested) > 0 && (row == nil || len(dir) < len(f.below)) {
+				row, f.below = c, dir
+			}
+		}
+	}
+	if row == nil || f.Skip(row) || f.Again(row, p) {
+		return
+	}
+	f.addPart(row, f.req.Part(row.ID+" nested "+p, func() guest.Part {
+		part := f.readFile(row, p)
+		if part.Rows.Len() > 0 {
+			part.Rows = change(part.Rows, func(r *guest.Resource) { r.Readers = row.Nested })
+		}
+		return part
+	}))
 }
 
 // child searches a directory that is a project of its own.
@@ -349,7 +377,20 @@ func (f *finder) Skip(c *conventions.Convention) bool {
 }
 
 // Unreadable implements places.Visitor.
-func (f *finder) Unreadable(dir string, err error) { f.warn(dir + ": " + err.Error()) }
+func (f *finder) Unreadable(c *conventions.Convention, dir string, err error) {
+	if c == nil || dir == "." || c.Kind == abi.KindPlugin {
+		f.warn(dir + ": " + err.Error())
+		return
+	}
+	r := guest.Resource{Kind: c.Kind, Path: dir, Content: guest.File(dir), Convention: c.ID, Name: path.Base(dir)}
+	var at *fs.PathError
+	if errors.As(err, &at) {
+		err = at.Err
+	}
+	fail(&r, errors.New("the directory can't be listed: "+strings.ToLower(err.Error()))) // the host knows where links lead
+	f.attributed(c, &r)
+	f.addRow(guest.Encode(r), 0)
+}
 
 // File implements places.Visitor.
 func (f *finder) File(c *conventions.Convention, p string) {

@@ -3,6 +3,7 @@ package agentfiles
 import (
 	"bytes"
 	"errors"
+	"strconv"
 	"strings"
 
 	"waymark/plugins/conventions"
@@ -35,6 +36,7 @@ type head struct {
 	// unquoted says that they are YAML only once a value with a colon is quoted.
 	unquoted bool
 	cost     int // for spend
+	size     int // of the file's begin that is no text, in bytes
 }
 
 // parseYAML reads a block with the SDK's reader and, if that fails and the budget allows it,
@@ -179,9 +181,18 @@ func scalarOf(n *yaml.Node) frontmatter.Value {
 	return v
 }
 
+// yamlError says what is wrong with front matter, and in which line of the file: it begins in
+// the second one.
 func yamlError(err error) error {
 	text := strings.Join(strings.Fields(err.Error()), " ")
-	return errors.New("front matter is not valid YAML: " + guest.Truncate(strings.TrimPrefix(text, "yaml: "), 512))
+	if _, problem, ok := strings.Cut(text, ": "); ok && strings.HasPrefix(text, "go-yaml") {
+		text = problem
+	}
+	in := ""
+	if line := yaml.Line(err); line > 0 {
+		in = " in line " + strconv.Itoa(line+1)
+	}
+	return errors.New("front matter is not valid YAML" + in + ": " + guest.Truncate(strings.TrimPrefix(text, "yaml: "), 512))
 }
 
 // parseFile reads the fields of a whole file in a format other than Markdown.
@@ -201,7 +212,7 @@ func (b *yamlBudget) parseFile(format conventions.Format, text []byte) (h head, 
 	if v.Kind() != jsonlite.Object {
 		return h, errors.New("it is " + string(v.Kind()) + ", where an object belongs")
 	}
-	h.fields = fromJSON(v, 2)
+	h.fields = fromJSON(v, 3)
 	return h, nil
 }
 

@@ -8,6 +8,7 @@ import (
 	"unicode"
 	"unicode/utf8"
 
+	"waymark/abi"
 	"waymark/plugins/conventions"
 	"waymark/plugins/internal/places"
 	"waymark/plugins/internal/yaml"
@@ -17,7 +18,7 @@ import (
 
 // readHead reads the front matter of a file as one specific program does. text is the head of
 // the file.
-func (f *finder) readHead(file string, text []byte) (h head, block, rest []byte, err error) {
+func (f *finder) readHead(file string, text []byte, c *conventions.Convention) (h head, block, rest []byte, err error) {
 	limit := places.ReadLimit(f.req)
 	read := readSerde
 	switch f.heads {
@@ -25,6 +26,24 @@ func (f *finder) readHead(file string, text []byte) (h head, block, rest []byte,
 		read = readMatter
 	case conventions.HeadsClaude:
 		read = readClaude
+	case conventions.HeadsLines:
+		if read = readLines; !isSkillFile(c) {
+			read.fields = agentFields
+		}
+	case conventions.HeadsYAML:
+		read = readYAML
+	case conventions.HeadsCopilot:
+		if read = readCopilot; c.Kind == abi.KindInstructionFile {
+			read.find = findRule
+		}
+	case conventions.HeadsContinue:
+		read = readContinue
+	case conventions.HeadsCline:
+		if read = readCline; c.Kind == abi.KindSubagent && !isSkillFile(c) {
+			read = readClineAgent
+		}
+	case conventions.HeadsQwen:
+		read = qwenReader(c)
 	}
 	if len(text) == fieldsSize && limit > len(text) {
 		if text, err = guest.ReadHead(f.root, file, limit+1); err != nil {
@@ -37,6 +56,7 @@ func (f *finder) readHead(file string, text []byte) (h head, block, rest []byte,
 	if len(block) > frontmatter.MaxSize {
 		return h, block, rest, errors.New("front matter is longer than 64 KiB")
 	}
+	h.size = len(text) - len(rest)
 	h.cost = len(block)
 	if int(f.yaml) < h.cost {
 		return h, block, rest, errYAMLBudget
@@ -63,6 +83,13 @@ var (
 	readSerde  = headReader{findSerde, serdeFields, quoteValues}
 	readMatter = headReader{findMatter, matterFields, blockValues}
 	readClaude = headReader{findClaude, claudeFields, quoteSigns}
+	readLines  = headReader{findLines, lineFields, unrepaired}
+	readYAML   = headReader{findYAML, yamlFields, unrepaired}
+
+	readCopilot    = headReader{findCopilot, copilotFields, unrepaired}
+	readContinue   = headReader{findContinue, coreFields, unrepaired}
+	readCline      = headReader{findCline, coreFields, unrepaired}
+	readClineAgent = headReader{findClineAgent, coreFields, unrepaired}
 )
 
 var errNotUTF8 = errors.New("front matter is not UTF-8")

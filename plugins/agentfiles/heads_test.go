@@ -10,6 +10,74 @@ import (
 	guest "waymark/sdk-guest"
 )
 
+// TestHeadsYAML holds how a program with YAML 1.2 reads front matter, without a second try.
+func TestHeadsYAML(t *testing.T) {
+	t.Parallel()
+	for text, want := range map[string]string{
+		"---\nname: a\ndescription: Words.\n---\nbody\n":                               "a: Words.",
+		"---\r\nname: a\r\ndescription: Words.\r\n---x\r\nbody\r\n":                    "a: Words.",
+		"--- # comment\nname: a\ndescription: Words.\n---\n":                           "a: Words.",
+		"\ufeff---\nname: a\ndescription: Words.\n---\n":                               "",
+		"---\nname: a\ndescription: Words.\n":                                          "",
+		"---\nname: a\ndescription: Use: it\n---\n":                                    "",
+		"---\nname: a\nname: b\ndescription: Words.\n---\n":                            "",
+		"---\nname: 3\ndescription: Words.\n---\n":                                     "",
+		"---\nname: true\ndescription: Words.\n---\n":                                  "",
+		"---\nname: .nan\ndescription: Words.\n---\n":                                  "x: Words. (nameless)",
+		"---\nname: 0\ndescription: Words.\n---\n":                                     "x: Words. (nameless)",
+		"---\nname: ~\ndescription: Words.\n---\n":                                     "x: Words. (nameless)",
+		"---\nname: 2026-01-02\ndescription: Words.\n---\n":                            "2026-01-02: Words.",
+		"---\nname: yes\ndescription: 1:30\n---\n":                                     "yes: 1:30",
+		"---\nname: 1_000\ndescription: 0b11\n---\n":                                   "1_000: 0b11",
+		"---\nname: a\ndescription: 1e3\n---\n":                                        "",
+		"---\nname: a\ndescription: \u0085x\u0007y\n---\n":                             "a: x\u0007y",
+		"---\nname: a\ndescription: Words.\ndisable-model-invocation: True\n---\n":     "a: Words. (manual)",
+		"---\nname: a\ndescription: Words.\ndisable-model-invocation: \"true\"\n---\n": "a: Words.",
+	} {
+		resp := resolve(t, guest.Root{Name: "w"}, `{"heads": "yaml"}`, fstest.MapFS{".claude/agents/x.md": {Data: []byte(text)}})
+		got := ""
+		if r := resp.Resources[0]; r.Status != abi.StatusInvalid && r.Description != "" {
+			got = r.Name + ": " + r.Description
+			if strings.Contains(codes(r), abi.FindingNameMissing) {
+				got += " (nameless)"
+			}
+			if r.Attributes["mode"].Text == "manual" {
+				got += " (manual)"
+			}
+		}
+		if got != want {
+			t.Errorf("%q is read as %q, not %q (%s)", text, got, want, resp.Resources[0].Error)
+		}
+	}
+}
+
+// TestHeadsOfOne holds how Gemini CLI (lines) and Qwen Code (qwen) read front matter.
+// test/clients compares it with these programs.
+func TestHeadsOfOne(t *testing.T) {
+	t.Parallel()
+	const prompt = "You are a good agent.\n"
+	for _, c := range []struct{ heads, text, want string }{
+		{"lines", "---\nname: a\ndescription: Words.\n---x\n", "a: Words."}, {"lines", "---\r\nname: a\r\ndescription: Words.\r\n---", "a: Words."},
+		{"lines", "\ufeff---\nname: a\ndescription: Words.\n---\n", ""}, {"lines", "--- \nname: a\ndescription: Words.\n---\n", ""},
+		{"lines", "---\nname: A\ndescription: Words.\n---\n", ""}, {"lines", "---\nname: a\ndescription: x: y\n---\n", ""}, {"lines", "---\nname: a\ndescription: Words.\ncolor: red\n---\n", ""},
+		{"lines", "---\nname: a\ndescription: Words.\ntools: [read_file, \"*\", mcp_a_b]\nmax_turns: 3\ntemperature: 0.5\nkind: local\n---\n", "a: Words."},
+		{"lines", "---\nname: a\ndescription: Words.\ntools: [nothing]\n---\n", ""}, {"lines", "---\nname: a\ndescription: Words.\nmax_turns: 0\n---\n", ""},
+		{"qwen", "\ufeff---\r\nname: ab\r\ndescription: Words.\r\n---\r\n" + prompt, "ab: Words."}, {"qwen", "---\nname: ab\ndescription: x: y\n---\n" + prompt, "ab: x: y"},
+		{"qwen", "---\nname: 33\ndescription: [a, b]\n---\n" + prompt, "33: a,b"}, {"qwen", "---\nname: ab\ndescription: Words.\n--- \n" + prompt, ""},
+		{"qwen", "---\nname: a\ndescription: Words.\n---\n" + prompt, ""}, {"qwen", "---\nname: ab\ndescription: Words.\n---\nshort\n", ""}, {"qwen", "---\nname: system\ndescription: Words.\n---\n" + prompt, ""},
+		{"qwen", "---\nname: ab\ndescription: Words.\napprovalMode: no\n---\n" + prompt, ""}, {"qwen", "---\nname: ab\ndescription: Words.\nbad: [\n---\n" + prompt, "ab: Words."},
+	} {
+		resp := resolve(t, guest.Root{Name: "w"}, `{"heads": "`+c.heads+`"}`, fstest.MapFS{".claude/agents/x.md": {Data: []byte(c.text)}})
+		got := ""
+		if r := resp.Resources[0]; r.Status != abi.StatusInvalid {
+			got = r.Name + ": " + r.Description
+		}
+		if got != c.want {
+			t.Errorf("%s: %q is read as %q, not %q (%s)", c.heads, c.text, got, c.want, resp.Resources[0].Error)
+		}
+	}
+}
+
 // TestHeads holds how front matter is read as programs do that are no reader of the
 // table. test/clients compares it with these programs.
 func TestHeads(t *testing.T) {

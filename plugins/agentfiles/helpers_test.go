@@ -39,6 +39,10 @@ var table = []conventions.Convention{
 	of(abi.KindCommand, "copilot-prompts", conventions.Markdown, conventions.FromField, ".github/prompts/*.prompt.md"),
 	of(abi.KindCommand, "goose-recipes", conventions.YAML, conventions.FromField, ".goose/recipes/*.yaml"),
 	{
+		ID: "roomodes", Scope: conventions.ScopeProject, Kind: abi.KindSubagent, Format: conventions.YAML,
+		Places: []string{".roomodes"}, Name: conventions.FromField, Description: conventions.FromField, Each: "customModes",
+	},
+	{
 		ID: "user-claude-md", Scope: conventions.ScopeUser, Kind: abi.KindInstructionFile, Format: conventions.Markdown,
 		Places: []string{".claude/CLAUDE.md"}, Description: conventions.FromHeading,
 	},

@@ -134,10 +134,10 @@ func isSkillField(key string) bool {
 	return true
 }
 
-// unparsed reports front matter, or a whole file, that can't be read. That makes a skill or a
-// subagent unusable; other files still have their text.
-func (f *finder) unparsed(r *guest.Resource, err error) {
-	if r.Kind == guest.Skill || r.Kind == guest.Subagent {
+// unparsed reports front matter, or a whole file, that can't be read. That makes a skill, a
+// subagent, or a file that consists of fields unusable; others still have their text.
+func (f *finder) unparsed(r *guest.Resource, c *conventions.Convention, err error) {
+	if r.Kind == guest.Skill || r.Kind == guest.Subagent || c.Format != conventions.Markdown && r.Kind == guest.Command {
 		fail(r, err)
 		return
 	}
@@ -260,12 +260,17 @@ func apply(r *guest.Resource, c *conventions.Convention, fields frontmatter.Valu
 	mode, globs := a.Mode, []string(nil)
 	if a.GlobsKey != "" {
 		globs = fields.Get(a.GlobsKey).Globs()
+		if len(globs) == 0 && strings.Contains(a.GlobsKey, ".") {
+			globs = fields.Get(strings.Split(a.GlobsKey, ".")...).Globs()
+		}
 	}
 	word := ""
 	if a.ModeKey != "" {
 		word = modeOf(a, fields.Get(a.ModeKey).Text)
 	}
 	switch description := fields.Get("description"); {
+	case a.ManualKey != "" && fields.Get(a.ManualKey).True():
+		mode = modeManual
 	case word != "":
 		mode = word
 	case a.AlwaysKey != "" && fields.Get(a.AlwaysKey).True():
@@ -281,6 +286,12 @@ func apply(r *guest.Resource, c *conventions.Convention, fields frontmatter.Valu
 		return
 	}
 	attribute(r, "mode", abi.String(mode))
+	if strings.ContainsAny(strings.Join(globs, ""), "“”‘’„«»") {
+		find(r, abi.FindingGlobQuotes, abi.SeverityWarning, "a glob is in typographic quotes, which count as part of it: it matches nothing")
+	}
+	if mode == modeGlob && len(globs) == 0 && a.Mode == modeGlob {
+		find(r, abi.FindingGlobsMissing, abi.SeverityWarning, "it applies by globs, and its field "+a.GlobsKey+" has none: it applies to no file")
+	}
 	if mode == modeGlob && len(globs) > 0 {
 		attribute(r, "globs", abi.Strings(globs...))
 	}

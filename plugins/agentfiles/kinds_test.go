@@ -42,6 +42,31 @@ func one(t *testing.T, json, name, content string) string {
 	return strings.TrimPrefix(show(resp.Resources[0]), name+" ")
 }
 
+// TestEach: each entry of a list is a row of its own.
+func TestEach(t *testing.T) {
+	for what, tt := range map[string]struct {
+		text string
+		want []string
+	}{
+		"two modes": {"customModes:\n- slug: one\n  name: One\n  description: Does one\n  groups: [read]\n- slug: two\n  name: Two\n", []string{
+			`#one .roomodes roomodes "One" "Does one"`, `#two .roomodes roomodes "Two" "" +description-missing`}},
+		"JSON":           {`{"customModes": [{"slug": "one", "name": "One", "description": "D"}]}`, []string{`#one .roomodes roomodes "One" "D"`}},
+		"one slug twice": {"customModes:\n- {slug: one, description: A}\n- {slug: one, description: B}\n", []string{`#one .roomodes roomodes "one" "A" +name-missing`}},
+		"odd entries":    {"customModes: [1, {name: x}, {slug: s, description: D, name: Nn}]\n", []string{`#s .roomodes roomodes "Nn" "D"`}},
+		"no modes":       {"customModes: []\n", []string{`# .roomodes roomodes ".roomodes" "" ! it has no customModes with a slug, so that it defines nothing`}},
+		"something else": {"x: y\n", []string{`# .roomodes roomodes ".roomodes" "" ! it has no customModes with a slug, so that it defines nothing`}},
+	} {
+		resp := resolve(t, guest.Root{Name: "w"}, `{}`, fstest.MapFS{".roomodes": text(tt.text)})
+		var got []string
+		for _, r := range resp.Resources {
+			got = append(got, "#"+r.Key+" "+show(r))
+		}
+		if !slices.Equal(got, tt.want) {
+			t.Errorf("%s: %q, want %q", what, got, tt.want)
+		}
+	}
+}
+
 func TestKinds(t *testing.T) {
 	for _, tt := range []struct{ name, file, text, want string }{
 		{"a rule", ".cursor/rules/a/b.mdc", "---\ndescription: D\nglobs: *.ts, src/**\n---\nText", `cursor-rules "b" "D" globs=*.ts|src/** mode=glob`},
@@ -58,11 +83,12 @@ func TestKinds(t *testing.T) {
 
 		{"a subagent", ".claude/agents/x/r.md", "---\nname: reviewer\ndescription: Reviews\ntools: Read, Grep\nmodel: opus\n---\nYou", `claude-agents "reviewer" "Reviews" model=opus tools=Read|Grep`},
 		{"without a name", ".claude/agents/r.x.md", "---\ndescription: Reviews\ntools: [Read]\n---\nYou", `claude-agents "r" "Reviews" tools=Read +name-missing`},
-		{"without anything", ".claude/agents/r.md", "You", `claude-agents "r" "" +name-missing +description-missing`},
+		{"without a description", ".claude/agents/r.md", "---\nname: r\n---\nYou", `claude-agents "r" "" +description-missing`},
+		{"globs in typographic quotes", ".claude/rules/b.md", "---\npaths: “src/**”\n---\nText", `claude-rules "b" "Text" globs=“src/**” mode=glob +glob-quotes`},
 		{"a colon in its name", ".claude/agents/r.md", "---\nname: a:b\ndescription: D\n---\n", `claude-agents "a:b" "D" +name-invalid`},
 		{"a colon in a value", ".claude/agents/r.md", "---\nname: r\ndescription: Use when: always\n---\n", `claude-agents "r" "Use when: always" +frontmatter-unquoted`},
-		{"front matter that can't be read", ".claude/agents/r.md", "---\nname: [\n---\n", `claude-agents "r" "" ! front matter is not valid YAML: go-yaml load error in parser (while parsing a flow node) at L2.C1: did not find expected node content`},
-		{"broken, and may hold servers", ".claude/agents/r.md", "---\nmcpServers: [\n---\n", `claude-agents "r" "" ! front matter is not valid YAML: go-yaml load error in parser (while parsing a flow node) at L2.C1: did not find expected node content WITHHELD +withheld`},
+		{"front matter that can't be read", ".claude/agents/r.md", "---\nname: [\n---\n", `claude-agents "r" "" ! front matter is not valid YAML in line 3: did not find expected node content`},
+		{"broken, and may hold servers", ".claude/agents/r.md", "---\nmcpServers: [\n---\n", `claude-agents "r" "" ! front matter is not valid YAML in line 3: did not find expected node content WITHHELD +withheld`},
 		{"servers", ".claude/agents/r.md", "---\nname: r\ndescription: D\nmcpServers: {a: {command: x}}\n---\n", `claude-agents "r" "D" WITHHELD +withheld`},
 		{"TOML", ".codex/agents/r.toml", "name = \"r\"\ndescription = \"D\"\nmodel = \"m\"\ndeveloper_instructions = '''\nYou\n'''", `codex-agents "r" "D" model=m`},
 		{"TOML with servers", ".codex/agents/r.toml", "name = \"r\"\ndescription = \"D\"\n[mcp_servers.x]\ncommand = \"y\"", `codex-agents "r" "D" WITHHELD +withheld`},
@@ -77,6 +103,7 @@ func TestKinds(t *testing.T) {
 		{"a command with hooks", ".claude/commands/c.md", "---\ndescription: D\nhooks: {}\n---\n", `claude-commands "c" "D" WITHHELD +withheld`},
 		{"TOML command", ".gemini/commands/git/commit.toml", "description = 'D'\nprompt = 'p'", `gemini-commands "git:commit" "D"`},
 		{"TOML command without description", ".gemini/commands/c.toml", "prompt = 'p'", `gemini-commands "c" ""`},
+		{"broken TOML command", ".gemini/commands/c.toml", "prompt = 'p", `gemini-commands "c" "" ! invalid TOML in line 1: a text is not closed`},
 		{"a prompt", ".github/prompts/p.prompt.md", "---\nmode: agent\n---\nDo", `copilot-prompts "p" "Do"`},
 		{"a prompt with a name", ".github/prompts/p.prompt.md", "---\nname: N\ntools: ['a', b]\n---\nDo", `copilot-prompts "N" "Do" tools=a|b`},
 		{"YAML", ".goose/recipes/r.yaml", "name: R\ndescription: D\n", `goose-recipes "R" "D"`},
@@ -115,7 +142,7 @@ func TestSkillFindings(t *testing.T) {
 		{"unknown fields", "name: foo\ndescription: D\nversion: 1\nxYz: a", `"foo" "D" +unknown-field`},
 		{"hooks", "name: foo\ndescription: D\nhooks: {PreToolUse: []}", `"foo" "D" WITHHELD +withheld`},
 		{"hooks that are none", "name: foo\ndescription: D\nhooks:", `"foo" "D"`},
-		{"unclear hooks", "name: foo\nhooks: [", `"" "" ! front matter is not valid YAML: go-yaml load error in parser (while parsing a flow node) at L3.C1: did not find expected node content WITHHELD +withheld`},
+		{"unclear hooks", "name: foo\nhooks: [", `"" "" ! front matter is not valid YAML in line 4: did not find expected node content WITHHELD +withheld`},
 	} {
 		r := skillOf(t, `{}`, "---\n"+tt.text+"\n---\nBody")
 		if got := strings.TrimPrefix(show(r), "skills/foo skills "); got != tt.want {
@@ -128,6 +155,15 @@ func TestSkillFindings(t *testing.T) {
 	for _, blank := range []string{"\u00a0", "\u0085", "\f", "\v", " "} {
 		if got := show(skillOf(t, `{}`, "---"+blank+"\nname: foo\ndescription: D\n---"+blank+"\n")); got != `skills/foo skills "foo" "D"` {
 			t.Errorf("%q behind ---: %s", blank, got)
+		}
+	}
+}
+
+// TestNoSubagent: a README among subagents isn't one.
+func TestNoSubagent(t *testing.T) {
+	for _, text := range []string{"# Read me\n", "---\ntitle: x\n---\nText"} {
+		if resp := resolve(t, guest.Root{Name: "w"}, `{}`, fstest.MapFS{".claude/agents/README.md": {Data: []byte(text)}}); len(resp.Resources) > 0 {
+			t.Errorf("%q: %+v", text, resp.Resources)
 		}
 	}
 }
@@ -146,7 +182,7 @@ func TestStrict(t *testing.T) {
 			t.Errorf("%q: %q, want %q", content, r.Error, want)
 		}
 	}
-	if got := one(t, `{"strict":true}`, ".claude/agents/r.md", "You"); !strings.Contains(got, "! it has no name") {
+	if got := one(t, `{"strict":true}`, ".claude/agents/r.md", "---\ndescription: D\n---\nYou"); !strings.Contains(got, "! it has no name") {
 		t.Error(got)
 	}
 	if got := one(t, `{"strict":true}`, ".claude/commands/r.md", "---\na: [\n---\n"); !strings.Contains(got, "! front matter is not") {
@@ -174,11 +210,13 @@ func TestFirstConvention(t *testing.T) {
 		{"id":"mine-2","kind":"instruction_file","format":"text","description":"heading","places":["notes/b/*"]},
 		{"id":"mine-skills","kind":"skill","format":"markdown","name":"front_matter","places":["lib/*/SKILL.md"]},
 		{"id":"mine-globs","kind":"instruction_file","format":"markdown","mode":"manual","globs_key":"for","places":["r/*.txt"]},
+		{"id":"mine-nested","kind":"instruction_file","format":"yaml","name":"front_matter","description":"front_matter","mode":"glob","globs_key":"applies.to","places":["y/*.yaml"]},
 		{"id":"another-kind","kind":"hook","format":"json","places":["x.json"]}],
 		"disabled":["cursorrules","mine-2"]}`
 	tree := fstest.MapFS{
 		"AGENTS.md": text("# A"), "notes/a.md": text("# N"), "notes/b/c.md": text("# M"), "notes/b/d": text("x"), "x.json": text("{}"),
 		".cursorrules": text("off"), "lib/s/SKILL.md": text(skill("s")), "r/a.txt": text("---\nfor: \"*.go\"\n---\n"), "r/b.txt": text("B"),
+		"y/a.yaml": text("name: a\napplies:\n  to: [\"*.go\", x]\n"), "y/b.yaml": text("name: b\napplies: {}\n"),
 	}
 	var got []string
 	for _, r := range resolve(t, guest.Root{Name: "w"}, own, tree).Resources {
@@ -187,6 +225,7 @@ func TestFirstConvention(t *testing.T) {
 	want := []string{
 		`AGENTS.md agents-md "" "A"`, `lib/s mine-skills "s" "About s."`, `notes/a.md mine "a" "N"`, `notes/b/c.md mine "c" "M"`,
 		`r/a.txt mine-globs "" "" globs=*.go mode=glob`, `r/b.txt mine-globs "" "" mode=manual`,
+		`y/a.yaml mine-nested "a" "" globs=*.go|x mode=glob`, `y/b.yaml mine-nested "b" "" mode=glob +globs-missing`,
 	}
 	if !slices.Equal(got, want) {
 		t.Errorf("got\n%s\nwant\n%s", strings.Join(got, "\n"), strings.Join(want, "\n"))

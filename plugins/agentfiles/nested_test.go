@@ -30,7 +30,7 @@ var nestedTree = fstest.MapFS{
 	"a/CLAUDE.md":                        text("# Claude"),
 	"a/replit.md":                        text("at the top only"),
 	"a/.cursorrules":                     text("at the top only"),
-	"a/.github/copilot-instructions.md":  text("at the top only"),
+	"a/.github/copilot-instructions.md":  text("# Copilot"),
 	"a/b/CLAUDE.local.md":                text("# Local"),
 	"a/b/AGENTS.md/x":                    text("a directory named like a file"),
 	"a/b/.claude/CLAUDE.md":              text("# Inside"),
@@ -47,13 +47,13 @@ var nestedTree = fstest.MapFS{
 func TestNestedDirectories(t *testing.T) {
 	resolver := agentfiles.Resolver(conventions.All)
 	tests := []struct{ name, config, want string }{
-		{"one", `{"directories":["a"]}`, "a/AGENTS.md a/CLAUDE.md"},
+		{"one", `{"directories":["a"]}`, "a/.github/copilot-instructions.md a/AGENTS.md a/CLAUDE.md"},
 		{"two", `{"directories":["a/b","a"]}`, "a/b/.claude/CLAUDE.md a/b/.claude/commands/git/push.md=git:push a/b/.claude/rules/go/style.md=style " +
-			"a/b/.claude/skills/deploy=deploy a/b/.cursor/rules/web.mdc=web a/b/CLAUDE.local.md a/AGENTS.md a/CLAUDE.md"},
+			"a/b/.claude/skills/deploy=deploy a/b/.cursor/rules/web.mdc=web a/b/CLAUDE.local.md a/.github/copilot-instructions.md a/AGENTS.md a/CLAUDE.md"},
 		{"missing, and a file", `{"directories":["a/none","a/AGENTS.md"]}`, ""},
-		{"names of the operator's", `{"directories":["a","a/b"],"file_names":["CLAUDE.md","X.md"]}`, "a/CLAUDE.md a/b/.claude/CLAUDE.md " +
+		{"names of the operator's", `{"directories":["a","a/b"],"file_names":["CLAUDE.md","X.md"]}`, "a/.github/copilot-instructions.md a/CLAUDE.md a/b/.claude/CLAUDE.md " +
 			"a/b/.claude/commands/git/push.md=git:push a/b/.claude/rules/go/style.md=style a/b/.claude/skills/deploy=deploy a/b/.cursor/rules/web.mdc=web"},
-		{"switched off", `{"directories":["a"],"disabled":["claude-md"]}`, "a/AGENTS.md"},
+		{"switched off", `{"directories":["a"],"disabled":["claude-md"]}`, "a/.github/copilot-instructions.md a/AGENTS.md"},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {

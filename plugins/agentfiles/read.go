@@ -11,6 +11,7 @@ import (
 	"waymark/plugins/internal/places"
 	guest "waymark/sdk-guest"
 	"waymark/sdk-guest/frontmatter"
+	"waymark/sdk-guest/jsonlite"
 )
 
 const (
@@ -86,14 +87,71 @@ func (f *finder) readFile(c *conventions.Convention, p string) (part guest.Part)
 	switch {
 	case state == places.Invalid:
 		fail(&r, errors.New(places.LinkToDirectory))
+	case read && c.Each != "":
+		return f.readEach(c, &r)
 	case read:
 		err = f.describe(&r, c, text, &n)
+	}
+	if errors.Is(err, errNoSubagent) {
+		return guest.Part{}
 	}
 	f.attributed(c, &r)
 	part = encode(&r, n)
 	part.Forget = errors.Is(err, errYAMLBudget) // the next run may have more
 	return part
 }
+
+// readEach reads a file with a list, and makes a row of each entry.
+func (f *finder) readEach(c *conventions.Convention, r *guest.Resource) (part guest.Part) {
+	limit := places.ReadLimit(f.req)
+	text, err := guest.ReadHead(f.root, r.Path, limit+1)
+	if err != nil || len(text) > limit {
+		return encode(r, needs{}) // the host says what is wrong
+	}
+	format := c.Format
+	if strings.HasPrefix(strings.TrimSpace(string(text)), "{") {
+		format = conventions.JSON
+	}
+	h, err := f.yaml.parseFile(format, text)
+	if err != nil {
+		f.withholdUnread(r, text)
+		f.unparsed(r, c, err)
+		f.attributed(c, r)
+		part = encode(r, needs{yaml: h.cost})
+		part.Forget = errors.Is(err, errYAMLBudget)
+		return part
+	}
+	var rows []guest.Resource
+	described := 0
+	seen := map[string]bool{}
+	for i, entry := range h.fields.Get(c.Each).List {
+		slug := strings.TrimSpace(entry.Get("slug").Text)
+		if entry.Kind != frontmatter.Map || slug == "" || seen[slug] || i >= maxEach {
+			continue
+		}
+		seen[slug] = true
+		one := guest.Resource{Kind: r.Kind, Path: r.Path, Content: r.Content, Convention: r.Convention, Key: guest.Truncate(slug, abi.MaxName), Name: guest.Truncate(slug, abi.MaxName)}
+		f.fields(&one, c, &head{fields: entry})
+		if one.Description != "" {
+			described += len(`,"description":`) + jsonlite.StringLen(one.Description)
+		}
+		f.attributed(c, &one)
+		rows = append(rows, one)
+	}
+	if len(rows) == 0 {
+		fail(r, errors.New("it has no "+c.Each+" with a slug, so that it defines nothing"))
+		f.attributed(c, r)
+		rows = []guest.Resource{*r}
+	}
+	part.Rows, part.Note = guest.Encode(rows...), needs{yaml: h.cost, description: described}.String()
+	return part
+}
+
+// maxEach bounds the rows of one file.
+const maxEach = 100
+
+// errNoSubagent says that a file among subagents isn't one, such as a README.md.
+var errNoSubagent = errors.New("it says neither a name nor a description")
 
 // usesFields reports whether anything is taken from the fields of a file's head.
 func usesFields(c *conventions.Convention) bool {
@@ -112,10 +170,12 @@ func (f *finder) describe(r *guest.Resource, c *conventions.Convention, text []b
 	case conventions.TOML, conventions.JSON, conventions.YAML:
 		return f.describeFile(r, c, n)
 	case conventions.Markdown:
-		if usesFields(c) {
+		switch {
+		case usesFields(c) && f.heads == conventions.HeadsCopilot:
+			return f.asCopilot(r, c, text, n)
+		case usesFields(c):
 			return f.describeFields(r, c, text, n)
-		}
-		if c.Imports {
+		case c.Imports:
 			f.imports(r)
 		}
 	}
@@ -137,25 +197,36 @@ func (f *finder) describeFile(r *guest.Resource, c *conventions.Convention, n *n
 	n.yaml = h.cost
 	if err != nil {
 		f.withholdUnread(r, text)
-		f.unparsed(r, err)
+		f.unparsed(r, c, err)
 		return err
 	}
 	f.fields(r, c, &h)
+	if f.heads == conventions.HeadsQwen && h.fields.Get("prompt").Kind != frontmatter.String {
+		fail(r, errors.New("it has no prompt"))
+	}
 	return nil
 }
 
 // describeFields reads a file that may begin with front matter.
 func (f *finder) describeFields(r *guest.Resource, c *conventions.Convention, text []byte, n *needs) error {
-	h, block, rest, err := f.readFields(r.Path, text, c.Kind)
+	h, block, rest, err := f.readFields(r.Path, text, c)
 	n.yaml = h.cost
+	if readsRules(f.heads) && !errors.Is(err, errYAMLBudget) {
+		f.extras(r, h.fields)
+		f.asWritten(r, c, &h, rest, err)
+		return nil
+	}
 	claude := f.heads == conventions.HeadsClaude && c.Kind != abi.KindInstructionFile
 	if claude && err != nil && !errors.Is(err, errYAMLBudget) {
 		h.fields, err = frontmatter.Value{Kind: frontmatter.Map}, nil
 	}
 	if err != nil {
 		f.withholdUnread(r, block)
-		f.unparsed(r, err)
+		f.unparsed(r, c, err)
 		return err
+	}
+	if c.Kind == abi.KindSubagent && c.Name == conventions.FromField && f.heads == conventions.HeadsOwn && h.fields.Get("name").Kind == frontmatter.Null && h.fields.Get("description").Kind == frontmatter.Null {
+		return errNoSubagent
 	}
 	if h.unquoted && c.Kind != abi.KindInstructionFile {
 		find(r, abi.FindingFrontmatterUnquoted, abi.SeverityWarning, unquoted)
@@ -164,9 +235,23 @@ func (f *finder) describeFields(r *guest.Resource, c *conventions.Convention, te
 		f.imports(r)
 	}
 	f.fields(r, c, &h)
-	if claude {
+	switch {
+	case claude:
 		asClaude(r, c, &h, rest)
 		return nil
+	case f.heads == conventions.HeadsQwen && c.Kind == abi.KindInstructionFile:
+		asQwenRule(r, c, &h)
+	case f.heads == conventions.HeadsQwen:
+		if err = asQwen(r, c, &h, rest); err != nil {
+			fail(r, err)
+		}
+		return err
+	}
+	if description := h.fields.Get("description"); f.heads == conventions.HeadsMatter && c.Kind == abi.KindSubagent && description.Line > 0 && description.Kind != frontmatter.String {
+		fail(r, errors.New("description is not a text"))
+	}
+	if f.heads == conventions.HeadsYAML && c.Kind != abi.KindInstructionFile && h.fields.Get("disable-model-invocation").True() {
+		attribute(r, "mode", abi.String(modeManual))
 	}
 	if r.Description == "" && c.Description != conventions.FromNothing && c.Kind != abi.KindSubagent {
 		r.Description = firstLine(rest)
@@ -175,11 +260,11 @@ func (f *finder) describeFields(r *guest.Resource, c *conventions.Convention, te
 }
 
 // readFields reads the front matter, if any, of a file with the given head.
-func (f *finder) readFields(file string, text []byte, kind abi.Kind) (h head, block, rest []byte, err error) {
-	if f.heads != conventions.HeadsOwn && kind != abi.KindInstructionFile {
-		h, block, rest, err = f.readHead(file, text)
+func (f *finder) readFields(file string, text []byte, c *conventions.Convention) (h head, block, rest []byte, err error) {
+	if f.heads != conventions.HeadsOwn && (c.Kind != abi.KindInstructionFile || readsRules(f.heads) || f.heads == conventions.HeadsQwen && c.Applies.GlobsKey != "") {
+		h, block, rest, err = f.readHead(file, text, c)
 	} else if block, rest, err = f.readBlock(file, text); err == nil {
-		h, err = f.yaml.parseYAML(block, kind == abi.KindInstructionFile)
+		h, err = f.yaml.parseYAML(block, c.Kind == abi.KindInstructionFile)
 	}
 	if errors.Is(err, frontmatter.ErrNone) {
 		rest, err = text, nil
@@ -197,7 +282,7 @@ func (f *finder) fields(r *guest.Resource, c *conventions.Convention, h *head) {
 		switch {
 		case name.Kind == frontmatter.String && text != "":
 			r.Name = guest.Truncate(text, abi.MaxName)
-		case c.Kind == abi.KindSubagent:
+		case c.Kind == abi.KindSubagent && (f.heads != conventions.HeadsLines || name.Kind != frontmatter.String):
 			find(r, abi.FindingNameMissing, abi.SeverityWarning, "it has no name: the name of the file stands for it")
 		}
 		if c.Kind == abi.KindSubagent && (strings.Contains(r.Name, ":") || strings.HasPrefix(r.Name, "-")) {

@@ -58,8 +58,8 @@ func (f *finder) addPart(c *conventions.Convention, part guest.Part) {
 	n := parseNeeds(part.Note)
 	if !f.yaml.spend(n.yaml) {
 		part.Rows, n.description = change(part.Rows, func(r *guest.Resource) {
-			*r = guest.Resource{Kind: r.Kind, Path: r.Path, Content: r.Content, Convention: r.Convention, Name: places.Name(c, r.Path[len(f.below):])}
-			f.unparsed(r, errYAMLBudget)
+			*r = guest.Resource{Kind: r.Kind, Path: r.Path, Key: r.Key, Content: r.Content, Convention: r.Convention, Name: places.Name(c, r.Path[len(f.below):])}
+			f.unparsed(r, c, errYAMLBudget)
 		}), 0
 	}
 	f.addRow(part.Rows, n.description)
@@ -82,14 +82,16 @@ func (f *finder) addRow(row guest.Rows, description int) {
 	f.resp.Rows = append(f.resp.Rows, row)
 }
 
-// change makes another row from one.
+// change makes other rows from those of a part.
 func change(rows guest.Rows, how func(*guest.Resource)) guest.Rows {
 	list, err := rows.Decode()
-	if err != nil || len(list) != 1 {
+	if err != nil {
 		return rows // impossible: encode made them
 	}
-	how(&list[0])
-	return guest.Encode(list[0])
+	for i := range list {
+		how(&list[i])
+	}
+	return guest.Encode(list...)
 }
 
 func fail(r *guest.Resource, err error) {

@@ -30,6 +30,9 @@ type Convention struct {
 	// Name and Description say where those come from.
 	Name, Description Derivation
 	Applies           Applies
+	// Each is the field with a list of which each entry is listed by itself, under its "slug".
+	// Without such a list the file is listed as one.
+	Each string
 	// Imports says that readers take @path in its text for a file that belongs to it.
 	Imports bool
 	// Source is where the fact was found, and Date when, as 2026-11-23.
@@ -95,19 +98,21 @@ const (
 )
 
 // Applies says when the content of a file applies, in the words of the attribute mode:
-// always, glob, model or manual. The first of these that has a value decides: ModeKey,
-// AlwaysKey, GlobsKey, Described, Mode.
+// always, glob, model or manual. The first of these that has a value decides: ManualKey,
+// ModeKey, AlwaysKey, GlobsKey, Described, Mode.
 type Applies struct {
 	// Mode is the mode if nothing in the file says otherwise. Empty: always.
 	Mode string
-	// GlobsKey is the field with the globs, a list or a text with commas. With globs the mode
-	// is glob, or always if they match every file.
+	// GlobsKey is the field with the globs, a list or a text with commas; "a.b" is b in a. With
+	// globs the mode is glob, or always if they match every file.
 	GlobsKey string
 	// GlobsOfAll says that they match every file only if each of them is "**" without a "/**"
 	// at its end. For Claude Code "**/*" is a pattern like any other.
 	GlobsOfAll bool
 	// AlwaysKey is a field that makes the mode always if it is true.
 	AlwaysKey string
+	// ManualKey is a field that makes the mode manual if it is true.
+	ManualKey string
 	// ModeKey is a field whose words stand for modes.
 	ModeKey string
 	Words   []Word

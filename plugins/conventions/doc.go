@@ -15,4 +15,4 @@
 // their runs. Its values must not be changed.
 package conventions
 
-//go:generate go run waymark/internal/tools/conventionsdoc -o ../../docs/conventions.md
+//go:generate go run waymark/internal/tools/docs ../..

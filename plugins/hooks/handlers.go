@@ -41,6 +41,45 @@ func handlers(v jsonlite.Value, bare bool) iter.Seq[handler] {
 	}
 }
 
+// dropped says why no hook of a file can be read, although it has some; empty if it hasn't.
+// Clients drop such a file whole.
+func dropped(v jsonlite.Value, bare bool) string {
+	hooks, ok := v.Get("hooks")
+	switch {
+	case !ok && bare:
+		hooks = v
+	case !ok:
+		return ""
+	}
+	switch hooks.Kind() {
+	case jsonlite.Array, jsonlite.Null:
+		return ""
+	case jsonlite.Object:
+	default:
+		return "hooks is " + string(hooks.Kind()) + ", where an object belongs: its client drops the file"
+	}
+	for event, groups := range hooks.Members() {
+		if groups.Kind() != jsonlite.Array {
+			if ok {
+				return "what " + word(event) + " has is " + string(groups.Kind()) + ", where a list belongs: its client drops the file"
+			}
+			continue // $schema, version
+		}
+		for group := range groups.Elements() {
+			list, nested := group.Get("hooks")
+			if group.Kind() != jsonlite.Object || nested && list.Kind() != jsonlite.Array {
+				return "what " + word(event) + " has are no hooks: its client drops the file"
+			}
+			for h := range list.Elements() {
+				if h.Kind() != jsonlite.Object {
+					return "what " + word(event) + " has are no hooks: its client drops the file"
+				}
+			}
+		}
+	}
+	return ""
+}
+
 // ofEvent iterates over the groups of one event, or its handlers.
 func ofEvent(event string, groups jsonlite.Value, yield func(handler) bool) bool {
 	at := -1

@@ -52,6 +52,7 @@ func Resolver(table []conventions.Convention) guest.Resolver {
 		Name:    Name,
 		Kinds:   kinds,
 		Summary: "hooks, and the manifests of plugins, of all agents",
+		Ignores: []string{abi.IgnoreRootName},
 		Reads:   places.Manifests(table, places.Reads(table, kinds, conventions.ScopeProject, conventions.ScopeUser)),
 		Resolve: func(req *guest.Request, root fs.FS) (*guest.Response, error) {
 			if req.Root.Role != abi.RoleNone {
@@ -98,7 +99,7 @@ func (f *finder) Skip(c *conventions.Convention) bool {
 }
 
 // Unreadable implements places.Visitor.
-func (f *finder) Unreadable(dir string, err error) {
+func (f *finder) Unreadable(_ *conventions.Convention, dir string, err error) {
 	f.resp.Warnings = append(f.resp.Warnings, guest.Truncate(dir+": "+err.Error(), abi.MaxError))
 }
 
@@ -142,7 +143,7 @@ func (f *finder) read(c *conventions.Convention, p string) (part guest.Part) {
 		// The host says what is wrong.
 		rows = []guest.Resource{{Kind: c.Kind, Path: p, Convention: c.ID, Name: places.Name(c, f.place(p)), Content: withheld(p)}}
 	case c.Kind == abi.KindPlugin:
-		rows = append(plugin(c, p, f.place(p), text), f.inline(c, p, text)...)
+		rows = append(f.leadsTo(p, plugin(c, p, f.place(p), text), text), f.inline(c, p, text)...)
 	default:
 		rows = f.hooks(c, p, text)
 	}
@@ -234,7 +235,12 @@ func (f *finder) hooks(c *conventions.Convention, p string, text []byte) []guest
 	if reason != "" {
 		return []guest.Resource{broken(c, p, reason)}
 	}
-	return f.rowsOf(c, p, v, strings.Contains(f.place(p), "hooks"))
+	named := strings.Contains(f.place(p), "hooks")
+	rows := f.rowsOf(c, p, v, named)
+	if reason := dropped(v, named); len(rows) == 0 && reason != "" {
+		return []guest.Resource{broken(c, p, reason)}
+	}
+	return rows
 }
 
 // rowsOf returns the rows of the hooks in a value.
@@ -346,6 +352,42 @@ func plugin(c *conventions.Convention, p, place string, text []byte) []guest.Res
 	}
 	describe(&r, c, fields)
 	return []guest.Resource{r}
+}
+
+// pathKeys are the fields of a manifest that name paths of the plugin.
+var pathKeys = []string{"skills", "commands", "agents", "hooks", "mcpServers", "rules"}
+
+// leadsTo adds to the row of a manifest which of the paths that it names lead nowhere.
+func (f *finder) leadsTo(p string, rows []guest.Resource, text []byte) []guest.Resource {
+	v, reason := parse(conventions.JSON, text)
+	if len(rows) != 1 || rows[0].Status == abi.StatusInvalid || reason != "" || bundles.IsList(p) {
+		return rows
+	}
+	dir := path.Dir(p)
+	if strings.HasPrefix(path.Base(dir), ".") && dir != "." { // .claude-plugin and the like
+		dir = path.Dir(dir)
+	}
+	for _, key := range pathKeys {
+		value, _ := v.Get(key)
+		list := []jsonlite.Value{value}
+		if value.Kind() == jsonlite.Array {
+			list = slices.Collect(value.Elements())
+		}
+		for _, one := range list {
+			to, ok := one.Text()
+			if !ok || to == "" || strings.ContainsAny(to, "*?$:") || len(rows[0].Findings) == abi.MaxFindings {
+				continue
+			}
+			at := path.Join(dir, to)
+			if _, err := fs.Stat(f.root, at); fs.ValidPath(at) && errors.Is(err, fs.ErrNotExist) {
+				rows[0].Findings = append(rows[0].Findings, guest.Finding{
+					Code: abi.FindingPathMissing, Severity: abi.SeverityWarning,
+					Message: guest.Truncate(key+" names "+strconv.Quote(guest.Truncate(to, 80))+", which leads nowhere", abi.MaxMessage),
+				})
+			}
+		}
+	}
+	return rows
 }
 
 func describe(r *guest.Resource, c *conventions.Convention, fields map[string]string) {

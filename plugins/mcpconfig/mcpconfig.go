@@ -55,6 +55,7 @@ func Resolver() guest.Resolver {
 		Kinds:   kinds,
 		Summary: "MCP configurations of all agents",
 		Reads:   reads(),
+		Ignores: []string{abi.IgnoreRootName},
 		Resolve: func(req *guest.Request, root fs.FS) (*guest.Response, error) { return resolve(pair, req, root) },
 	}
 }
@@ -156,7 +157,7 @@ func (f *finder) switchedOff(p string) bool {
 func (*finder) Skill(*conventions.Convention, string, fs.DirEntry) bool { return false }
 
 // Unreadable implements places.Visitor.
-func (f *finder) Unreadable(dir string, _ error) {
+func (f *finder) Unreadable(_ *conventions.Convention, dir string, _ error) {
 	f.resp.Warnings = append(f.resp.Warnings, "a directory that may hold an MCP configuration can't be listed: "+guest.Truncate(dir, abi.MaxName))
 }
 
@@ -254,6 +255,9 @@ func (f *finder) add(convention, name, place string, readers ...string) {
 			shape = servers.AgentPlugin // even if it doesn't say so
 		}
 		r.Error = servers.Check(shape, text)
+		if note := servers.Misplaced(shape, text); note != "" && r.Error == "" {
+			r.Findings = append(r.Findings, guest.Finding{Code: abi.FindingMisplaced, Severity: abi.SeverityWarning, Message: note})
+		}
 	}
 	if r.Error != "" {
 		r.Status = abi.StatusInvalid

@@ -6,12 +6,12 @@ import (
 	"runtime"
 	"testing"
 
-	"waymark/host/sandbox/imagetest"
+	"waymark/host/sandbox/guesttest"
 )
 
 // TestImages: what asc makes begins with an image, and does the same as without.
 func TestImages(t *testing.T) {
-	how := imagetest.Compare(t, probeWasm(t), imagetest.Options{})
+	how := guesttest.Compare(t, probeWasm(t), guesttest.Options{})
 	if how == nil || !how.Image && runtime.GOOS == "linux" {
 		t.Errorf("got %+v", how)
 	}

@@ -367,6 +367,8 @@ typedef struct {
   /* Config keys that hold literal paths which count as reads. */
   const char *const *reads_from_config;
   bool (*resolve)(const wm_request *req, wm_response *resp);
+  /* Fields of the request that make no difference to the answer, such as "root.name". */
+  const char *const *ignores;
 } wm_resolver;
 
 typedef struct {
@@ -1429,6 +1431,8 @@ bool wm_handle_describe(const wm_module *m, wm_str *out) {
     wm__strings(&w, "reads", r->reads, wm__count(r->reads));
     size_t keys = wm__count(r->reads_from_config);
     if (keys > 0) wm__strings(&w, "reads_from_config", r->reads_from_config, keys);
+    size_t ignored = wm__count(r->ignores);
+    if (ignored > 0) wm__strings(&w, "ignores", r->ignores, ignored);
     wm_end(&w, '}');
   }
   wm_end(&w, ']');

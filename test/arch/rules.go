@@ -9,7 +9,7 @@ func Waymark() *Architecture {
 
 func layers() []Layer {
 	return []Layer{
-		{"abi", []string{"waymark", "waymark/abi/...", "waymark/internal/notify"}},
+		{"abi", []string{"waymark", "waymark/abi/...", "waymark/internal/await"}},
 		{"snapshot", []string{"waymark/snapshot/..."}},
 		{"guests", []string{"waymark/sdk-guest/...", "waymark/plugins/...", "waymark/examples/..."}},
 		{"shared code", []string{"waymark/internal/..."}},
@@ -18,13 +18,13 @@ func layers() []Layer {
 		{"parts of the engine", []string{
 			"waymark/host/sandbox/...", "waymark/host/resolve/...", "waymark/host/watch/...", "waymark/host/push/...",
 			"waymark/agent/server/...", "waymark/agentapi/status", "waymark/host/config/...", "waymark/host/builtin/...", "waymark/host/plugin/...",
-			"waymark/host/why/...", "waymark/host/sources/...", "waymark/host/metrics/...", "waymark/host/crashlog/...",
-			"waymark/host/coverage/...", "waymark/host/applicability/...", "waymark/host/codingagents/...",
+			"waymark/host/why/...", "waymark/host/sources/...", "waymark/host/metrics/...",
+			"waymark/host/applicability/...", "waymark/host/codingagents/...",
 		}},
 		{"what the services share", []string{"waymark/workspace/access", "waymark/workspace/launch/...", "waymark/workspace/output"}},
 		{"supervisor", []string{"waymark/workspace/supervisor/..."}},
 		{"engine, services and hub", []string{"waymark/host/...", "waymark/hub/...",
-			"waymark/workspace/process/...", "waymark/workspace/files/...", "waymark/workspace/git/...", "waymark/agentapi/client/...",
+			"waymark/workspace/process/...", "waymark/workspace/files/...", "waymark/workspace/git/...", "waymark/workspace/desktop", "waymark/agentapi/client/...",
 			"waymark/workspace/mcp/...", "waymark/workspace/mcpserver/...", "waymark/agent/hubcalls", "waymark/agent/connect"}},
 		{"agent", []string{"waymark/agent"}},
 		{"mains, tools and tests", []string{"waymark/cmd/...", "waymark/agent/agenttest", "waymark/internal/tools/...", "waymark/test/..."}},
@@ -44,7 +44,7 @@ func rules() []Rule {
 			Reason: "whoever writes a resolver or a host takes abi without anything else",
 		},
 		{
-			From: []string{"waymark/snapshot/..."}, Only: []string{"waymark/abi", "waymark/internal/notify"}, Deep: true,
+			From: []string{"waymark/snapshot/..."}, Only: []string{"waymark/abi", "waymark/internal/await"}, Deep: true,
 			Reason: "agent, wire and hub share the model, so it must bring nothing along",
 		},
 		{
@@ -82,14 +82,13 @@ func rules() []Rule {
 			Reason: "a control plane runs nobody's code",
 		},
 		{
-			// What Prometheus can tell of databases comes with its client.
-			From: []string{"waymark/host/...", "waymark/agent/server/..."}, Except: []string{"waymark/host/metrics"},
-			To: append([]string{"waymark/hub/..."}, databases...), Deep: true,
+			From: []string{"waymark/host/...", "waymark/agent/server/..."},
+			To:   append([]string{"waymark/hub/..."}, databases...), Deep: true,
 			Allow:  []string{"database/sql/driver"}, // an interface, which github.com/google/uuid implements
 			Reason: "the engine keeps no database: agents without an embedded hub stay small",
 		},
 		{
-			From: []string{"waymark/agent/server/...", "waymark/agentapi/client/...", "waymark/host/why/...", "waymark/host/coverage/...", "waymark/host/applicability/...", "waymark/host/codingagents/...", "waymark/host/sources/..."},
+			From: []string{"waymark/agent/server/...", "waymark/agentapi/client/...", "waymark/host/why/...", "waymark/host/applicability/...", "waymark/host/codingagents/...", "waymark/host/sources/..."},
 			To:   append([]string{"waymark/host/resolve/...", "waymark/host/watch/..."}, sandboxes...), Deep: true,
 			Reason: "a client of the local API needs neither a sandbox nor a watcher",
 		},
@@ -126,7 +125,7 @@ func rules() []Rule {
 			Reason: "what programs are held to is applied in one place, the shim",
 		},
 		{
-			From: all, Except: []string{"waymark/workspace/mcp/session", "waymark/workspace/mcpserver", "waymark/hub/mcpserver", "waymark/internal/mcpskills", "waymark/test/..."}, To: []string{"github.com/modelcontextprotocol/..."}, Tests: true,
+			From: all, Except: []string{"waymark/workspace/mcp/session", "waymark/workspace/mcpserver", "waymark/hub/mcpserver", "waymark/internal/mcpserving", "waymark/test/..."}, To: []string{"github.com/modelcontextprotocol/..."}, Tests: true,
 			Reason: "what a server of MCP sends is bounded in one place, the session, and what we offer ourselves is decided in two, the agent's server and the hub's, which share the messages of an extension",
 		},
 		{
@@ -135,11 +134,11 @@ func rules() []Rule {
 			Reason: "why tells of what was observed and finds nothing by itself",
 		},
 		{
-			From: all, Except: []string{"waymark/host/metrics/...", "waymark/hub/metrics/..."}, To: []string{"github.com/prometheus/..."},
+			From: all, Except: []string{"waymark/host/metrics/...", "waymark/hub/metrics/...", "waymark/internal/metricset"}, To: []string{"waymark/internal/metricset", "github.com/VictoriaMetrics/..."},
 			Reason: "what may become a label is decided in one place for each program, host/metrics and hub/metrics",
 		},
 		{
-			From: all, Except: []string{"waymark/host", "waymark/host/config/...", "waymark/agent", "waymark/agent/agenttest", "waymark/agent/connect", "waymark/cmd/...", "waymark/internal/tools/configdoc"},
+			From: all, Except: []string{"waymark/host", "waymark/host/config/...", "waymark/agent", "waymark/agent/agenttest", "waymark/agent/connect", "waymark/cmd/...", "waymark/internal/tools/docs"},
 			To:     []string{"github.com/BurntSushi/toml/...", "waymark/host/config/..."},
 			Reason: "packages take Options; only the host, the agent, the mains and what documents it know the configuration file",
 		},
@@ -185,7 +184,7 @@ func rules() []Rule {
 		},
 		{
 			From: []string{"waymark/hub/api"}, To: []string{"waymark/..."},
-			Allow:  []string{"waymark/snapshot", "waymark/internal/clientview"},
+			Allow:  []string{"waymark/snapshot", "waymark/internal/text"},
 			Reason: "both ends of the hub's API share its types, so they bring neither end along",
 		},
 		{

@@ -27,16 +27,26 @@ func TestTemplateStart(t *testing.T) {
 	if err := os.Rename(filepath.Join(build, "plugins"), filepath.Join(config, "plugins")); err != nil {
 		t.Fatal(err)
 	}
-	rules := filepath.Join(h.dir, "project", ".cursor", "rules")
+	// What is cloned is there with the first snapshot.
+	origin := filepath.Join(h.dir, "origin")
+	rules := filepath.Join(origin, ".cursor", "rules")
 	if err := os.MkdirAll(rules, 0o700); err != nil {
 		t.Fatal(err)
 	}
 	if err := os.WriteFile(filepath.Join(rules, "ts.mdc"), []byte("---\nglobs: **/*.ts\n---\nUse them.\n"), 0o600); err != nil {
 		t.Fatal(err)
 	}
+	for _, args := range [][]string{{"init", "-q"}, {"add", "."}, {"-c", "user.name=a", "-c", "user.email=a@example.com", "commit", "-qm", "first"}} {
+		if out, err := h.command(t.Context(), origin, "git", args...).CombinedOutput(); err != nil {
+			t.Fatalf("git %q: %v\n%s", args, err, out)
+		}
+	}
 	t.Cleanup(h.stopAgent)
-	h.start("WAYMARK_TARGET=local")
+	h.start("WAYMARK_TARGET=local", "WAYMARK_REPOSITORY="+origin)
 	h.await(`"name": "ts"`, "snapshot", "--json")
+	if out, err := h.command(t.Context(), h.dir, "agent", "snapshot", "--json").Output(); err != nil || !bytes.Contains(out, []byte(`"version": 1`)) {
+		t.Errorf("it isn't in the first snapshot: %v\n%s", err, out)
+	}
 	pid := h.pid()
 	h.start("WAYMARK_TARGET=local") // again: nothing happens
 	if again := h.pid(); again != pid || pid == 0 {

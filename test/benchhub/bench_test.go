@@ -3,9 +3,11 @@ package benchhub_test
 import (
 	"bytes"
 	"context"
+	"database/sql"
 	"encoding/json"
 	"flag"
 	"fmt"
+	"net/http"
 	"os"
 	"os/exec"
 	"os/signal"
@@ -13,14 +15,20 @@ import (
 	"runtime"
 	"runtime/debug"
 	"strings"
+	"sync"
+	"sync/atomic"
 	"syscall"
 	"testing"
 	"time"
+
+	_ "github.com/jackc/pgx/v5/stdlib" // for figures
+	_ "modernc.org/sqlite"             // likewise
 
 	"waymark/hub"
 	"waymark/hub/store"
 	"waymark/hub/store/drivers"
 	"waymark/hub/transport"
+	"waymark/internal/credential"
 	"waymark/test/benchhub"
 	"waymark/test/pgtest"
 )
@@ -33,6 +41,9 @@ var (
 	steady    = flag.Duration("steady", time.Second, "how long that goes on")
 	saturate  = flag.Duration("saturate", 500*time.Millisecond, "how long agents push without a pause")
 	workers   = flag.Int("workers", 16, "how many do so at a time")
+	hubs      = flag.Int("hubs", 1, "at how many hubs they storm (PostgreSQL; SQLite has one)")
+	delay     = flag.Int("delay", 0, "how long PostgreSQL's commits take more, in microseconds")
+	longest   = flag.Duration("longest", 5*time.Minute, "how long a storm may take")
 	forms     = flag.String("forms", "delta,full,by hash", "how they push, in that order")
 )
 
@@ -66,11 +77,16 @@ func TestHub(t *testing.T) {
 func onBoth(t *testing.T, measure func(t *testing.T, db string)) {
 	t.Run("sqlite", func(t *testing.T) { measure(t, "sqlite:"+filepath.Join(t.TempDir(), "hub.db")) })
 	t.Run("postgres", func(t *testing.T) {
+		var url string
 		if os.Getenv("WAYMARK_TEST_POSTGRES") != "" {
-			measure(t, pgtest.Database(t))
-			return
+			url = pgtest.Database(t)
+		} else {
+			url = pgtest.Start(t, pgtest.Options{Durable: true}).URL("postgres")
 		}
-		measure(t, pgtest.Start(t, pgtest.Options{Durable: true}).URL("postgres"))
+		if *delay > 0 {
+			url += fmt.Sprintf("&commit_siblings=0&commit_delay=%d", *delay)
+		}
+		measure(t, url)
 	})
 }
 
@@ -105,12 +121,13 @@ func (r *run) say(what string, o benchhub.Order) {
 	r.t.Logf("%-46s %8.0f pushes/s   p50 %8.1f ms   p99 %8.1f ms   hub's CPU %6.2f ms", what, result.Rate(), result.P50, result.P99, used)
 }
 
-// serve starts a hub and returns what ends it.
-func serve(t *testing.T, db, address string) (server *hub.Server, stop func()) {
+// serve starts a hub and returns what ends it. It takes all agents; the other limits are the usual
+// ones unless they are given.
+func serve(t *testing.T, db, address string, limits transport.Limits) (server *hub.Server, stop func()) {
 	t.Helper()
-	unlimited := transport.Limits{Connections: *agents + 10, Rate: 1e9, Burst: 1e9, TotalRate: 1e9, TotalBurst: 1e9}
+	limits.Connections = *agents + 100
 	server, err := hub.Listen(t.Context(), hub.ListenOptions{
-		HTTP: address, DB: db, Limits: unlimited,
+		HTTP: address, DB: db, Limits: limits,
 		Databases: hub.Databases{Check: drivers.Check, Open: func(ctx context.Context, db string, opts hub.StoreOptions) (store.Store, error) {
 			return drivers.Open(ctx, db, drivers.Options{Now: opts.Now, Logger: opts.Logger})
 		}},
@@ -132,48 +149,138 @@ func serve(t *testing.T, db, address string) (server *hub.Server, stop func()) {
 	}
 }
 
-// plan makes a token for each agent.
-func plan(t *testing.T, server *hub.Server) *benchhub.Plan {
+// plan makes tokens for n agents of those hubs.
+func plan(t *testing.T, name string, n int, servers ...*hub.Server) *benchhub.Plan {
 	t.Helper()
-	p := &benchhub.Plan{URL: server.HTTPURL(), Resources: *resources, Size: *size}
-	for i := range *agents {
-		text, _, err := hub.CreateToken(t.Context(), server.Store(), store.NewToken{Role: store.RoleAgent, AgentID: fmt.Sprintf("agent-%04d", i)})
-		if err != nil {
-			t.Fatal(err)
-		}
+	p := &benchhub.Plan{Resources: *resources, Size: *size}
+	for _, server := range servers {
+		p.URLs = append(p.URLs, server.HTTPURL())
+	}
+	tokens := make([]store.NewToken, n)
+	for i := range tokens {
+		text := store.RoleAgent.Kind().New()
 		p.Tokens = append(p.Tokens, text)
+		tokens[i] = store.NewToken{Role: store.RoleAgent, AgentID: fmt.Sprintf("%s-%05d", name, i), Hash: credential.HashOf(text)}
+	}
+	// In one transaction: commits may be slow.
+	if err := servers[0].Store().SyncProvisioned(t.Context(), tokens); err != nil {
+		t.Fatal(err)
 	}
 	return p
 }
 
-// TestReconnect restarts a hub under agents that push as real ones do.
-func TestReconnect(t *testing.T) { onBoth(t, reconnect) }
+// TestStorm has all agents join at once, and then come again at once when the hubs have been
+// restarted. Agents and limits are the real ones.
+func TestStorm(t *testing.T) { onBoth(t, storm) }
 
-func reconnect(t *testing.T, db string) {
-	server, stop := serve(t, db, "127.0.0.1:0")
-	defer func() { stop() }()
+func storm(t *testing.T, db string) {
+	servers, stops := make([]*hub.Server, 1), make([]func(), 1)
+	if strings.HasPrefix(db, "postgres:") {
+		servers, stops = make([]*hub.Server, *hubs), make([]func(), *hubs)
+	}
+	for i := range servers {
+		servers[i], stops[i] = serve(t, db, "127.0.0.1:0", transport.Limits{})
+	}
+	stop := func() {
+		for i, stop := range stops {
+			if stops[i] = nil; stop != nil {
+				stop()
+			}
+		}
+	}
+	defer stop()
 	r := start(t)
-	begin := time.Now()
-	r.do(benchhub.Order{Do: "start", Plan: plan(t, server)})
-	first := r.do(benchhub.Order{Do: "current", Since: begin})
-	bodies := float64(*agents * *resources * *size)
-	t.Logf("%d agents with %d resources of %d bytes: first push of all in %.1f s, %.0f MB", *agents, *resources, *size, first.Seconds, float64(first.Bytes)/1e6)
-	stop()
-	_, stop = serve(t, db, server.HTTPURL()[len("http://"):])
-	again := r.do(benchhub.Order{Do: "current", Since: time.Now()})
-	share := 100 * float64(again.Bytes) / bodies
-	t.Logf("after the hub's restart: all current in %.1f s, %.2f MB, %.2f %% of the bodies", again.Seconds, float64(again.Bytes)/1e6, share)
-	if share > 10 {
-		t.Errorf("%.1f %% of the bodies were moved", share)
+	few := min(64, *agents)
+	r.do(benchhub.Order{Do: "connect", Plan: plan(t, "few", few, servers...)})
+	rate := r.do(benchhub.Order{Do: "saturate", Workers: few, For: *saturate, Form: benchhub.Full}).Rate()
+	r.do(benchhub.Order{Do: "disconnect"})
+	t.Logf("%d hubs; %d agents make %.0f full pushes/s with %d resources of %d bytes", len(servers), few, rate, *resources, *size)
+	all := plan(t, "agent", *agents, servers...)
+	for _, round := range []string{"joined", "came again after a restart"} {
+		stop() // the database counts what connections have done when they end
+		begun, since := figures(t, db), time.Now()
+		for i, url := range all.URLs {
+			_, stops[i] = serve(t, db, strings.TrimPrefix(url, "http://"), transport.Limits{})
+		}
+		probes := probe(t, all.URLs)
+		if round == "joined" {
+			r.do(benchhub.Order{Do: "start", Plan: all})
+		}
+		got := r.do(benchhub.Order{Do: "current", Since: since, For: *longest})
+		probed := probes()
+		stop()
+		t.Logf("%d agents %s: all current in %.1f s, %.1f × agents ÷ that rate, %.0f bytes for each; for each %s; %s",
+			*agents, round, got.Seconds, got.Seconds*rate/float64(*agents), float64(got.Bytes)/float64(*agents), figures(t, db).since(begun), probed)
+	}
+}
+
+// counts are what a database has done.
+type counts struct{ sessions, transactions, syncs float64 }
+
+// figures reads them; of SQLite only sessions are counted.
+func figures(t *testing.T, db string) (c counts) {
+	t.Helper()
+	driver, query := "sqlite", "SELECT sum(generation), 0, 0 FROM agents"
+	if strings.HasPrefix(db, "postgres:") {
+		driver, query = "pgx", "SELECT (SELECT sum(generation) FROM agents), (SELECT xact_commit + xact_rollback FROM pg_stat_database WHERE datname = current_database()), (SELECT wal_sync FROM pg_stat_wal)"
+	}
+	conn, err := sql.Open(driver, strings.TrimPrefix(db, "sqlite:"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer conn.Close()
+	if err := conn.QueryRowContext(t.Context(), query).Scan(&c.sessions, &c.transactions, &c.syncs); err != nil {
+		t.Fatal(err)
+	}
+	return c
+}
+
+func (c counts) since(before counts) string {
+	n := float64(*agents)
+	return fmt.Sprintf("%.2f sessions, %.2f transactions, %.2f syncs", (c.sessions-before.sessions)/n, (c.transactions-before.transactions)/n, (c.syncs-before.syncs)/n)
+}
+
+// probe asks hubs for their health four times a second, as balancers do, until the result is
+// called, which says how many probes weren't answered well within 2 s.
+func probe(t *testing.T, urls []string) (result func() string) {
+	t.Helper()
+	ctx, cancel := context.WithCancel(t.Context())
+	client := &http.Client{Timeout: 2 * time.Second, Transport: &http.Transport{DisableKeepAlives: true}}
+	var all, failed atomic.Int64
+	var probing sync.WaitGroup
+	for _, url := range urls {
+		for _, path := range []string{"/readyz", "/readyz?for=readers"} {
+			probing.Go(func() {
+				for ctx.Err() == nil {
+					response, err := client.Get(url + path)
+					if err == nil {
+						_ = response.Body.Close()
+					}
+					all.Add(1)
+					if err != nil || response.StatusCode != http.StatusOK {
+						failed.Add(1)
+					}
+					select {
+					case <-time.After(250 * time.Millisecond):
+					case <-ctx.Done():
+					}
+				}
+			})
+		}
+	}
+	return func() string {
+		cancel()
+		probing.Wait()
+		return fmt.Sprintf("%d of %d probes failed", failed.Load(), all.Load())
 	}
 }
 
 func measure(t *testing.T, db string) {
-	server, stop := serve(t, db, "127.0.0.1:0")
+	server, stop := serve(t, db, "127.0.0.1:0", transport.Limits{Rate: 1e9, Burst: 1e9, TotalRate: 1e9, TotalBurst: 1e9})
 	defer stop()
 	r := start(t)
 	before := memory()
-	result := r.do(benchhub.Order{Do: "connect", Plan: plan(t, server)})
+	result := r.do(benchhub.Order{Do: "connect", Plan: plan(t, "agent", *agents, server)})
 	t.Logf("%d agents on %d CPUs, shared with them; connected in %.1f s", *agents, runtime.NumCPU(), result.Seconds)
 	r.say("everyone's first push, 50 at a time", benchhub.Order{Do: "once", Workers: 50, Form: benchhub.Full})
 	idle := memory()

@@ -11,7 +11,7 @@ import (
 
 // Order is what the process of the agents is told to do next.
 type Order struct {
-	Do       string // "connect", "once", "steady", "saturate", "start", "current"
+	Do       string // "connect", "once", "steady", "saturate", "disconnect", "start", "current"
 	Plan     *Plan  `json:",omitempty"` // of connect and start
 	Form     Form
 	Workers  int
@@ -50,6 +50,9 @@ func Serve(ctx context.Context, r io.Reader, w io.Writer) error {
 				return err
 			}
 			result = Result{Pushes: len(o.Plan.Tokens), Seconds: time.Since(begin).Seconds()}
+		case "disconnect":
+			fleet.Close()
+			result, fleet = Result{Pushes: 1}, nil
 		case "once":
 			result = fleet.Once(ctx, o.Workers, o.Form)
 		case "steady":
@@ -64,9 +67,11 @@ func Serve(ctx context.Context, r io.Reader, w io.Writer) error {
 			result = Result{Pushes: len(o.Plan.Tokens)}
 		case "current":
 			var err error
-			if result, err = pushers.Current(ctx, o.Since); err != nil {
+			limited, cancel := context.WithTimeout(ctx, o.For)
+			if result, err = pushers.Current(limited, o.Since); err != nil {
 				result.Error = err.Error()
 			}
+			cancel()
 		default:
 			return fmt.Errorf("unknown order %q", o.Do)
 		}

@@ -32,7 +32,7 @@ type agent struct {
 
 // Plan says what the agents are like.
 type Plan struct {
-	URL       string
+	URLs      []string // of the hubs
 	Tokens    []string // one for each agent
 	Resources int      // that each of them has
 	Size      int      // of each, in bytes
@@ -42,7 +42,7 @@ type Plan struct {
 func Connect(ctx context.Context, plan *Plan) (*Fleet, error) {
 	f := &Fleet{agents: make([]*agent, len(plan.Tokens))}
 	err := each(len(plan.Tokens), 32, func(i int) error {
-		opts, err := push.Remote(plan.URL, push.RemoteOptions{Token: plan.Tokens[i]})
+		opts, err := push.Remote(plan.URLs[i%len(plan.URLs)], push.RemoteOptions{Token: plan.Tokens[i]})
 		if err != nil {
 			return err
 		}

@@ -18,27 +18,33 @@ import (
 // Pushers are real agents, as far as their pushes go: they push what they have, and
 // come back when the hub does. What they send and get goes over a line that counts.
 type Pushers struct {
-	list []*push.Pusher
-	stop context.CancelFunc
-	runs sync.WaitGroup
-	line *line
+	list  []*push.Pusher
+	stop  context.CancelFunc
+	runs  sync.WaitGroup
+	lines []*line // to each hub
 }
 
-// StartPushers starts the agents of a plan.
+// StartPushers starts the agents of a plan, at all its hubs.
 func StartPushers(ctx context.Context, plan *Plan) (*Pushers, error) {
-	l, err := newLine(plan.URL)
-	if err != nil {
-		return nil, err
-	}
 	ctx, stop := context.WithCancel(ctx)
-	p := &Pushers{stop: stop, line: l}
-	for _, token := range plan.Tokens {
-		opts, err := push.Remote(l.url, push.RemoteOptions{Token: token})
+	p := &Pushers{stop: stop}
+	for _, u := range plan.URLs {
+		l, err := newLine(u)
 		if err != nil {
 			p.Close()
 			return nil, err
 		}
-		opts.CallTimeout = time.Minute // what is measured is how long it takes
+		p.lines = append(p.lines, l)
+	}
+	for i, token := range plan.Tokens {
+		opts, err := push.Remote(p.lines[i%len(p.lines)].url, push.RemoteOptions{Token: token})
+		if err != nil {
+			p.Close()
+			return nil, err
+		}
+		opts.Describe = func() push.Description {
+			return push.Description{Hostname: fmt.Sprintf("host-%d", i), Root: "/w", Version: "1.0"}
+		}
 		pusher := push.New(opts)
 		pusher.Publish(workspace(plan))
 		p.list = append(p.list, pusher)
@@ -66,7 +72,9 @@ func workspace(plan *Plan) *snapshot.Snapshot {
 func (p *Pushers) Close() {
 	p.stop()
 	p.runs.Wait()
-	p.line.close()
+	for _, l := range p.lines {
+		l.close()
+	}
 }
 
 // Current waits until the hub has accepted a push of each agent since that moment,
@@ -74,8 +82,9 @@ func (p *Pushers) Close() {
 // both ways, since the last call.
 func (p *Pushers) Current(ctx context.Context, since time.Time) (Result, error) {
 	r := Result{}
+	states := make(map[string]int) // of those that aren't current when ctx ends
 	for _, pusher := range p.list {
-		for {
+		for waits := true; waits; {
 			status, changed := pusher.Watch()
 			if last := status.LastAccepted; last != nil && last.At.After(since) {
 				r.Pushes++
@@ -85,11 +94,17 @@ func (p *Pushers) Current(ctx context.Context, since time.Time) (Result, error) 
 			select {
 			case <-changed:
 			case <-ctx.Done():
-				return r, fmt.Errorf("%d agents are current, the next is %s: %s", r.Pushes, status.State, status.LastError)
+				states[fmt.Sprintf("%s: %s", status.State, status.LastError)]++
+				waits = false
 			}
 		}
 	}
-	r.Bytes = p.line.bytes.Swap(0)
+	if len(states) > 0 {
+		return r, fmt.Errorf("%d agents are current, of the others are %v", r.Pushes, states)
+	}
+	for _, l := range p.lines {
+		r.Bytes += l.bytes.Swap(0)
+	}
 	return r, nil
 }
 

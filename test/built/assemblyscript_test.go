@@ -26,7 +26,7 @@ func TestAssemblyScript(t *testing.T) {
 func TestAssemblyScriptMistake(t *testing.T) {
 	modules := built.NodeModules(t, project) // or skip
 	dir := t.TempDir()
-	if err := os.CopyFS(dir, os.DirFS("../../cmd/harness/internal/scaffold/templates/assemblyscript")); err != nil {
+	if err := os.CopyFS(dir, os.DirFS("../../cmd/harness/internal/toolchain/templates/assemblyscript")); err != nil {
 		t.Fatal(err)
 	}
 	for _, name := range []string{"package.json", "package-lock.json", "asconfig.json", "assembly/index.ts"} {

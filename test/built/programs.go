@@ -20,8 +20,9 @@ const (
 	dist  = "host/builtin/dist"
 )
 
-// Programs builds programs of this module and puts them into a directory, side by side, each
-// with the last element of its package's path for a name. With race they have the race detector.
+// Programs builds programs of this module and puts them into a directory, side by side. Each
+// is named after the last element of its package's path. With race they are built with the
+// race detector.
 //
 // The agent is what make builds, without touching the tree: the built-in module and its
 // native code are built first and take the place of those in the tree.

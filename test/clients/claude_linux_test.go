@@ -2,32 +2,26 @@ package clients_test
 
 import (
 	"cmp"
-	"encoding/json"
 	"fmt"
 	"maps"
 	"math/rand/v2"
-	"os"
-	"os/exec"
 	"path/filepath"
-	"regexp"
-	"runtime"
 	"slices"
 	"strings"
-	"testing"
-
-	gocmp "github.com/google/go-cmp/cmp"
-
-	"waymark/abi"
-	"waymark/host/applicability"
-	"waymark/test/testenv"
 )
 
-// askClaude returns the texts of Claude Code's first request.
-func (p programs) askClaude(t *testing.T, home user, start string) string {
-	t.Helper()
-	home.env = append(slices.Clone(home.env), "ANTHROPIC_API_KEY=sk-ant-none", "DISABLE_AUTOUPDATER=1", "DISABLE_TELEMETRY=1", "DISABLE_ERROR_REPORTING=1",
-		"CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC=1")
-	return string(run(t, home, "model", start, p.claude, "-p", "hello"))
+// ofClaude are the trees of Claude Code's classes, with marks.
+func ofClaude() (all []tree) {
+	for _, list := range [][]tree{fileTrees, importTrees, claudeTrees} {
+		for i := range list {
+			tr := *withMarks(&list[i])
+			if tr.name = "claude: " + tr.name; i < len(fileTrees) && &list[0] == &fileTrees[0] {
+				tr.files["sub/deep/x.txt"], tr.reads = "content", "sub/deep/x.txt"
+			}
+			all = append(all, tr)
+		}
+	}
+	return all
 }
 
 // fileTrees are workspaces in which Claude Code reads sub/deep/x.txt.
@@ -42,210 +36,6 @@ var fileTrees = []tree{
 		"AGENTS.md": "top", "sub/AGENTS.md": "sa", "sub/deep/CLAUDE.md": "dc", "sub/.claude/AGENTS.md": "dot", "sub/deep/.claude/rules/r.md": "rule",
 	}},
 	{name: "nothing at the start", files: map[string]string{"sub/AGENTS.md": "sa", "sub/deep/AGENTS.md": "da"}},
-}
-
-var claudeAdds = regexp.MustCompile(`(?m)^(?:tool\.call hook additional context: )?Contents of (/.*?)(?: \(.*\))?:$`)
-
-// TestClaudeFile: what is said to come with a file is what Claude Code has when it has read it.
-func TestClaudeFile(t *testing.T) {
-	t.Parallel()
-	p := find(t)
-	for i := range fileTrees {
-		tr := &fileTrees[i]
-		t.Run(tr.name, func(t *testing.T) {
-			t.Parallel()
-			tr.files["sub/deep/x.txt"] = "content"
-			start, home := tr.make(t), tr.makeHome(t)
-			file := filepath.Join(start, "sub/deep/x.txt")
-			before := readClaude(p.askClaude(t, home, start))
-			home.env = append(home.env, readsFile+"="+file)
-			told := p.askClaude(t, home, start)
-			var has []string
-			for _, m := range claudeAdds.FindAllStringSubmatch(told, -1) {
-				if !slices.Contains(before.instructions, m[1]) && !slices.Contains(has, m[1]) {
-					has = append(has, m[1])
-				}
-			}
-			if strings.Contains(told, "New skills discovered") {
-				has = append(has, "skills")
-			}
-			cmd := exec.CommandContext(t.Context(), p.agent, "for", "--client", "claude", "--root", start, "--json", file)
-			cmd.Env = []string{"PATH=" + os.Getenv("PATH"), "HOME=" + home.dir}
-			out, err := cmd.Output()
-			if err != nil {
-				t.Fatal(err)
-			}
-			var answer applicability.Answer
-			if err := json.Unmarshal(out, &answer); err != nil {
-				t.Fatal(err)
-			}
-			var said []string
-			for i := range answer.Items {
-				switch it := &answer.Items[i]; {
-				case !it.Applies || it.When != "file":
-				case it.Kind == abi.KindInstructionFile:
-					said = append(said, filepath.Join(start, it.Path))
-				case it.Kind == abi.KindSkill:
-					said = append(said, "skills")
-				default:
-					t.Errorf("the %s %s is said to come with a file", it.Kind, it.Name)
-				}
-			}
-			slices.Sort(has)
-			slices.Sort(said)
-			if !slices.Equal(has, said) || len(has) == 0 {
-				t.Errorf("Claude Code (-) has something else than is said (+):\n%s", gocmp.Diff(has, said))
-			}
-		})
-	}
-}
-
-var (
-	claudeAgents = regexp.MustCompile(`(?s)Available agent types for the Agent tool:\n(.*?)\n\n`)
-	claudeAgent  = regexp.MustCompile(`(?m)^- (.*?): `)
-	claudeSkills = regexp.MustCompile(`(?s)The following skills are available for use with the Skill tool:\n\n(.*)`)
-	// A skill that says another name than its directory's has that in parentheses.
-	claudeSkill = regexp.MustCompile(`(?m)^- ((?:[\w.-]+:)*[^\s:]+)(?: \([^)]*\))?(:|$)`)
-)
-
-// claudeView is what Claude Code has at its start: paths without links, and names.
-type claudeView struct{ instructions, agents, lists []string }
-
-// readClaude reads a request.
-func readClaude(told string) (v claudeView) {
-	for _, m := range contents.FindAllStringSubmatch(told, -1) {
-		v.instructions = append(v.instructions, m[1])
-	}
-	names := func(list *[]string, part, name *regexp.Regexp) {
-		if m := part.FindStringSubmatch(told); m != nil {
-			for _, m := range name.FindAllStringSubmatch(m[1], -1) {
-				*list = append(*list, m[1])
-				if len(m) > 2 && m[2] == "" {
-					(*list)[len(*list)-1] += alone
-				}
-			}
-		}
-	}
-	names(&v.agents, claudeAgents, claudeAgent)
-	names(&v.lists, claudeSkills, claudeSkill)
-	return v
-}
-
-// alone is behind the name of a skill or command that is listed without its description.
-const alone = " alone"
-
-// without takes out what Claude Code has everywhere.
-func (v claudeView) without(own claudeView) claudeView {
-	v.agents = slices.DeleteFunc(v.agents, func(name string) bool { return slices.Contains(own.agents, name) })
-	v.lists = slices.DeleteFunc(v.lists, func(name string) bool { return slices.Contains(own.lists, strings.TrimSuffix(name, alone)) })
-	return v
-}
-
-// judgeClaude compares a tree. The rules of one directory are in the order of the file
-// system, and so aren't compared in theirs.
-func (p programs) judgeClaude(t *testing.T, tr *tree, own claudeView) {
-	t.Helper()
-	home := tr.makeHome(t)
-	var start string
-	if tr.inHome {
-		start = tr.makeIn(t, home.dir)
-	} else {
-		start = tr.make(t)
-	}
-	view, _ := p.said(t, home, "claude", start)
-	has := readClaude(p.askClaude(t, home, start)).without(own)
-	var said claudeView
-	rules := map[string]bool{}
-	for i := range view.Items {
-		switch it := &view.Items[i]; {
-		case !it.Included:
-		case it.Kind == abi.KindInstructionFile:
-			said.instructions = append(said.instructions, it.Path)
-			rules[resolved(it.Path)] = it.Convention == "claude-rules"
-		case it.Kind == abi.KindSubagent:
-			said.agents = append(said.agents, it.Name)
-		case it.Description == "":
-			said.lists = append(said.lists, it.Name+alone)
-		default:
-			said.lists = append(said.lists, it.Name)
-		}
-	}
-	said = said.without(own)
-	slices.Sort(has.agents)
-	slices.Sort(said.agents)
-	order := func(list []string) (ordered []string) {
-		from := 0
-		for _, path := range list {
-			if ordered = append(ordered, resolved(path)); !rules[resolved(path)] {
-				slices.Sort(ordered[from : len(ordered)-1])
-				from = len(ordered)
-			}
-		}
-		slices.Sort(ordered[from:])
-		return ordered
-	}
-	for what, lists := range map[string][2][]string{
-		"instructions": {order(has.instructions), order(said.instructions)}, "subagents": {has.agents, said.agents}, "skills and commands": {has.lists, said.lists},
-	} {
-		if !slices.Equal(lists[0], lists[1]) {
-			t.Errorf("the %s of Claude Code (-) aren't what is said (+):\n%.3000s", what, gocmp.Diff(lists[0], lists[1]))
-		}
-	}
-}
-
-// resolved is a path without links.
-func resolved(path string) string {
-	to, err := filepath.EvalSymlinks(path)
-	if err != nil {
-		return path
-	}
-	return to
-}
-
-// ownOfClaude is what Claude Code has where there is nothing.
-func (p programs) ownOfClaude(t *testing.T) claudeView {
-	t.Helper()
-	nothing := tree{}
-	start := nothing.make(t)
-	return readClaude(p.askClaude(t, nothing.makeHome(t), start))
-}
-
-// TestClaude: what is said of Claude Code's start is what it sends to its model.
-func TestClaude(t *testing.T) {
-	t.Parallel()
-	p := find(t)
-	own := p.ownOfClaude(t)
-	turns := make(chan struct{}, runtime.NumCPU())
-	for i := range claudeTrees {
-		tr := &claudeTrees[i]
-		t.Run(tr.name, func(t *testing.T) {
-			t.Parallel()
-			turns <- struct{}{}
-			defer func() { <-turns }()
-			p.judgeClaude(t, tr, own)
-		})
-	}
-}
-
-// TestClaudeRandom does so for trees that nobody thought of.
-func TestClaudeRandom(t *testing.T) {
-	t.Parallel()
-	p := find(t)
-	own, seed := p.ownOfClaude(t), testenv.Seed(t)
-	for i := range testenv.Rounds(0, 10, 200) {
-		tr := randomClaudeTree(testenv.RandOf(seed, uint64(i)))
-		t.Run(fmt.Sprint(i), func(t *testing.T) {
-			p.judgeClaude(t, tr, own)
-			if t.Failed() {
-				t.Logf("started in %q, without .git: %v, in the home directory: %v", tr.start, tr.noGit, tr.inHome)
-				for _, files := range []map[string]string{tr.files, tr.home} {
-					for _, name := range slices.Sorted(maps.Keys(files)) {
-						t.Logf("%s: %.200q", name, files[name])
-					}
-				}
-			}
-		})
-	}
 }
 
 // claudeHead is a skill, a subagent or a command.
@@ -263,12 +53,13 @@ func claudeHead(r *rand.Rand) string {
 		b.WriteString("description: " + pick(r, "D.", "x: y", "use @me", "it's", "a #b", `"quoted"`, "[list]", ">-\n  folded\n  text", "|\n  two\n  lines", "", "12", "true", "é", "*star",
 			"- dash", "a --- b", "{x}", "null", "~") + "\n")
 	}
-	for key, values := range map[string][]string{
+	keys := map[string][]string{
 		"disable-model-invocation": {"true", "false", "yes"}, "paths": {"src/**", `"**"`, `"**/*"`, "[a, b]", "", `"**, x"`, `src/**, "**"`}, "when_to_use": {"W"},
 		"bad": {"["}, "  odd": {"x"}, "user-invocable": {"false"}, "model": {"haiku"},
-	} {
+	}
+	for _, key := range slices.Sorted(maps.Keys(keys)) { // in one order, so that a seed makes one tree
 		if r.IntN(8) == 0 {
-			b.WriteString(key + ": " + pick(r, values...) + "\n")
+			b.WriteString(key + ": " + pick(r, keys[key]...) + "\n")
 		}
 	}
 	head := b.String()
@@ -378,4 +169,32 @@ var claudeTrees = []tree{
 	{name: "subagents", files: map[string]string{".claude/agents/a.md": "---\nname: a\ndescription: D.\n---\nbody\n", ".claude/agents/x/b.md": "---\nname: b\ndescription: D.\n---\nbody\n", ".claude/agents/c.md": "---\nname: c\ndescription: x: y: z\n---\nb", ".claude/agents/d.md": "---\nname: d\ndescription: |\n  multi\n  line\n---\nb", ".claude/agents/g.md": "---\nname: a\ndescription: again\n---\nbody\n", ".claude/agents/n.md": "---\nname: n\ndescription: 12\n---\n", ".claude/agents/col.md": "---\nname: a:b\ndescription: D.\n---\nbody\n"}},
 	{name: "home above, agents", start: "sub", inHome: true, files: map[string]string{"AGENTS.md": "a", "sub/AGENTS.md": "sa"}, home: map[string]string{".claude/CLAUDE.md": "U", ".claude/AGENTS.md": "ha"}},
 	{name: "home above, hides", inHome: true, files: map[string]string{"AGENTS.md": "a"}, home: map[string]string{"CLAUDE.md": "hc"}},
+}
+
+// importTrees are what Claude Code imports in, and what it doesn't.
+var importTrees = []tree{
+	{name: "everywhere", files: map[string]string{
+		"CLAUDE.md": "Text.\n@AGENTS.md and more\n@1.md\n@4.md\n", "AGENTS.md": "Rules, see @docs/style @docs @none.md @c.md\n", "docs/style": "style\n", "c.md": "C",
+		"1.md": "@2.md @CLAUDE.md @c.md", "2.md": "@3.md", "3.md": "@4.md", "4.md": "@5.md", "5.md": "far",
+		".claude/CLAUDE.md": "D @d.md @../e.md", ".claude/d.md": "D2", "e.md": "E", ".claude/rules/p.md": "---\npaths: src/**\n---\nP @../../h.md", "h.md": "H",
+		"CLAUDE.local.md": "L @g.md @../out.md", "g.md": "G", "../out.md": "O",
+	}},
+	{name: "AGENTS.md alone", files: map[string]string{
+		"CLAUDE.md": "---\na: b\n---\n<!-- not yet -->\n", "AGENTS.md": "rules, see @docs/style\n", "docs/style": "style\n", ".claude/rules/r.md": "a rule\n",
+	}},
+	{name: "started below", start: "sub", files: map[string]string{
+		"CLAUDE.md": "@AGENTS.md @sub/x.md\n", "AGENTS.md": "top\n", "sub/CLAUDE.md": "@../AGENTS.md @x.md @up/AGENTS.md @l.md\n", "sub/x.md": "x", "sub/up": "-> ..", "sub/l.md": "-> ../AGENTS.md",
+	}},
+	{name: "links, and the user's own", files: map[string]string{
+		"CLAUDE.md": "C @l.md @out.md @real.md @ld/a.md @esc/a.md @~/v.md", "l.md": "-> real.md", "real.md": "R", "../o.md": "O", "out.md": "-> ../o.md", "ld": "-> dir",
+		"dir/a.md": "DA @b.md", "dir/b.md": "DB", "b.md": "top", "../od/a.md": "ODA", "esc": "-> ../od",
+	}, home: map[string]string{
+		".claude/CLAUDE.md": "U @u.md @~/v.md @../w.md", ".claude/u.md": "UU", "v.md": "V", "w.md": "W", ".claude/rules/r.md": "R @../../a.md", "a.md": "A",
+	}},
+	{name: "a link to AGENTS.md", files: map[string]string{"CLAUDE.md": "-> AGENTS.md", "AGENTS.md": "A @a.md", "a.md": "AA", ".claude/CLAUDE.md": "-> ../AGENTS.md"}},
+	{name: "syntax", files: map[string]string{
+		"CLAUDE.md": "**@1.md** (@2.md) @3.md. `@4.md` @5.mdc @README @docs/[id].md @my\\ file.md @6.md#part\n\n```\n@7.md\n```\n\n<!-- @8.md -->\n\n    @9.md\n\n- @10.md\n\n<div>\n@11.md\n</div>\n\n[@12.md](x) @.hidden @empty.md @blank.md @docs\n",
+		"1.md":      "1", "2.md": "2", "3.md": "3", "4.md": "4", "5.mdc": "5", "README": "r", "docs/[id].md": "id", "my file.md": "my", "6.md": "6", "7.md": "7", "8.md": "8", "9.md": "9",
+		"10.md": "10", "11.md": "11", "12.md": "12", ".hidden": "h", "empty.md": "", "blank.md": " \n",
+	}},
 }

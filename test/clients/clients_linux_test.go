@@ -2,7 +2,6 @@ package clients_test
 
 import (
 	"bytes"
-	"cmp"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -11,7 +10,6 @@ import (
 	"path/filepath"
 	"regexp"
 	"runtime"
-	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -38,7 +36,7 @@ type text struct{ path, body string }
 type listed struct{ name, description, path string }
 
 // programs are what is compared.
-type programs struct{ agent, codex, opencode, claude string }
+type programs struct{ agent, codex, opencode string }
 
 func find(t *testing.T) programs {
 	t.Helper()
@@ -58,51 +56,41 @@ func find(t *testing.T) programs {
 		agent:    built.Agent,
 		codex:    filepath.Join(modules, "@openai/codex-linux-x64/vendor/x86_64-unknown-linux-musl/bin/codex"),
 		opencode: filepath.Join(modules, "opencode-linux-x64/bin/opencode"),
-		claude:   filepath.Join(modules, "@anthropic-ai/claude-code-linux-x64/claude"),
 	}
 }
 
 // TestVersions: the rules are of the versions that they are compared with.
 func TestVersions(t *testing.T) {
 	t.Parallel()
-	lock, err := os.ReadFile("testdata/npm/package.json")
-	if err != nil {
-		t.Fatal(err)
-	}
-	var pinned struct {
-		Dependencies map[string]string `json:"dependencies"`
-	}
-	if err := json.Unmarshal(lock, &pinned); err != nil {
-		t.Fatal(err)
-	}
-	for id, name := range map[string]string{"claude": "@anthropic-ai/claude-code-linux-x64", "codex": "@openai/codex", "opencode": "opencode-linux-x64"} {
-		if c := codingagents.Lookup(id); c == nil || !c.Judged || c.Version != pinned.Dependencies[name] {
-			t.Errorf("the rules of %s are not those of %s, which is pinned", id, pinned.Dependencies[name])
+	for _, r := range runners {
+		text, err := os.ReadFile(filepath.Join("testdata", r.pinned, "package.json"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		var pinned struct {
+			Dependencies map[string]string `json:"dependencies"`
+		}
+		if err := json.Unmarshal(text, &pinned); err != nil {
+			t.Fatal(err)
+		}
+		if c := codingagents.Lookup(r.id); c == nil || !c.Judged || c.Version != pinned.Dependencies[r.pkg] {
+			t.Errorf("the rules of %s are not those of %q, which is pinned", r.id, pinned.Dependencies[r.pkg])
 		}
 	}
 }
 
-func TestClients(t *testing.T) {
+// TestCodex compares all that Codex has, to the byte: what is cut, and how long its list is.
+func TestCodex(t *testing.T) {
 	t.Parallel()
 	p := find(t)
-	// As many as there are processors: each takes one.
 	turns := make(chan struct{}, runtime.NumCPU())
 	for i := range trees {
 		tr := &trees[i]
 		t.Run(tr.name, func(t *testing.T) {
 			t.Parallel()
-			start := tr.make(t)
-			for name, judge := range map[string]func(t *testing.T){
-				"codex":    func(t *testing.T) { p.judgeCodex(t, tr, start) },
-				"opencode": func(t *testing.T) { p.judgeOpencode(t, tr, start) },
-			} {
-				t.Run(name, func(t *testing.T) {
-					t.Parallel()
-					turns <- struct{}{}
-					defer func() { <-turns }()
-					judge(t)
-				})
-			}
+			turns <- struct{}{}
+			defer func() { <-turns }()
+			p.judgeCodex(t, tr, tr.make(t))
 		})
 	}
 }
@@ -281,115 +269,4 @@ func brief(s string) string {
 		return fmt.Sprintf("%q … %q (%d bytes)", s[:200], s[len(s)-200:], len(s))
 	}
 	return fmt.Sprintf("%q", s)
-}
-
-// judgeOpencode compares with what opencode lists, and where it runs with what it sends.
-func (p programs) judgeOpencode(t *testing.T, tr *tree, start string) {
-	home := tr.makeHome(t)
-	view, want := p.said(t, home, "opencode", start)
-	if tr.run {
-		got := promptOf(t, string(run(t, home, "model", start, p.opencode, "run", "--pure", "--title", "x", "hi")))
-		for i := range want.instructions {
-			want.instructions[i].body = strings.TrimRight(want.instructions[i].body, "\r\n")
-		}
-		if !slices.Equal(got.instructions, want.instructions) {
-			t.Errorf("opencode has the instructions\n%+v\nand not\n%+v", got.instructions, want.instructions)
-		}
-		compare(t, "opencode", alike(view, got.skills), alike(view, want.skills))
-		return
-	}
-	var skills []struct{ Name, Description, Location string }
-	if err := json.Unmarshal(run(t, home, "plain", start, p.opencode, "--pure", "debug", "skill"), &skills); err != nil {
-		t.Fatal(err)
-	}
-	var got []listed
-	for _, s := range skills {
-		if s.Location != "<built-in>" && s.Description != "" { // those without aren't shown to the model
-			got = append(got, listed{s.Name, s.Description, s.Location})
-		}
-	}
-	byName := func(a, b listed) int { return cmp.Compare(a.name, b.name) } // this list has no order
-	slices.SortFunc(got, byName)
-	slices.SortFunc(want.skills, byName)
-	compare(t, "opencode", alike(view, got), alike(view, want.skills))
-	p.compareConfig(t, view, home, start)
-}
-
-// compareConfig compares the subagents and commands, where there are any.
-func (p programs) compareConfig(t *testing.T, view *codingagents.View, home user, start string) {
-	t.Helper()
-	want := map[abi.Kind][]string{}
-	for i := range view.Items {
-		if it := &view.Items[i]; it.Included && (it.Kind == abi.KindSubagent || it.Kind == abi.KindCommand) {
-			want[it.Kind] = append(want[it.Kind], it.Name)
-		}
-	}
-	if len(want) == 0 {
-		return
-	}
-	var config struct{ Agent, Command map[string]json.RawMessage }
-	if err := json.Unmarshal(run(t, home, "plain", start, p.opencode, "--pure", "debug", "config"), &config); err != nil {
-		t.Fatal(err)
-	}
-	for kind, got := range map[abi.Kind]map[string]json.RawMessage{abi.KindSubagent: config.Agent, abi.KindCommand: config.Command} {
-		var has []string
-		for name := range got {
-			has = append(has, name)
-		}
-		slices.Sort(has)
-		slices.Sort(want[kind])
-		if !slices.Equal(has, want[kind]) {
-			t.Errorf("opencode has as %s %v, not %v", kind, has, want[kind])
-		}
-	}
-}
-
-var opencodeSkill = regexp.MustCompile(`(?s)<skill>\n\s*<name>(.*?)</name>\n\s*<description>(.*?)</description>\n\s*<location>(.*?)</location>`)
-
-// promptOf reads the instructions and skills of what opencode tells its model.
-func promptOf(t *testing.T, prompt string) (s seen) {
-	t.Helper()
-	head, list, ok := strings.Cut(prompt, "Skills provide specialized instructions")
-	if !ok {
-		t.Fatalf("%v: %s", errNoPrompt, brief(prompt))
-	}
-	for _, part := range strings.Split(head, "Instructions from: ")[1:] {
-		path, body, _ := strings.Cut(part, "\n")
-		s.instructions = append(s.instructions, text{path, strings.TrimRight(body, "\r\n")})
-	}
-	for _, m := range opencodeSkill.FindAllStringSubmatch(list, -1) {
-		if m[1] != "customize-opencode" {
-			s.skills = append(s.skills, listed{m[1], m[2], m[3]})
-		}
-	}
-	return s
-}
-
-// alike takes away what may differ: the path of a skill that links lead to more than
-// once, and which one of several of one name is listed, with its description, as long as it
-// is one of those that are said to be in question.
-func alike(v *codingagents.View, list []listed) []listed {
-	list = slices.Clone(list)
-	for i := range list {
-		s := &list[i]
-		s.path, s.description = realPath(s.path), strings.TrimSpace(s.description)
-		several, known := false, false
-		for j := range v.Items {
-			if it := &v.Items[j]; it.Kind == abi.KindSkill && it.Name == s.name && (it.Included || it.Reason == codingagents.Duplicate) {
-				several = several || strings.Contains(it.Detail, "from start to start")
-				known = known || realPath(it.Path) == s.path
-			}
-		}
-		if several && known {
-			s.path, s.description = "any of several", ""
-		}
-	}
-	return list
-}
-
-func realPath(path string) string {
-	if to, err := filepath.EvalSymlinks(path); err == nil {
-		return to
-	}
-	return path
 }

@@ -2,47 +2,40 @@ package clients_test
 
 import (
 	"fmt"
-	"maps"
 	"math/rand/v2"
 	"path"
-	"slices"
 	"strings"
-	"testing"
-
-	"waymark/test/testenv"
 )
-
-// TestRandomTrees compares what is said of trees that nobody thought of with what the
-// clients do. Sixty of them take minutes.
-func TestRandomTrees(t *testing.T) {
-	t.Parallel()
-	p := find(t)
-	seed := testenv.Seed(t)
-	for i := range testenv.Rounds(0, 3, 60) {
-		tr := randomTree(testenv.RandOf(seed, uint64(i)))
-		t.Run(fmt.Sprint(i), func(t *testing.T) {
-			start := tr.make(t)
-			t.Run("codex", func(t *testing.T) { p.judgeCodex(t, tr, start) })
-			t.Run("opencode", func(t *testing.T) { p.judgeOpencode(t, tr, start) })
-			if t.Failed() {
-				t.Logf("started in %s", start)
-				for _, files := range []map[string]string{tr.files, tr.home} {
-					for _, name := range slices.Sorted(maps.Keys(files)) {
-						t.Logf("%s: %.200q", name, files[name])
-					}
-				}
-			}
-		})
-	}
-}
 
 // pick returns one of several texts.
 func pick(r *rand.Rand, texts ...string) string { return texts[r.IntN(len(texts))] }
 
+// fill puts some of the names, where nothing is in their way.
+func fill(r *rand.Rand, files map[string]string, some int, names []string, text func() string) {
+	for range some {
+		name := pick(r, names...)
+		free := true
+		for other := range files {
+			free = free && other != name && !strings.HasPrefix(name, other+"/") && !strings.HasPrefix(other, name+"/")
+		}
+		if free {
+			files[name] = text()
+		}
+	}
+}
+
+// inPlace are names in a place of a directory.
+func inPlace(dir, place string, names ...string) (paths []string) {
+	for _, name := range names {
+		paths = append(paths, path.Join(dir, place+name))
+	}
+	return paths
+}
+
 // randomTree makes a tree of places, plugins and links, and in every other one a home
 // directory.
 func randomTree(r *rand.Rand) *tree {
-	tr := &tree{start: pick(r, "", "a", "a/b"), noGit: r.IntN(4) == 0, run: r.IntN(8) == 0, files: map[string]string{}, home: map[string]string{}}
+	tr := &tree{start: pick(r, "", "a", "a/b"), noGit: r.IntN(4) == 0, files: map[string]string{}, home: map[string]string{}}
 	dirs := []string{"", "a", "a/b"}
 	put := func(name, text string) {
 		// Nothing lies below a file or a link, and nothing is put twice.

@@ -19,8 +19,8 @@ type tree struct {
 	inHome bool
 	// variables name directories, relative to the home directory, in the place of others.
 	variables map[string]string
-	// run: opencode is asked by `run`, too.
-	run bool
+	// reads is a file, relative to the start, that the program reads after its start.
+	reads string
 }
 
 // head is a SKILL.md.
@@ -77,7 +77,7 @@ var trees = []tree{
 		".agents/skills/withheld/SKILL.md":           head("withheld", "By its policy."),
 		".agents/skills/withheld/agents/openai.yaml": "policy:\n  allow_implicit_invocation: false\n",
 	}},
-	{name: "nested", start: "a/b", run: true, files: map[string]string{
+	{name: "nested", start: "a/b", files: map[string]string{
 		"AGENTS.md":                        "root\n",
 		"a/AGENTS.md":                      "in a",
 		"a/b/AGENTS.md":                    "in b\r\nand more\r\n",
@@ -93,7 +93,7 @@ var trees = []tree{
 		"sub/AGENTS.md": "sub\n", "sub/AGENTS.override.md": " \n", "sub/CLAUDE.md": "claude\n", "sub/CONTEXT.md": "context\n",
 	}},
 	{name: "other names", files: map[string]string{"CLAUDE.md": "claude\n", "CONTEXT.md": "context\n", "agents.md": "lower case\n"}},
-	{name: "links", start: "sub", run: true, files: map[string]string{
+	{name: "links", start: "sub", files: map[string]string{
 		"CLAUDE.md": "claude\n", "AGENTS.md": "-> CLAUDE.md", "sub/AGENTS.md": "-> ../AGENTS.md",
 		"real/linked/SKILL.md":          head("linked", "Over a link."),
 		".agents/skills/linked":         "-> ../../real/linked",
@@ -144,10 +144,10 @@ var trees = []tree{
 	{name: "too large", start: "a/b", files: map[string]string{
 		"AGENTS.md": strings.Repeat("r", 30_000) + "\n", "a/AGENTS.md": strings.Repeat("é", 2000) + "\n", "a/b/AGENTS.md": "leaf\n",
 	}},
-	{name: "no git", start: "x", noGit: true, run: true, files: map[string]string{
+	{name: "no git", start: "x", noGit: true, files: map[string]string{
 		"AGENTS.md": "above\n", "x/AGENTS.md": "here\n", ".agents/skills/up/SKILL.md": head("up", "Above."), "x/.agents/skills/here/SKILL.md": head("here", "Here."),
 	}},
-	{name: "user", start: "sub", run: true, files: map[string]string{
+	{name: "user", start: "sub", files: map[string]string{
 		"AGENTS.md": "root\n", "sub/AGENTS.md": "sub\n",
 		".agents/skills/both/SKILL.md":      head("both", "The project's."),
 		"sub/.claude/skills/zz/SKILL.md":    head("zz", "The project's last."),
@@ -164,13 +164,13 @@ var trees = []tree{
 		".config/opencode/AGENTS.md":             "for opencode\n",
 		".config/opencode/skills/mine4/SKILL.md": head("mine4", "Of opencode."),
 	}},
-	{name: "user without a project", noGit: true, run: true, home: map[string]string{
+	{name: "user without a project", noGit: true, home: map[string]string{
 		".codex/AGENTS.override.md": " \n", ".codex/AGENTS.md": "mine\n", ".claude/CLAUDE.md": "mine, of another\n",
 		".opencode/skills/mine5/SKILL.md":     head("mine5", "In the home directory."),
 		".agents/skills/deep/in/it/SKILL.md":  head("deep", "Deep."),
 		".agents/skills/.hidden/one/SKILL.md": head("hidden", "Hidden."),
 	}},
-	{name: "user elsewhere", start: "sub", run: true, variables: map[string]string{"CODEX_HOME": "else/cx", "XDG_CONFIG_HOME": "else/xdg"}, files: map[string]string{
+	{name: "user elsewhere", start: "sub", variables: map[string]string{"CODEX_HOME": "else/cx", "XDG_CONFIG_HOME": "else/xdg"}, files: map[string]string{
 		"AGENTS.md": "root\n", ".agents/skills/one/SKILL.md": head("one", "Of the project."), "cx/AGENTS.md": "not the user's\n",
 	}, home: map[string]string{
 		"else/cx/AGENTS.md": "mine\n", "else/cx/skills/mine/SKILL.md": head("mine", "Of the user."), "else/cx/skills/deep/er/SKILL.md": head("deep", "Of the user, too."),
@@ -188,13 +188,13 @@ var trees = []tree{
 		".agents/skills/a/SKILL.md": head("same", "Of the user."), ".config/opencode/skills/a/SKILL.md": head("same", "Of the user, for opencode."),
 		".opencode/skill/a/SKILL.md": head("same", "Of the user, in another place."), ".codex/skills/a/SKILL.md": head("same", "Of the user, for Codex."),
 	}},
-	{name: "links out", start: "sub", run: true, files: map[string]string{
+	{name: "links out", start: "sub", files: map[string]string{
 		"../out/skills/one/SKILL.md": head("one", "Out of the project."), "../out/two/SKILL.md": head("two", "Out of it, too."),
 		"../out/AGENTS.md": "from elsewhere\n", "AGENTS.md": "-> ../out/AGENTS.md", ".claude/skills": "-> ../../out/skills",
 		".agents/skills": "-> ../../out/skills", "sub/.agents/skills/two": "-> ../../../../out/two", "../chain": "-> out/two",
 		"sub/.codex/skills/three": "-> ../../../../chain",
 	}, home: map[string]string{".agents/skills/mine": "-> ../../src/mine", "src/mine/SKILL.md": head("mine", "The user keeps it elsewhere.")}},
-	{name: "links out without git", start: "a/b", noGit: true, run: true, files: map[string]string{
+	{name: "links out without git", start: "a/b", noGit: true, files: map[string]string{
 		"shared/one/SKILL.md": head("one", "Above."), "a/.agents/skills/x/one": "-> ../../../../shared/one", "a/b/.opencode/skills/two": "-> ../../../../shared/one",
 		"a/b/.agents/skills/all": "-> ../../../../shared", "CLAUDE.md": "all\n", "a/b/AGENTS.md": "-> ../../CLAUDE.md", "a/.claude/skills/up": "-> ../../b/.agents/skills",
 	}},
@@ -254,6 +254,15 @@ func (tr *tree) makeHome(t *testing.T) user {
 	t.Helper()
 	home, err := filepath.EvalSymlinks(t.TempDir())
 	if err != nil {
+		t.Fatal(err)
+	}
+	return tr.homeIn(t, home)
+}
+
+// homeIn makes it as a directory.
+func (tr *tree) homeIn(t *testing.T, home string) user {
+	t.Helper()
+	if err := os.MkdirAll(home, 0o700); err != nil {
 		t.Fatal(err)
 	}
 	for name, text := range tr.home {

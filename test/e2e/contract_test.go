@@ -1,13 +1,18 @@
 package e2e_test
 
 import (
+	"bytes"
 	"context"
+	"net/http"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"testing"
 	"time"
 
+	"github.com/google/uuid"
+
+	"waymark/agentapi"
 	"waymark/agentapi/client"
 	"waymark/test/contracts/clienttest"
 	"waymark/test/e2e"
@@ -26,7 +31,57 @@ func TestAgent(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
+	t.Run("killed with a desktop", func(t *testing.T) { killedWithDesktop(t, programs.Agent) })
 	clienttest.Run(t, clienttest.All(), func(t *testing.T) (client.Client, clienttest.Env) { return start(t, programs.Agent) })
+}
+
+// killedWithDesktop: kill -9 of the agent leaves nothing of its desktop running, and the next
+// agent starts another.
+func killedWithDesktop(t *testing.T, program string) {
+	c, world := start(t, program)
+	e := world.(*env)
+	ctx, cancel := context.WithTimeout(t.Context(), timeout)
+	defer cancel()
+	state, err := c.StartDesktop(ctx)
+	if client.CodeOf(err) == http.StatusServiceUnavailable {
+		t.Skip(err)
+	} else if err != nil {
+		t.Fatal(err)
+	}
+	p, err := c.StartProcess(ctx, agentapi.StartProcess{Command: "printenv DISPLAY; test -r $XAUTHORITY && echo readable"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if out, err := c.ProcessOutput(ctx, p.ID, agentapi.OutputOptions{Wait: true}); err != nil || out.Output != state.Display+"\nreadable\n" {
+		t.Errorf("a process got %+v, %v", out, err)
+	}
+	recording := c.StartRecording(ctx, uuid.NewString()) == nil // where there is ffmpeg
+	running := func() (n int) {
+		files, _ := filepath.Glob("/proc/[0-9]*/cmdline")
+		for _, file := range files {
+			line, _ := os.ReadFile(file)
+			env, _ := os.ReadFile(filepath.Join(filepath.Dir(file), "environ"))
+			if bytes.Contains(line, []byte(state.Xauthority)) || bytes.Contains(env, []byte("XAUTHORITY="+state.Xauthority)) {
+				n++
+			}
+		}
+		return n
+	}
+	if n := running(); n < 2 || recording && n < 3 {
+		t.Errorf("%d programs run", n)
+	}
+	e.agent.Kill()
+	for running() > 0 {
+		select {
+		case <-time.After(20 * time.Millisecond):
+		case <-ctx.Done():
+			t.Fatalf("%d programs still run", running())
+		}
+	}
+	e.run(t)
+	if again, err := c.StartDesktop(ctx); err != nil || !again.Running {
+		t.Errorf("started again: %+v, %v", again, err)
+	}
 }
 
 // tempDir makes a directory with a path that is short enough for sockets, and
@@ -57,6 +112,9 @@ func start(t *testing.T, program string) (client.Client, clienttest.Env) {
 	t.Helper()
 	home, err := e2e.NewHome(tempDir(t))
 	if err != nil {
+		t.Fatal(err)
+	}
+	if err := home.Configure("[services]\ndesktop = true\n"); err != nil {
 		t.Fatal(err)
 	}
 	e := &env{ctx: context.WithoutCancel(t.Context()), home: home, program: program} // the end outlives the test

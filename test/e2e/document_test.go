@@ -13,7 +13,7 @@ import (
 
 	"waymark/test/built"
 	"waymark/test/openapitest"
-	"waymark/test/stoptest"
+	"waymark/test/process"
 )
 
 // TestDocumentValid: the description of everything that a daemon serves is valid. What
@@ -33,7 +33,7 @@ func TestDocumentValid(t *testing.T) {
 	socket := filepath.Join(dir, "a.sock")
 	cmd := exec.Command(filepath.Join(dir, "agent"), "run", "--root", filepath.Join(dir, "ws"))
 	cmd.Env = append(os.Environ(), "HOME="+dir, "XDG_STATE_HOME="+dir+"/state", "XDG_CACHE_HOME="+dir+"/cache", "XDG_CONFIG_HOME="+dir+"/config", "XDG_RUNTIME_DIR=", "WAYMARK_SOCKET="+socket)
-	p := stoptest.Start(t, cmd)
+	p := process.StartOwned(t, cmd)
 	client := http.Client{Transport: &http.Transport{DialContext: func(ctx context.Context, _, _ string) (net.Conn, error) {
 		return new(net.Dialer).DialContext(ctx, "unix", socket)
 	}}}

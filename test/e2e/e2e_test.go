@@ -139,7 +139,7 @@ func TestRecord(t *testing.T) {
 	if _, err := h.Token(t.Context(), "a"); err != nil {
 		t.Fatal(err)
 	}
-	session, err := h.Stored.BeginSession(t.Context(), "a")
+	session, _, err := h.Stored.BeginSession(t.Context(), "a", "")
 	if err != nil {
 		t.Fatal(err)
 	}

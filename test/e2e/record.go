@@ -8,7 +8,7 @@ import (
 	"time"
 
 	"waymark/hub/store"
-	"waymark/internal/notify"
+	"waymark/internal/await"
 )
 
 // Record is a store that notes what is stored. It is embedded so that
@@ -16,7 +16,7 @@ import (
 type Record struct {
 	store.Store
 
-	changed notify.Signal // list has grown
+	changed await.Signal // list has grown
 
 	mu   sync.Mutex // guards list
 	list []Stored

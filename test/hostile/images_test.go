@@ -9,7 +9,7 @@ import (
 	"time"
 
 	"waymark/host/sandbox"
-	"waymark/host/sandbox/imagetest"
+	"waymark/host/sandbox/guesttest"
 	"waymark/test/hostile"
 	"waymark/test/testenv"
 )
@@ -31,11 +31,11 @@ func TestImages(t *testing.T) {
 	images := 0
 	for _, c := range cases[:min(testenv.Rounds(25, 150, len(cases)), len(cases))] {
 		t.Run(c.Name, func(t *testing.T) {
-			opts := imagetest.Options{Limits: imageLimits, Dir: dir, Rounds: 2}
+			opts := guesttest.Options{Limits: imageLimits, Dir: dir, Rounds: 2}
 			if c.Timed() {
 				opts.Rounds = 1
 			}
-			how := imagetest.Compare(t, c.Module(), opts)
+			how := guesttest.Compare(t, c.Module(), opts)
 			if how != nil && how.Image {
 				images++
 			}
@@ -57,7 +57,7 @@ func TestRandomImages(t *testing.T) {
 			data[i] = byte(numbers.IntN(256))
 		}
 		wasm, text := hostile.CallModule(data)
-		if imagetest.Compare(t, wasm, imagetest.Options{Limits: imageLimits, Dir: dir, Rounds: 2}); t.Failed() {
+		if guesttest.Compare(t, wasm, guesttest.Options{Limits: imageLimits, Dir: dir, Rounds: 2}); t.Failed() {
 			t.Fatalf("round %d:\n%s", round, text)
 		}
 	}

@@ -145,13 +145,13 @@ func TestOddTools(t *testing.T) {
 		tools = append(tools, fmt.Sprintf(`{"name":%q%s}`, name, members))
 	}
 	for i, members := range oddTools {
-		add(fmt.Sprintf("t%d.", i), members)
+		add(fmt.Sprintf("t%d-", i), members)
 	}
 	for i := range oddResultsOfCalls {
 		add(fmt.Sprint("result", i), `"inputSchema":{"type":"object"}`)
 	}
 	for i := range testenv.Rounds(40, 100, 100) { // more aren't taken of one server
-		add(fmt.Sprintf("r%d.", i), `"inputSchema":`+randomSchema(rnd, 4))
+		add(fmt.Sprintf("r%d-", i), `"inputSchema":`+randomSchema(rnd, 4))
 	}
 	w.configure(config{"odd": {Type: "http", URL: w.oddServer(append(tools, `7`, `null`, `{"inputSchema":{}}`, `{"name":7}`, `{"name":""}`, tools[0]))}, "good": w.hostileEntry("good")})
 	w.start()
@@ -211,7 +211,7 @@ func TestOddTools(t *testing.T) {
 		t.Errorf("%d tools are refused at first: they aren't odd", refused)
 	}
 	out, err := w.run("mcp", "show", "odd")
-	if w.must(err); !strings.Contains(out, "  t9.: The tool's schema is one that clients refuse all tools for, and the tool is left out: its type isn't \"object\"") {
+	if w.must(err); !strings.Contains(out, "  t9-: The tool's schema is one for which clients or models refuse all tools, and the tool is left out: its type isn't \"object\"") {
 		t.Errorf("show: %.3000s", out)
 	}
 	w.stop()

@@ -16,6 +16,8 @@
 //   - swap_test.go: an attacker who changes an approved file while it is started,
 //     and changes it back; for an hour with WAYMARK_LONG=1.
 //   - secrets_test.go: values that must not appear anywhere.
+//   - conformance_test.go: the protocol's own conformance suite, with package session as
+//     client and package mcpserver as server.
 //   - bench_test.go: figures; `make bench-mcp` takes them.
 //
 // # Limits

@@ -119,7 +119,7 @@ const (
 	withoutSessions = "2026-07-28"
 )
 
-var reading = []string{"context_for", "git_diff", "list_directory", "read_file", "read_skill"}
+var reading = []string{"context_for", "find_files", "git_diff", "list_directory", "read_file", "read_skill", "search_files"}
 
 // TestEndpoint: the agent itself serves MCP on its socket, in both generations of the
 // protocol, and the token that a client shows says what it may do there.

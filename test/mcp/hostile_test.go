@@ -346,7 +346,7 @@ func endsProcess(f *fleet, name string) {
 	f.await("that its process is gone", func() (any, bool) {
 		var those []string
 		for _, line := range lines(f.left()) {
-			if strings.Contains(line, " "+name+" ") || strings.Contains(line, "/server "+name) {
+			if strings.Contains(line, " "+name+" ") || strings.Contains(line, "/hostile "+name) {
 				those = append(those, line)
 			}
 		}

@@ -65,6 +65,43 @@ func TestAgentKilled(t *testing.T) {
 	}
 }
 
+// TestRestartKilled: when an agent is killed while servers of many are restarted, nothing is
+// left of those that ended, of those that took their places and of the others.
+func TestRestartKilled(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, "")
+	servers, names := config{}, []string{}
+	for i := range 25 {
+		name := fmt.Sprintf("s%02d", i)
+		servers[name], names = w.hostileEntry("good"), append(names, name)
+	}
+	w.configure(servers)
+	w.start()
+	w.listed(names...)
+	w.approve(names...)
+	random := testenv.Rand(t)
+	var gone []time.Duration
+	for range testenv.Rounds(1, 1, 200) {
+		for _, name := range names {
+			w.becomes(name, works...)
+		}
+		for i := range names {
+			if i%5 == 0 { // running ones are replaced
+				go func() {
+					_, _ = w.call(names[i]+"__echo", "{}")
+					_ = w.client.RestartMCPServer(w.ctx, names[i])
+				}()
+			}
+		}
+		w.must(process.Pause(w.ctx, time.Duration(random.IntN(1000))*time.Millisecond))
+		w.agent.Kill()
+		gone = append(gone, w.nothingLeft())
+		w.start()
+	}
+	w.stop()
+	t.Logf("after kill -9 nothing is left within %v", slices.Max(gone))
+}
+
 // knownAgain starts the agent, which says what servers offer without starting one,
 // and returns how long that took from the time at which it answered.
 func (w *world) knownAgain(names []string) time.Duration {

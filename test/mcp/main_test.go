@@ -32,6 +32,13 @@ type shared struct {
 }
 
 func TestMain(m *testing.M) {
+	if os.Getenv(asClient) != "" { // of the conformance suite
+		if err := runClient(context.Background(), os.Args[len(os.Args)-1]); err != nil {
+			fmt.Fprintln(os.Stderr, err)
+			os.Exit(1)
+		}
+		return
+	}
 	var err error
 	if common.dir, err = os.MkdirTemp("", "wm"); err == nil { // a short path, for sockets
 		common.dir, err = filepath.EvalSymlinks(common.dir)
@@ -72,9 +79,13 @@ func (s *shared) build() (err error) {
 		return err
 	}
 	s.servers = filepath.Join(s.dir, "servers")
-	s.hostile = filepath.Join(s.servers, "server")
+	s.hostile = filepath.Join(s.servers, "hostile")
 	if err := os.Mkdir(s.servers, 0o700); err != nil {
 		return err
 	}
-	return errors.Join(built.Programs(ctx, s.dir, false, "waymark/cmd/supervisor"), built.Programs(ctx, s.servers, false, "waymark/test/mcp/hostile/server", "waymark/test/mcpserver/mcpserver"))
+	return errors.Join(
+		built.Programs(ctx, s.dir, false, "waymark/cmd/supervisor"),
+		built.Programs(ctx, s.servers, false, "waymark/test/mcpserver/mcpserver"),
+		os.Link(filepath.Join(s.servers, "mcpserver"), s.hostile),
+	)
 }

@@ -1,5 +1,7 @@
 // Package process runs programs under test and observes them from outside: their output,
-// how they end, and the resources that they use.
+// how they end, and the resources that they use. An [Owned] process belongs to a test, which
+// stops it while something around it hangs ([FullPipe], [Deaf] and [FIFO]), requires that it
+// ends in time, and kills what is left of it.
 //
 // # Concurrency
 //
@@ -24,7 +26,7 @@ import (
 	"syscall"
 	"time"
 
-	"waymark/internal/notify"
+	"waymark/internal/await"
 )
 
 // Process is a program that runs, or has run.
@@ -170,7 +172,7 @@ func Pause(ctx context.Context, d time.Duration) error {
 
 // output collects what a process prints.
 type output struct {
-	changed notify.Signal // buf has grown
+	changed await.Signal // buf has grown
 
 	mu  sync.Mutex // guards buf
 	buf bytes.Buffer

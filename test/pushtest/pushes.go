@@ -8,7 +8,7 @@ import (
 	"storj.io/drpc"
 	"storj.io/drpc/drpcmux"
 
-	"waymark/internal/notify"
+	"waymark/internal/await"
 	"waymark/wire/coder"
 	"waymark/wire/rules"
 )
@@ -18,7 +18,7 @@ import (
 type Pushes struct {
 	coder.DRPCAgentUnimplementedServer
 
-	changed notify.Signal // list has grown
+	changed await.Signal // list has grown
 
 	mu   sync.Mutex // guards list
 	list []*coder.PushContextStateRequest

@@ -1,6 +1,9 @@
 // Package pushtest builds pushes in tests, and sends them as an agent does: with the names
 // of everything, and with payloads as far as they fit.
 //
+// Its own tests check what each kind of peer gets from the real agent, with trees as large as
+// real ones: a hub gets everything, a Coder server ([NewCoderServer]) a part.
+//
 // It has no state.
 package pushtest
 
@@ -10,7 +13,6 @@ import (
 	"fmt"
 
 	"waymark/wire"
-	"waymark/wire/fingerprint"
 	"waymark/wire/rules"
 	"waymark/wire/waymark"
 )
@@ -116,14 +118,14 @@ func (p *Push) request() *waymark.PushRequest {
 
 // NameOf is the name of what a push brings that is everything. It isn't one where it breaks
 // a rule.
-func NameOf(request *waymark.PushRequest) (fingerprint.Name, error) {
+func NameOf(request *waymark.PushRequest) (wire.Name, error) {
 	p, err := rules.Waymark(request)
 	if err != nil {
-		return fingerprint.Name{}, err
+		return wire.Name{}, err
 	}
-	head, err := fingerprint.HeadOf(p.Snapshot)
+	head, err := wire.HeadOf(p.Snapshot)
 	if err != nil {
-		return fingerprint.Name{}, err
+		return wire.Name{}, err
 	}
 	rows := make([][sha256.Size]byte, len(p.Snapshot.Resources))
 	for i := range p.Snapshot.Resources {
@@ -131,9 +133,9 @@ func NameOf(request *waymark.PushRequest) (fingerprint.Name, error) {
 		if !has {
 			body.SHA256 = sha256.Sum256(nil)
 		}
-		rows[i] = fingerprint.Row(&p.Snapshot.Resources[i], has, body.SHA256)
+		rows[i] = wire.RowName(&p.Snapshot.Resources[i], has, body.SHA256)
 	}
-	return fingerprint.Of(&head, rows), nil
+	return wire.NameOf(&head, rows), nil
 }
 
 // Client is who sends it: a waymark.DRPCContextClient, for one.

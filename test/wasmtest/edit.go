@@ -34,8 +34,7 @@ func WithSection(wasm []byte, id byte, body []byte) []byte {
 	return out
 }
 
-// LEB encodes an unsigned number, Name a name and Vector a list, as sections
-// hold them.
+// LEB encodes an unsigned number in the form that it has in sections.
 func LEB(v uint32) []byte { return leb(v) }
 
 // Name encodes a name with its length.

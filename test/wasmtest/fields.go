@@ -14,8 +14,8 @@ func (m *assembler) inlineExports(kind string, index uint32, rest []node) []node
 	return rest
 }
 
-// next is the index of the definition that is assembled now: those before it
-// and all imports of the kind.
+// next returns the index of the definition that is assembled now. All imports of its
+// kind and the definitions before it have lower ones.
 func (m *assembler) next(kind string, id byte) uint32 {
 	return m.counts["import "+kind] + uint32(len(m.sections[id]))
 }

@@ -152,7 +152,7 @@ func TestCompare(t *testing.T) {
 	}{
 		"missing":    {func(f []workspaces.Found) []workspaces.Found { return f[1:] }, "instruction_file of AGENTS.md (agents-md) was not found"},
 		"mode":       {func(f []workspaces.Found) []workspaces.Found { f[7].Mode = ""; return f }, `instruction_file of .cursor/BUGBOT.md: mode "always", want "manual"`},
-		"readers":    {func(f []workspaces.Found) []workspaces.Found { f[1].Readers = nil; return f }, `instruction_file of AGENTS.override.md: readers [], want ["codex" "grok" "pi"]`},
+		"readers":    {func(f []workspaces.Found) []workspaces.Found { f[1].Readers = nil; return f }, `instruction_file of AGENTS.override.md: readers [], want ["codex" "grok"]`},
 		"convention": {func(f []workspaces.Found) []workspaces.Found { f[1].Convention = ""; return f }, `instruction_file of AGENTS.override.md: convention "", want "agents-override-md"`},
 		"too much": {func(f []workspaces.Found) []workspaces.Found {
 			return append(f, workspaces.Found{Kind: abi.KindSkill, Source: "docs"})

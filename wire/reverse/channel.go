@@ -17,7 +17,7 @@ import (
 	"storj.io/drpc"
 	"storj.io/drpc/drpcerr"
 
-	"waymark/internal/priolock"
+	"waymark/internal/await"
 	"waymark/wire"
 	"waymark/wire/waymark"
 )
@@ -27,6 +27,11 @@ const (
 	// KindSetApprovals brings an agent the signed approvals that concern it; the body is a
 	// waymark.SetApprovals.
 	KindSetApprovals = "approvals.set"
+
+	// KindMCPRequest makes a request about resources and prompts of the workspace's MCP
+	// servers. The body is a waymark.ToolsCall with the method as its name and the parameters
+	// as its arguments, the answer a waymark.ToolsAnswer with the result.
+	KindMCPRequest = "mcp.request"
 
 	// KindToolsList asks an agent for the tools that a chat's capability permits,
 	// KindToolsCall calls one, and KindToolsMore fetches the rest of an answer that was too
@@ -56,6 +61,10 @@ const (
 	maxRunID = 64
 	maxKinds = 64
 	maxKind  = 64
+	// maxNote bounds a note, in bytes.
+	maxNote = 8 << 10
+	// maxNotes bounds the notes of a request that wait to be taken.
+	maxNotes = 64
 
 	// framesPerSecond and framesAtOnce are more than an honest peer sends: a tool call takes
 	// some milliseconds and a frame each way.
@@ -121,8 +130,8 @@ type Channel struct {
 	stream  drpc.Stream
 	opts    Options
 	frames  *rate.Limiter
-	sending *priolock.Turn // held while sending a frame
-	calls   chan struct{}  // an element for each request of ours
+	sending *await.Turn   // held while sending a frame
+	calls   chan struct{} // an element for each request of ours
 
 	ctx    context.Context //nolint:containedctx // ends with the channel
 	cancel context.CancelCauseFunc
@@ -135,7 +144,7 @@ type Channel struct {
 	mu      sync.Mutex // guards the rest
 	peer    *Hello     // nil until it has said hello
 	last    uint64     // id of the last request of ours
-	waiting map[uint64]chan *waymark.ReverseResponse
+	waiting map[uint64]waits
 	serving map[uint64]context.CancelFunc
 }
 
@@ -147,10 +156,10 @@ func New(stream drpc.Stream, opts Options) *Channel {
 	c := &Channel{
 		stream: stream, opts: opts, frames: rate.NewLimiter(framesPerSecond, framesAtOnce), begin: time.Now(),
 		calls:   make(chan struct{}, MaxInFlight),
-		waiting: make(map[uint64]chan *waymark.ReverseResponse), serving: make(map[uint64]context.CancelFunc),
+		waiting: make(map[uint64]waits), serving: make(map[uint64]context.CancelFunc),
 	}
 	c.ctx, c.cancel = context.WithCancelCause(stream.Context())
-	c.sending = priolock.New(c.ctx)
+	c.sending = await.NewTurn(c.ctx)
 	return c
 }
 
@@ -252,8 +261,18 @@ func (c *Channel) take(frame *waymark.ReverseFrame) error {
 		answer := c.waiting[f.Response.GetId()]
 		delete(c.waiting, f.Response.GetId())
 		c.mu.Unlock()
-		if answer != nil { // otherwise nobody waits any more
-			answer <- f.Response
+		if answer.response != nil { // otherwise nobody waits any more
+			answer.response <- f.Response
+		}
+	case *waymark.ReverseFrame_Note:
+		c.mu.Lock()
+		notes := c.waiting[f.Note.GetId()].notes
+		c.mu.Unlock()
+		if body := f.Note.GetBody(); len(body) <= maxNote {
+			select {
+			case notes <- body:
+			default: // nobody takes it, or not fast enough
+			}
 		}
 	case *waymark.ReverseFrame_Cancel:
 		c.mu.Lock()

@@ -43,6 +43,35 @@ func (e *Error) Error() string { return e.Text }
 // errKind says that the peer doesn't serve a kind.
 var errKind = &Error{wire.CodeUnimplemented, "the peer doesn't know this kind of request"}
 
+// waits is who waits for a response.
+type waits struct {
+	response chan *waymark.ReverseResponse
+	notes    chan []byte // nil for one who takes none
+}
+
+type takeKey struct{}
+
+// WithNotes makes Call take notes, in their order, before it returns. While take doesn't
+// return, some wait, and further ones are dropped.
+func WithNotes(ctx context.Context, take func(body []byte)) context.Context {
+	return context.WithValue(ctx, takeKey{}, take)
+}
+
+// NotesOf returns what WithNotes was given; nil if there is nothing.
+func NotesOf(ctx context.Context) func(body []byte) {
+	take, _ := ctx.Value(takeKey{}).(func(body []byte))
+	return take
+}
+
+type noteKey struct{}
+
+// Notes returns how the handler of a request notes something before its answer; nil if the
+// peer takes no notes. What is too long for a note is dropped.
+func Notes(ctx context.Context) func(body []byte) {
+	note, _ := ctx.Value(noteKey{}).(func(body []byte))
+	return note
+}
+
 // Call sends a request to the peer and returns the answer's body. Without a deadline in ctx,
 // it is half a minute.
 //
@@ -68,30 +97,39 @@ func (c *Channel) Call(ctx context.Context, kind string, body []byte) ([]byte, e
 	case <-c.ctx.Done():
 		return nil, context.Cause(c.ctx)
 	}
-	id, answer := c.expect()
+	take := NotesOf(ctx)
+	id, wanted := c.expect(take != nil)
 	err := c.send(ctx, &waymark.ReverseFrame{Frame: &waymark.ReverseFrame_Request{Request: &waymark.ReverseRequest{
-		Id: id, Kind: kind, Body: body, DeadlineMs: uint32(max(1, wait.Milliseconds())), //nolint:gosec // minutes
+		Id: id, Kind: kind, Body: body, DeadlineMs: uint32(max(1, wait.Milliseconds())), Notes: take != nil, //nolint:gosec // minutes
 	}}})
 	if err != nil {
 		c.forget(id)
 		return nil, err
 	}
-	select {
-	case response := <-answer:
-		if response.GetCode() != 0 {
-			return nil, &Error{uint64(response.GetCode()), text.Line(response.GetError(), maxErrorText)}
+	for {
+		select {
+		case body := <-wanted.notes:
+			take(body)
+			continue
+		case response := <-wanted.response:
+			for len(wanted.notes) > 0 {
+				take(<-wanted.notes)
+			}
+			if response.GetCode() != 0 {
+				return nil, &Error{uint64(response.GetCode()), text.Line(response.GetError(), maxErrorText)}
+			}
+			return response.GetBody(), nil
+		case <-c.ctx.Done():
+			c.forget(id)
+			return nil, context.Cause(c.ctx)
+		case <-ctx.Done():
+			c.forget(id)
+			// The caller doesn't wait for the peer to read this.
+			c.background(func() {
+				_ = c.send(c.ctx, &waymark.ReverseFrame{Frame: &waymark.ReverseFrame_Cancel{Cancel: &waymark.ReverseCancel{Id: id}}})
+			})
+			return nil, ctx.Err()
 		}
-		return response.GetBody(), nil
-	case <-c.ctx.Done():
-		c.forget(id)
-		return nil, context.Cause(c.ctx)
-	case <-ctx.Done():
-		c.forget(id)
-		// The caller doesn't wait for the peer to read this.
-		c.background(func() {
-			_ = c.send(c.ctx, &waymark.ReverseFrame{Frame: &waymark.ReverseFrame_Cancel{Cancel: &waymark.ReverseCancel{Id: id}}})
-		})
-		return nil, ctx.Err()
 	}
 }
 
@@ -105,13 +143,16 @@ func (c *Channel) background(f func()) {
 }
 
 // expect allocates an id, and returns where the answer to it will arrive.
-func (c *Channel) expect() (id uint64, answer <-chan *waymark.ReverseResponse) {
+func (c *Channel) expect(notes bool) (id uint64, answer waits) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.last++
-	ch := make(chan *waymark.ReverseResponse, 1)
-	c.waiting[c.last] = ch
-	return c.last, ch
+	answer.response = make(chan *waymark.ReverseResponse, 1)
+	if notes {
+		answer.notes = make(chan []byte, maxNotes)
+	}
+	c.waiting[c.last] = answer
+	return c.last, answer
 }
 
 func (c *Channel) forget(id uint64) {
@@ -125,6 +166,13 @@ func (c *Channel) accept(request *waymark.ReverseRequest) error {
 	begin, id := time.Now(), request.GetId()
 	wait := cmp.Or(min(time.Duration(request.GetDeadlineMs())*time.Millisecond, MaxDeadline), defaultDeadline)
 	ctx, cancel := context.WithTimeout(c.ctx, wait)
+	if request.GetNotes() {
+		ctx = context.WithValue(ctx, noteKey{}, func(body []byte) {
+			if len(body) <= maxNote && ctx.Err() == nil {
+				_ = c.send(c.ctx, &waymark.ReverseFrame{Frame: &waymark.ReverseFrame_Note{Note: &waymark.ReverseNote{Id: id, Body: body}}})
+			}
+		})
+	}
 	c.mu.Lock()
 	_, twice := c.serving[id]
 	full := len(c.serving) >= MaxInFlight

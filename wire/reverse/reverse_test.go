@@ -187,6 +187,56 @@ func TestBothAsk(t *testing.T) {
 	}
 }
 
+// TestNotes: what is noted before an answer comes before it, in order, to one who takes notes;
+// one that is too long, or that nobody takes in time, costs nothing but itself.
+func TestNotes(t *testing.T) {
+	t.Parallel()
+	e := connect(t)
+	takes := make(chan bool, 2)
+	_, far := e.run(t, reverse.Options{Handlers: map[string]reverse.Handler{
+		"steps": func(ctx context.Context, _ []byte) ([]byte, error) {
+			note := reverse.Notes(ctx)
+			if takes <- note != nil; note != nil {
+				note([]byte("one"))
+				note(make([]byte, 9<<10))
+				note([]byte("two"))
+			}
+			return []byte("done"), nil
+		},
+		"many": func(ctx context.Context, _ []byte) ([]byte, error) {
+			for range 200 {
+				reverse.Notes(ctx)([]byte("x"))
+			}
+			return []byte("done"), nil
+		},
+	}}, reverse.Options{})
+	var noted []string
+	ctx := reverse.WithNotes(t.Context(), func(body []byte) { noted = append(noted, string(body)) })
+	for _, c := range []struct {
+		ctx  context.Context
+		want string
+	}{{ctx, "one two"}, {t.Context(), ""}} {
+		noted = nil
+		answer, err := far.Call(c.ctx, "steps", nil)
+		if got := strings.Join(noted, " "); err != nil || string(answer) != "done" || got != c.want || <-takes != (c.want != "") {
+			t.Errorf("%q, %v with the notes %q, want %q", answer, err, got, c.want)
+		}
+	}
+	// The first note is taken once 200 have been sent, or dropped.
+	echoed := false
+	slow := reverse.WithNotes(t.Context(), func([]byte) {
+		if !echoed {
+			echoed = true
+			if _, err := far.Call(t.Context(), "steps", nil); err != nil {
+				t.Error(err)
+			}
+		}
+	})
+	if answer, err := far.Call(slow, "many", nil); err != nil || string(answer) != "done" || !echoed {
+		t.Errorf("%q, %v", answer, err)
+	}
+}
+
 // TestDeadlineAndCancel: whoever serves a request learns that nobody waits any more.
 func TestDeadlineAndCancel(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {

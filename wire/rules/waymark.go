@@ -9,7 +9,6 @@ import (
 	"waymark/snapshot"
 	"waymark/wire"
 	"waymark/wire/convert"
-	"waymark/wire/fingerprint"
 	"waymark/wire/waymark"
 )
 
@@ -41,7 +40,7 @@ type Push struct {
 	Head     bool
 	// Base and Name are the fingerprints of what the agent had and has; a zero Base is
 	// nothing.
-	Base, Name fingerprint.Name
+	Base, Name wire.Name
 	// Removed are the ids of removed resources.
 	Removed []string
 	// Bodies name the payloads by the index of the resource. Payloads holds those that were

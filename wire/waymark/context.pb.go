@@ -2,7 +2,7 @@
 // to a hub. Spoken over DRPC: one call brings one change.
 //
 // A push is a change against a base: what the hub has of this agent, by its name
-// (package wire/fingerprint). Without a base it is everything. Resources name their payloads
+// (package wire). Without a base it is everything. Resources name their payloads
 // by SHA-256 and size; payloads themselves come beside them, or with Upload. A hub
 // that hasn't a payload of this agent's answers which ones it wants, and has written
 // nothing: they are uploaded, and the push is sent again. An uploaded payload counts

@@ -3,8 +3,9 @@
 // method is called /waymark.v1.Context/Push.
 //
 // A push is a change against what the hub has of the agent, by its name (package
-// wire/claim), also on a new connection; without such a base it is everything. Sizes are bounded by the constants of package
-// wire; package wire/convert turns snapshots into messages and back.
+// wire), also on a new connection. Without such a base it is everything.
+// The constants of package wire bound the sizes. Package wire/convert turns snapshots
+// into messages and back.
 //
 // Generated messages are safe for concurrent reading, not for concurrent
 // changes. Generate with "go generate ./wire/...".

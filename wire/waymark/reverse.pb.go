@@ -35,6 +35,7 @@ type ReverseFrame struct {
 	//	*ReverseFrame_Response
 	//	*ReverseFrame_Cancel
 	//	*ReverseFrame_Ping
+	//	*ReverseFrame_Note
 	Frame         isReverseFrame_Frame `protobuf_oneof:"frame"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -122,6 +123,15 @@ func (x *ReverseFrame) GetPing() *ReversePing {
 	return nil
 }
 
+func (x *ReverseFrame) GetNote() *ReverseNote {
+	if x != nil {
+		if x, ok := x.Frame.(*ReverseFrame_Note); ok {
+			return x.Note
+		}
+	}
+	return nil
+}
+
 type isReverseFrame_Frame interface {
 	isReverseFrame_Frame()
 }
@@ -147,6 +157,10 @@ type ReverseFrame_Ping struct {
 	Ping *ReversePing `protobuf:"bytes,5,opt,name=ping,proto3,oneof"`
 }
 
+type ReverseFrame_Note struct {
+	Note *ReverseNote `protobuf:"bytes,6,opt,name=note,proto3,oneof"`
+}
+
 func (*ReverseFrame_Hello) isReverseFrame_Frame() {}
 
 func (*ReverseFrame_Request) isReverseFrame_Frame() {}
@@ -156,6 +170,8 @@ func (*ReverseFrame_Response) isReverseFrame_Frame() {}
 func (*ReverseFrame_Cancel) isReverseFrame_Frame() {}
 
 func (*ReverseFrame_Ping) isReverseFrame_Frame() {}
+
+func (*ReverseFrame_Note) isReverseFrame_Frame() {}
 
 // ReverseHello is the first frame of each side.
 type ReverseHello struct {
@@ -232,7 +248,9 @@ type ReverseRequest struct {
 	// deadline_ms is how long the sender waits for the response.
 	DeadlineMs uint32 `protobuf:"varint,3,opt,name=deadline_ms,json=deadlineMs,proto3" json:"deadline_ms,omitempty"`
 	// body is the message that belongs to the kind.
-	Body          []byte `protobuf:"bytes,4,opt,name=body,proto3" json:"body,omitempty"`
+	Body []byte `protobuf:"bytes,4,opt,name=body,proto3" json:"body,omitempty"`
+	// notes says that the sender takes notes until the response.
+	Notes         bool `protobuf:"varint,5,opt,name=notes,proto3" json:"notes,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -295,6 +313,68 @@ func (x *ReverseRequest) GetBody() []byte {
 	return nil
 }
 
+func (x *ReverseRequest) GetNotes() bool {
+	if x != nil {
+		return x.Notes
+	}
+	return false
+}
+
+// ReverseNote comes before the response to a request, from the side that serves it. A
+// note may be left out, and nothing answers it.
+type ReverseNote struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	Id    uint64                 `protobuf:"varint,1,opt,name=id,proto3" json:"id,omitempty"`
+	// body is the message that belongs to the kind, of at most 8 KiB.
+	Body          []byte `protobuf:"bytes,2,opt,name=body,proto3" json:"body,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *ReverseNote) Reset() {
+	*x = ReverseNote{}
+	mi := &file_wire_waymark_reverse_proto_msgTypes[3]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *ReverseNote) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*ReverseNote) ProtoMessage() {}
+
+func (x *ReverseNote) ProtoReflect() protoreflect.Message {
+	mi := &file_wire_waymark_reverse_proto_msgTypes[3]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use ReverseNote.ProtoReflect.Descriptor instead.
+func (*ReverseNote) Descriptor() ([]byte, []int) {
+	return file_wire_waymark_reverse_proto_rawDescGZIP(), []int{3}
+}
+
+func (x *ReverseNote) GetId() uint64 {
+	if x != nil {
+		return x.Id
+	}
+	return 0
+}
+
+func (x *ReverseNote) GetBody() []byte {
+	if x != nil {
+		return x.Body
+	}
+	return nil
+}
+
 // ReverseResponse answers a request.
 type ReverseResponse struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
@@ -310,7 +390,7 @@ type ReverseResponse struct {
 
 func (x *ReverseResponse) Reset() {
 	*x = ReverseResponse{}
-	mi := &file_wire_waymark_reverse_proto_msgTypes[3]
+	mi := &file_wire_waymark_reverse_proto_msgTypes[4]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -322,7 +402,7 @@ func (x *ReverseResponse) String() string {
 func (*ReverseResponse) ProtoMessage() {}
 
 func (x *ReverseResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_wire_waymark_reverse_proto_msgTypes[3]
+	mi := &file_wire_waymark_reverse_proto_msgTypes[4]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -335,7 +415,7 @@ func (x *ReverseResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ReverseResponse.ProtoReflect.Descriptor instead.
 func (*ReverseResponse) Descriptor() ([]byte, []int) {
-	return file_wire_waymark_reverse_proto_rawDescGZIP(), []int{3}
+	return file_wire_waymark_reverse_proto_rawDescGZIP(), []int{4}
 }
 
 func (x *ReverseResponse) GetId() uint64 {
@@ -376,7 +456,7 @@ type ReverseCancel struct {
 
 func (x *ReverseCancel) Reset() {
 	*x = ReverseCancel{}
-	mi := &file_wire_waymark_reverse_proto_msgTypes[4]
+	mi := &file_wire_waymark_reverse_proto_msgTypes[5]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -388,7 +468,7 @@ func (x *ReverseCancel) String() string {
 func (*ReverseCancel) ProtoMessage() {}
 
 func (x *ReverseCancel) ProtoReflect() protoreflect.Message {
-	mi := &file_wire_waymark_reverse_proto_msgTypes[4]
+	mi := &file_wire_waymark_reverse_proto_msgTypes[5]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -401,7 +481,7 @@ func (x *ReverseCancel) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ReverseCancel.ProtoReflect.Descriptor instead.
 func (*ReverseCancel) Descriptor() ([]byte, []int) {
-	return file_wire_waymark_reverse_proto_rawDescGZIP(), []int{4}
+	return file_wire_waymark_reverse_proto_rawDescGZIP(), []int{5}
 }
 
 func (x *ReverseCancel) GetId() uint64 {
@@ -419,7 +499,7 @@ type ReversePing struct {
 
 func (x *ReversePing) Reset() {
 	*x = ReversePing{}
-	mi := &file_wire_waymark_reverse_proto_msgTypes[5]
+	mi := &file_wire_waymark_reverse_proto_msgTypes[6]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -431,7 +511,7 @@ func (x *ReversePing) String() string {
 func (*ReversePing) ProtoMessage() {}
 
 func (x *ReversePing) ProtoReflect() protoreflect.Message {
-	mi := &file_wire_waymark_reverse_proto_msgTypes[5]
+	mi := &file_wire_waymark_reverse_proto_msgTypes[6]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -444,7 +524,7 @@ func (x *ReversePing) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ReversePing.ProtoReflect.Descriptor instead.
 func (*ReversePing) Descriptor() ([]byte, []int) {
-	return file_wire_waymark_reverse_proto_rawDescGZIP(), []int{5}
+	return file_wire_waymark_reverse_proto_rawDescGZIP(), []int{6}
 }
 
 // SetApprovals is the body of the kind "approvals.set": the signed approvals that
@@ -461,7 +541,7 @@ type SetApprovals struct {
 
 func (x *SetApprovals) Reset() {
 	*x = SetApprovals{}
-	mi := &file_wire_waymark_reverse_proto_msgTypes[6]
+	mi := &file_wire_waymark_reverse_proto_msgTypes[7]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -473,7 +553,7 @@ func (x *SetApprovals) String() string {
 func (*SetApprovals) ProtoMessage() {}
 
 func (x *SetApprovals) ProtoReflect() protoreflect.Message {
-	mi := &file_wire_waymark_reverse_proto_msgTypes[6]
+	mi := &file_wire_waymark_reverse_proto_msgTypes[7]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -486,7 +566,7 @@ func (x *SetApprovals) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SetApprovals.ProtoReflect.Descriptor instead.
 func (*SetApprovals) Descriptor() ([]byte, []int) {
-	return file_wire_waymark_reverse_proto_rawDescGZIP(), []int{6}
+	return file_wire_waymark_reverse_proto_rawDescGZIP(), []int{7}
 }
 
 func (x *SetApprovals) GetSigned() [][]byte {
@@ -509,7 +589,7 @@ type ToolsList struct {
 
 func (x *ToolsList) Reset() {
 	*x = ToolsList{}
-	mi := &file_wire_waymark_reverse_proto_msgTypes[7]
+	mi := &file_wire_waymark_reverse_proto_msgTypes[8]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -521,7 +601,7 @@ func (x *ToolsList) String() string {
 func (*ToolsList) ProtoMessage() {}
 
 func (x *ToolsList) ProtoReflect() protoreflect.Message {
-	mi := &file_wire_waymark_reverse_proto_msgTypes[7]
+	mi := &file_wire_waymark_reverse_proto_msgTypes[8]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -534,7 +614,7 @@ func (x *ToolsList) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ToolsList.ProtoReflect.Descriptor instead.
 func (*ToolsList) Descriptor() ([]byte, []int) {
-	return file_wire_waymark_reverse_proto_rawDescGZIP(), []int{7}
+	return file_wire_waymark_reverse_proto_rawDescGZIP(), []int{8}
 }
 
 func (x *ToolsList) GetCapability() string {
@@ -551,14 +631,17 @@ type ToolsCall struct {
 	Capability string                 `protobuf:"bytes,1,opt,name=capability,proto3" json:"capability,omitempty"`
 	Name       string                 `protobuf:"bytes,2,opt,name=name,proto3" json:"name,omitempty"`
 	// arguments are a JSON object, of at most 512 KiB.
-	Arguments     []byte `protobuf:"bytes,3,opt,name=arguments,proto3" json:"arguments,omitempty"`
+	Arguments []byte `protobuf:"bytes,3,opt,name=arguments,proto3" json:"arguments,omitempty"`
+	// client is what the chat's client can be asked, and has answered: JSON of MCP, with
+	// capabilities, inputResponses and requestState.
+	Client        []byte `protobuf:"bytes,4,opt,name=client,proto3" json:"client,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
 
 func (x *ToolsCall) Reset() {
 	*x = ToolsCall{}
-	mi := &file_wire_waymark_reverse_proto_msgTypes[8]
+	mi := &file_wire_waymark_reverse_proto_msgTypes[9]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -570,7 +653,7 @@ func (x *ToolsCall) String() string {
 func (*ToolsCall) ProtoMessage() {}
 
 func (x *ToolsCall) ProtoReflect() protoreflect.Message {
-	mi := &file_wire_waymark_reverse_proto_msgTypes[8]
+	mi := &file_wire_waymark_reverse_proto_msgTypes[9]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -583,7 +666,7 @@ func (x *ToolsCall) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ToolsCall.ProtoReflect.Descriptor instead.
 func (*ToolsCall) Descriptor() ([]byte, []int) {
-	return file_wire_waymark_reverse_proto_rawDescGZIP(), []int{8}
+	return file_wire_waymark_reverse_proto_rawDescGZIP(), []int{9}
 }
 
 func (x *ToolsCall) GetCapability() string {
@@ -607,6 +690,100 @@ func (x *ToolsCall) GetArguments() []byte {
 	return nil
 }
 
+func (x *ToolsCall) GetClient() []byte {
+	if x != nil {
+		return x.Client
+	}
+	return nil
+}
+
+// ToolsNote is the note of a "tools.call": progress, or what the tool's server logs.
+type ToolsNote struct {
+	state    protoimpl.MessageState `protogen:"open.v1"`
+	Progress float64                `protobuf:"fixed64,1,opt,name=progress,proto3" json:"progress,omitempty"`
+	Total    float64                `protobuf:"fixed64,2,opt,name=total,proto3" json:"total,omitempty"`
+	Message  string                 `protobuf:"bytes,3,opt,name=message,proto3" json:"message,omitempty"`
+	// level is one of MCP; a note without it is progress.
+	Level  string `protobuf:"bytes,4,opt,name=level,proto3" json:"level,omitempty"`
+	Logger string `protobuf:"bytes,5,opt,name=logger,proto3" json:"logger,omitempty"`
+	// data is JSON.
+	Data          []byte `protobuf:"bytes,6,opt,name=data,proto3" json:"data,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *ToolsNote) Reset() {
+	*x = ToolsNote{}
+	mi := &file_wire_waymark_reverse_proto_msgTypes[10]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *ToolsNote) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*ToolsNote) ProtoMessage() {}
+
+func (x *ToolsNote) ProtoReflect() protoreflect.Message {
+	mi := &file_wire_waymark_reverse_proto_msgTypes[10]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use ToolsNote.ProtoReflect.Descriptor instead.
+func (*ToolsNote) Descriptor() ([]byte, []int) {
+	return file_wire_waymark_reverse_proto_rawDescGZIP(), []int{10}
+}
+
+func (x *ToolsNote) GetProgress() float64 {
+	if x != nil {
+		return x.Progress
+	}
+	return 0
+}
+
+func (x *ToolsNote) GetTotal() float64 {
+	if x != nil {
+		return x.Total
+	}
+	return 0
+}
+
+func (x *ToolsNote) GetMessage() string {
+	if x != nil {
+		return x.Message
+	}
+	return ""
+}
+
+func (x *ToolsNote) GetLevel() string {
+	if x != nil {
+		return x.Level
+	}
+	return ""
+}
+
+func (x *ToolsNote) GetLogger() string {
+	if x != nil {
+		return x.Logger
+	}
+	return ""
+}
+
+func (x *ToolsNote) GetData() []byte {
+	if x != nil {
+		return x.Data
+	}
+	return nil
+}
+
 // ToolsMore is the body of the kind "tools.more": it asks for more of an answer that
 // was too long for a frame. The answer is a ToolsAnswer.
 type ToolsMore struct {
@@ -622,7 +799,7 @@ type ToolsMore struct {
 
 func (x *ToolsMore) Reset() {
 	*x = ToolsMore{}
-	mi := &file_wire_waymark_reverse_proto_msgTypes[9]
+	mi := &file_wire_waymark_reverse_proto_msgTypes[11]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -634,7 +811,7 @@ func (x *ToolsMore) String() string {
 func (*ToolsMore) ProtoMessage() {}
 
 func (x *ToolsMore) ProtoReflect() protoreflect.Message {
-	mi := &file_wire_waymark_reverse_proto_msgTypes[9]
+	mi := &file_wire_waymark_reverse_proto_msgTypes[11]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -647,7 +824,7 @@ func (x *ToolsMore) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ToolsMore.ProtoReflect.Descriptor instead.
 func (*ToolsMore) Descriptor() ([]byte, []int) {
-	return file_wire_waymark_reverse_proto_rawDescGZIP(), []int{9}
+	return file_wire_waymark_reverse_proto_rawDescGZIP(), []int{11}
 }
 
 func (x *ToolsMore) GetCapability() string {
@@ -686,7 +863,7 @@ type ToolsAnswer struct {
 
 func (x *ToolsAnswer) Reset() {
 	*x = ToolsAnswer{}
-	mi := &file_wire_waymark_reverse_proto_msgTypes[10]
+	mi := &file_wire_waymark_reverse_proto_msgTypes[12]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -698,7 +875,7 @@ func (x *ToolsAnswer) String() string {
 func (*ToolsAnswer) ProtoMessage() {}
 
 func (x *ToolsAnswer) ProtoReflect() protoreflect.Message {
-	mi := &file_wire_waymark_reverse_proto_msgTypes[10]
+	mi := &file_wire_waymark_reverse_proto_msgTypes[12]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -711,7 +888,7 @@ func (x *ToolsAnswer) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ToolsAnswer.ProtoReflect.Descriptor instead.
 func (*ToolsAnswer) Descriptor() ([]byte, []int) {
-	return file_wire_waymark_reverse_proto_rawDescGZIP(), []int{10}
+	return file_wire_waymark_reverse_proto_rawDescGZIP(), []int{12}
 }
 
 func (x *ToolsAnswer) GetJson() []byte {
@@ -740,24 +917,29 @@ var File_wire_waymark_reverse_proto protoreflect.FileDescriptor
 const file_wire_waymark_reverse_proto_rawDesc = "" +
 	"\n" +
 	"\x1awire/waymark/reverse.proto\x12\n" +
-	"waymark.v1\"\xa0\x02\n" +
+	"waymark.v1\"\xcf\x02\n" +
 	"\fReverseFrame\x120\n" +
 	"\x05hello\x18\x01 \x01(\v2\x18.waymark.v1.ReverseHelloH\x00R\x05hello\x126\n" +
 	"\arequest\x18\x02 \x01(\v2\x1a.waymark.v1.ReverseRequestH\x00R\arequest\x129\n" +
 	"\bresponse\x18\x03 \x01(\v2\x1b.waymark.v1.ReverseResponseH\x00R\bresponse\x123\n" +
 	"\x06cancel\x18\x04 \x01(\v2\x19.waymark.v1.ReverseCancelH\x00R\x06cancel\x12-\n" +
-	"\x04ping\x18\x05 \x01(\v2\x17.waymark.v1.ReversePingH\x00R\x04pingB\a\n" +
+	"\x04ping\x18\x05 \x01(\v2\x17.waymark.v1.ReversePingH\x00R\x04ping\x12-\n" +
+	"\x04note\x18\x06 \x01(\v2\x17.waymark.v1.ReverseNoteH\x00R\x04noteB\a\n" +
 	"\x05frame\"U\n" +
 	"\fReverseHello\x12\x18\n" +
 	"\aversion\x18\x01 \x01(\rR\aversion\x12\x15\n" +
 	"\x06run_id\x18\x02 \x01(\fR\x05runId\x12\x14\n" +
-	"\x05kinds\x18\x03 \x03(\tR\x05kinds\"i\n" +
+	"\x05kinds\x18\x03 \x03(\tR\x05kinds\"\x7f\n" +
 	"\x0eReverseRequest\x12\x0e\n" +
 	"\x02id\x18\x01 \x01(\x04R\x02id\x12\x12\n" +
 	"\x04kind\x18\x02 \x01(\tR\x04kind\x12\x1f\n" +
 	"\vdeadline_ms\x18\x03 \x01(\rR\n" +
 	"deadlineMs\x12\x12\n" +
-	"\x04body\x18\x04 \x01(\fR\x04body\"_\n" +
+	"\x04body\x18\x04 \x01(\fR\x04body\x12\x14\n" +
+	"\x05notes\x18\x05 \x01(\bR\x05notes\"1\n" +
+	"\vReverseNote\x12\x0e\n" +
+	"\x02id\x18\x01 \x01(\x04R\x02id\x12\x12\n" +
+	"\x04body\x18\x02 \x01(\fR\x04body\"_\n" +
 	"\x0fReverseResponse\x12\x0e\n" +
 	"\x02id\x18\x01 \x01(\x04R\x02id\x12\x12\n" +
 	"\x04code\x18\x02 \x01(\rR\x04code\x12\x14\n" +
@@ -771,13 +953,21 @@ const file_wire_waymark_reverse_proto_rawDesc = "" +
 	"\tToolsList\x12\x1e\n" +
 	"\n" +
 	"capability\x18\x01 \x01(\tR\n" +
-	"capability\"]\n" +
+	"capability\"u\n" +
 	"\tToolsCall\x12\x1e\n" +
 	"\n" +
 	"capability\x18\x01 \x01(\tR\n" +
 	"capability\x12\x12\n" +
 	"\x04name\x18\x02 \x01(\tR\x04name\x12\x1c\n" +
-	"\targuments\x18\x03 \x01(\fR\targuments\"W\n" +
+	"\targuments\x18\x03 \x01(\fR\targuments\x12\x16\n" +
+	"\x06client\x18\x04 \x01(\fR\x06client\"\x99\x01\n" +
+	"\tToolsNote\x12\x1a\n" +
+	"\bprogress\x18\x01 \x01(\x01R\bprogress\x12\x14\n" +
+	"\x05total\x18\x02 \x01(\x01R\x05total\x12\x18\n" +
+	"\amessage\x18\x03 \x01(\tR\amessage\x12\x14\n" +
+	"\x05level\x18\x04 \x01(\tR\x05level\x12\x16\n" +
+	"\x06logger\x18\x05 \x01(\tR\x06logger\x12\x12\n" +
+	"\x04data\x18\x06 \x01(\fR\x04data\"W\n" +
 	"\tToolsMore\x12\x1e\n" +
 	"\n" +
 	"capability\x18\x01 \x01(\tR\n" +
@@ -801,31 +991,34 @@ func file_wire_waymark_reverse_proto_rawDescGZIP() []byte {
 	return file_wire_waymark_reverse_proto_rawDescData
 }
 
-var file_wire_waymark_reverse_proto_msgTypes = make([]protoimpl.MessageInfo, 11)
+var file_wire_waymark_reverse_proto_msgTypes = make([]protoimpl.MessageInfo, 13)
 var file_wire_waymark_reverse_proto_goTypes = []any{
 	(*ReverseFrame)(nil),    // 0: waymark.v1.ReverseFrame
 	(*ReverseHello)(nil),    // 1: waymark.v1.ReverseHello
 	(*ReverseRequest)(nil),  // 2: waymark.v1.ReverseRequest
-	(*ReverseResponse)(nil), // 3: waymark.v1.ReverseResponse
-	(*ReverseCancel)(nil),   // 4: waymark.v1.ReverseCancel
-	(*ReversePing)(nil),     // 5: waymark.v1.ReversePing
-	(*SetApprovals)(nil),    // 6: waymark.v1.SetApprovals
-	(*ToolsList)(nil),       // 7: waymark.v1.ToolsList
-	(*ToolsCall)(nil),       // 8: waymark.v1.ToolsCall
-	(*ToolsMore)(nil),       // 9: waymark.v1.ToolsMore
-	(*ToolsAnswer)(nil),     // 10: waymark.v1.ToolsAnswer
+	(*ReverseNote)(nil),     // 3: waymark.v1.ReverseNote
+	(*ReverseResponse)(nil), // 4: waymark.v1.ReverseResponse
+	(*ReverseCancel)(nil),   // 5: waymark.v1.ReverseCancel
+	(*ReversePing)(nil),     // 6: waymark.v1.ReversePing
+	(*SetApprovals)(nil),    // 7: waymark.v1.SetApprovals
+	(*ToolsList)(nil),       // 8: waymark.v1.ToolsList
+	(*ToolsCall)(nil),       // 9: waymark.v1.ToolsCall
+	(*ToolsNote)(nil),       // 10: waymark.v1.ToolsNote
+	(*ToolsMore)(nil),       // 11: waymark.v1.ToolsMore
+	(*ToolsAnswer)(nil),     // 12: waymark.v1.ToolsAnswer
 }
 var file_wire_waymark_reverse_proto_depIdxs = []int32{
 	1, // 0: waymark.v1.ReverseFrame.hello:type_name -> waymark.v1.ReverseHello
 	2, // 1: waymark.v1.ReverseFrame.request:type_name -> waymark.v1.ReverseRequest
-	3, // 2: waymark.v1.ReverseFrame.response:type_name -> waymark.v1.ReverseResponse
-	4, // 3: waymark.v1.ReverseFrame.cancel:type_name -> waymark.v1.ReverseCancel
-	5, // 4: waymark.v1.ReverseFrame.ping:type_name -> waymark.v1.ReversePing
-	5, // [5:5] is the sub-list for method output_type
-	5, // [5:5] is the sub-list for method input_type
-	5, // [5:5] is the sub-list for extension type_name
-	5, // [5:5] is the sub-list for extension extendee
-	0, // [0:5] is the sub-list for field type_name
+	4, // 2: waymark.v1.ReverseFrame.response:type_name -> waymark.v1.ReverseResponse
+	5, // 3: waymark.v1.ReverseFrame.cancel:type_name -> waymark.v1.ReverseCancel
+	6, // 4: waymark.v1.ReverseFrame.ping:type_name -> waymark.v1.ReversePing
+	3, // 5: waymark.v1.ReverseFrame.note:type_name -> waymark.v1.ReverseNote
+	6, // [6:6] is the sub-list for method output_type
+	6, // [6:6] is the sub-list for method input_type
+	6, // [6:6] is the sub-list for extension type_name
+	6, // [6:6] is the sub-list for extension extendee
+	0, // [0:6] is the sub-list for field type_name
 }
 
 func init() { file_wire_waymark_reverse_proto_init() }
@@ -839,6 +1032,7 @@ func file_wire_waymark_reverse_proto_init() {
 		(*ReverseFrame_Response)(nil),
 		(*ReverseFrame_Cancel)(nil),
 		(*ReverseFrame_Ping)(nil),
+		(*ReverseFrame_Note)(nil),
 	}
 	type x struct{}
 	out := protoimpl.TypeBuilder{
@@ -846,7 +1040,7 @@ func file_wire_waymark_reverse_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_wire_waymark_reverse_proto_rawDesc), len(file_wire_waymark_reverse_proto_rawDesc)),
 			NumEnums:      0,
-			NumMessages:   11,
+			NumMessages:   13,
 			NumExtensions: 0,
 			NumServices:   0,
 		},

@@ -51,11 +51,14 @@ const (
 	ScopeMCP       Scope = "mcp"       // calls of tools
 	ScopeTokens    Scope = "tokens"    // mint and revoke tokens, no wider than its own
 	ScopeStop      Scope = "stop"      // end the agent and what it holds
+	ScopeDesktop   Scope = "desktop"   // the desktop: keys, pointer, pictures
+	// ScopeDesktopView allows looking at the desktop, which ScopeDesktop includes.
+	ScopeDesktopView Scope = "desktop-view"
 )
 
 // Scopes returns all scopes.
 func Scopes() []Scope {
-	return []Scope{ScopeProcesses, ScopeFiles, ScopeApprove, ScopeMCP, ScopeTokens, ScopeStop}
+	return []Scope{ScopeProcesses, ScopeFiles, ScopeApprove, ScopeMCP, ScopeTokens, ScopeStop, ScopeDesktop, ScopeDesktopView}
 }
 
 // ControlID is the id of the control token's grant.
@@ -83,7 +86,9 @@ type Grant struct {
 }
 
 // Has reports whether the grant has a scope. A nil Grant has none.
-func (g *Grant) Has(scope Scope) bool { return g != nil && slices.Contains(g.Scopes, scope) }
+func (g *Grant) Has(scope Scope) bool {
+	return g != nil && (slices.Contains(g.Scopes, scope) || scope == ScopeDesktopView && slices.Contains(g.Scopes, ScopeDesktop))
+}
 
 // Allows reports whether a tool (server__tool for a server's) is among the grant's Tools.
 // It doesn't check scopes and fence. A nil Grant has no list and allows all.

@@ -83,7 +83,7 @@ func capabilityOf(want *agentapi.NewToken) (*agentapi.Capability, error) {
 	refused := func(format string, args ...any) (*agentapi.Capability, error) {
 		return nil, fmt.Errorf("%w: "+format, append([]any{ErrRequest}, args...)...)
 	}
-	through := []string{string(ScopeProcesses), string(ScopeFiles), string(ScopeMCP)}
+	through := []string{string(ScopeProcesses), string(ScopeFiles), string(ScopeMCP), string(ScopeDesktop)}
 	for _, scope := range want.Scopes {
 		if !slices.Contains(through, scope) {
 			return refused("through a hub there are the scopes %s, and no %.40q", strings.Join(through, ", "), scope)

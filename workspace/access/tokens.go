@@ -19,8 +19,8 @@ import (
 	"waymark/agentapi"
 	"waymark/host/vfs"
 	"waymark/internal/atomicfile"
+	"waymark/internal/await"
 	"waymark/internal/credential"
-	"waymark/internal/priolock"
 )
 
 const (
@@ -64,7 +64,7 @@ type Options struct {
 // Tokens are a workspace's tokens: the control token and minted ones.
 type Tokens struct {
 	opts   Options
-	turn   *priolock.Turn // serializes changes of the fields below
+	turn   *await.Turn // serializes changes of the fields below
 	minted atomic.Pointer[[]minted]
 	lent   lent
 }
@@ -79,7 +79,7 @@ type minted struct {
 // only the control token is valid.
 func Open(opts Options) *Tokens {
 	opts.Logger = cmp.Or(opts.Logger, slog.New(slog.DiscardHandler))
-	t := &Tokens{opts: opts, turn: priolock.New(context.Background())}
+	t := &Tokens{opts: opts, turn: await.NewTurn(context.Background())}
 	list, err := readTokens(t.file())
 	if err != nil {
 		opts.Logger.Warn("the tokens that were minted are not valid any more", slog.Any("error", err))

@@ -264,24 +264,52 @@ func (a *asker) notForbidden(found *beneath.Resolution, asked string) error {
 	return nil
 }
 
-// hardLinked refuses a file that is a hard link to one on the secret list, or to one of the
+// otherNames refuses a file that is a hard link to one on the secret list, or to one of the
 // agent's own.
-func (a *asker) hardLinked(asked string, st *unix.Stat_t) error {
+func (a *asker) otherNames(asked string, st *unix.Stat_t) error {
+	l := links{a: a}
+	defer l.close()
+	return l.check(asked, st)
+}
+
+// links judges files with several names: whether one of them is on the secret list, or the
+// agent's own. It searches for these once, so that many files can be judged. It belongs to
+// one goroutine.
+type links struct {
+	a    *asker
+	kept map[identity]bool // files in the places that keptElsewhere names
+	// tooMany says that kept isn't complete.
+	tooMany bool
+	root    *vfs.Root
+	search  *vfs.SecretLinks
+}
+
+func (l *links) close() {
+	if l.root != nil {
+		l.search.Close()
+		l.root.Close()
+	}
+}
+
+// check judges a file.
+func (l *links) check(asked string, st *unix.Stat_t) error {
 	if st.Nlink < 2 {
 		return nil
 	}
-	if err := a.keptElsewhere(asked, st); err != nil || a.root == "" {
+	if err := l.keptElsewhere(asked, st); err != nil || l.a.root == "" {
 		return err
 	}
-	root, err := vfs.OpenRoot(a.root, vfs.RootOptions{})
-	if err != nil {
-		if errors.Is(err, os.ErrNotExist) {
-			return nil
+	if l.root == nil {
+		root, err := vfs.OpenRoot(l.a.root, vfs.RootOptions{})
+		if err != nil {
+			if errors.Is(err, os.ErrNotExist) {
+				return nil
+			}
+			return refuse(http.StatusForbidden, "%q has several names, and the workspace can't be searched for the others", asked)
 		}
-		return refuse(http.StatusForbidden, "%q has several names, and the workspace can't be searched for the others", asked)
+		l.root, l.search = root, root.SecretLinks(l.a.guard)
 	}
-	defer root.Close()
-	switch err := root.SecretLink(a.guard, st); {
+	switch err := l.search.Check(st); {
 	case errors.Is(err, vfs.ErrSecretLink):
 		return refuse(http.StatusForbidden, "%q %s", asked, err)
 	case err != nil:
@@ -296,22 +324,29 @@ const maxKept = 50_000
 
 // keptElsewhere refuses a file that has another name in one of the agent's own places, or
 // in a place of the secret list in the home directory.
-func (a *asker) keptElsewhere(asked string, st *unix.Stat_t) error {
-	left := maxKept
-	for _, place := range slices.Concat(a.own, a.guard.PlacesIn(a.s.opts.Home)) {
-		err := filepath.WalkDir(place, func(path string, entry fs.DirEntry, err error) error {
-			if left--; left < 0 {
-				return refuse(http.StatusForbidden, "%q has several names, and there is too much to search for the others: make it a file of its own: cp -p it, and mv the copy over it", asked)
-			}
-			var other unix.Stat_t
-			if err == nil && entry.Type().IsRegular() && unix.Lstat(path, &other) == nil && identityOf(&other) == identityOf(st) {
-				return refuse(http.StatusForbidden, "%q is another name of what is kept secret elsewhere", asked)
-			}
-			return nil // other users can't create links in an unreadable directory
-		})
-		if err != nil {
-			return err
+func (l *links) keptElsewhere(asked string, st *unix.Stat_t) error {
+	if l.kept == nil {
+		l.kept = make(map[identity]bool)
+		left := maxKept
+		for _, place := range slices.Concat(l.a.own, l.a.guard.PlacesIn(l.a.s.opts.Home)) {
+			_ = filepath.WalkDir(place, func(path string, entry fs.DirEntry, err error) error {
+				if left--; left < 0 {
+					return fs.SkipAll
+				}
+				var other unix.Stat_t
+				if err == nil && entry.Type().IsRegular() && unix.Lstat(path, &other) == nil {
+					l.kept[identityOf(&other)] = true
+				}
+				return nil // other users can't create links in an unreadable directory
+			})
 		}
+		l.tooMany = left < 0
+	}
+	switch {
+	case l.kept[identityOf(st)]:
+		return refuse(http.StatusForbidden, "%q is another name of what is kept secret elsewhere", asked)
+	case l.tooMany:
+		return refuse(http.StatusForbidden, "%q has several names, and there is too much to search for the others: make it a file of its own: cp -p it, and mv the copy over it", asked)
 	}
 	return nil
 }

@@ -1,7 +1,8 @@
 // Package files serves the machine's files to chats over HTTP. It reads files as bytes or
-// as numbered lines, writes them, lists directories, and makes edits that replace texts.
-// Paths, fields, codes and limits are those of Coder's agent. Package edit determines what
-// matches in an edit.
+// as numbered lines, writes them, lists directories, finds files and lines, and makes edits
+// that replace texts. Paths, fields, codes and limits are those of Coder's agent, where it has
+// the call. Package edit determines what matches in an edit, and package search what matches
+// in a search.
 //
 // # Access
 //
@@ -35,6 +36,8 @@
 //   - edit-files computes everything before it writes, and exchanges files only when all new ones
 //     are on the disk. If an exchange fails, earlier ones are undone. What others save between
 //     reading and exchanging isn't lost: the edits are repeated on it.
+//   - Searches walk below a descriptor, never through a link, and find only what the caller may
+//     read. Names, bytes and time are limited.
 //   - Memory is limited: read-file and write-file stream, read-file-lines holds its answer, and
 //     edit-files at most a few files of Options.MaxEdit at a time.
 //

@@ -332,6 +332,9 @@ func (t *target) swapBack(exchange func(dir int, a, b string) error) error {
 			if errors.Is(err, unix.EEXIST) {
 				continue
 			}
+			if errors.Is(err, unix.ENOENT) {
+				return t.nothingToRestore(identityOf(&made))
+			}
 		}
 		if err != nil {
 			break
@@ -344,6 +347,18 @@ func (t *target) swapBack(exchange func(dir int, a, b string) error) error {
 	kept := t.temp.name
 	t.temp.name = "" // so that it isn't removed
 	return refuse(http.StatusInternalServerError, "%q was saved meanwhile, and what was saved may be in %q beside it: %s", t.asked, kept, errtext.Of(err))
+}
+
+// nothingToRestore is the result if somebody removed what the exchange returned, perhaps
+// with the whole directory. If the new file still has the name, the edit was made: another
+// try would make it again, in its own result.
+func (t *target) nothingToRestore(made identity) error {
+	var now unix.Stat_t
+	if statAt(t.dir, t.name, &now) != nil || identityOf(&now) != made {
+		return errChanged
+	}
+	t.temp.name, t.temp.replaced = "", true
+	return nil
 }
 
 // maxSwapBacks limits how often files are exchanged because of saves in between. Each

@@ -19,13 +19,19 @@ import (
 // editAll edits "old" to "new" in some files of a directory.
 func editAll(t *testing.T, s *Service, dir string, names ...string) error {
 	t.Helper()
+	return editTo(t, s, "new", dir, names...)
+}
+
+// editTo edits "old" to something else.
+func editTo(t *testing.T, s *Service, replace, dir string, names ...string) error {
+	t.Helper()
 	a, err := s.asker(t.Context())
 	if err != nil {
 		t.Fatal(err)
 	}
 	var body agentapi.EditFiles
 	for _, name := range names {
-		body.Files = append(body.Files, agentapi.FileEdits{Path: filepath.Join(dir, name), Edits: []agentapi.Edit{{Search: "old", Replace: "new"}}})
+		body.Files = append(body.Files, agentapi.FileEdits{Path: filepath.Join(dir, name), Edits: []agentapi.Edit{{Search: "old", Replace: replace}}})
 	}
 	_, _, err = a.edit(t.Context(), body)
 	return err
@@ -178,6 +184,66 @@ func TestSavedAndMoved(t *testing.T) {
 	}
 	compareFiles(t, dir, map[string]string{"a": "saved, and new", "moved": "new a"})
 }
+
+// TestRemoved: what somebody removes while it is edited is gone, which is no error of the
+// agent's; and an edit that was made isn't made again because what it replaced is gone.
+func TestRemoved(t *testing.T) {
+	for name, c := range map[string]struct {
+		saved  bool // before the first exchange
+		after  int  // the exchange after which something is removed; 0 is before the second
+		remove func(dir, temp string) error
+		code   int
+		left   map[string]string
+	}{
+		"all":                        {false, 1, removeAll, http.StatusNotFound, nil},
+		"all, saved":                 {true, 1, removeAll, http.StatusNotFound, nil},
+		"all, before it is put back": {true, 0, removeAll, http.StatusNotFound, nil},
+		"all, when it was put back":  {true, 2, removeAll, http.StatusNotFound, nil},
+		"what was replaced":          {false, 1, removeTemp, 0, map[string]string{"a": "new, not old a"}},
+		"what was made":              {true, 2, removeTemp, 0, map[string]string{"a": "saved, and new, not old"}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			dir := filepath.Join(fill(t), "dir")
+			if err := os.Mkdir(dir, 0o700); err != nil {
+				t.Fatal(err)
+			}
+			save(t, filepath.Join(dir, "a"), "old a")
+			s := New(Options{})
+			calls := 0
+			s.exchange = func(fd int, x, y string) error {
+				calls++
+				if calls == 1 && c.saved {
+					save(t, filepath.Join(dir, "a"), "saved, and old")
+				}
+				if calls == 2 && c.after == 0 {
+					if err := c.remove(dir, x); err != nil {
+						t.Error(err)
+					}
+				}
+				err := exchange(fd, x, y)
+				if calls == c.after {
+					if err := c.remove(dir, x); err != nil {
+						t.Error(err)
+					}
+				}
+				return err
+			}
+			code, err := 0, editTo(t, s, "new, not old", dir, "a")
+			if r, ok := errors.AsType[*refusal](err); ok {
+				code = r.code
+			}
+			if code != c.code || (err == nil) != (c.code == 0) {
+				t.Errorf("%d %v, want %d", code, err, c.code)
+			}
+			if c.left != nil {
+				compareFiles(t, dir, c.left)
+			}
+		})
+	}
+}
+
+func removeAll(dir, _ string) error     { return os.RemoveAll(dir) }
+func removeTemp(dir, temp string) error { return os.Remove(filepath.Join(dir, temp)) }
 
 // TestSavedAlways: where somebody doesn't stop saving, theirs stays and the call
 // says so.

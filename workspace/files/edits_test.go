@@ -60,11 +60,14 @@ func TestEditFiles(t *testing.T) {
 		"the agent's own":   {[]agentapi.FileEdits{one("$OUT/agent/control.token", "TOKEN", "b")}, 403, "agent's own", nil},
 		"no files":          {nil, 400, "at least one", nil},
 		"too many":          {make([]agentapi.FileEdits, 101), 400, "at most", nil},
-		"nothing changes":   {[]agentapi.FileEdits{one("$ROOT/a.txt", "hello", "hello")}, 200, `{}`, nil},
+		"nothing changes":   {[]agentapi.FileEdits{one("$ROOT/a.txt", "hello", "hello")}, 400, "search and replace are the same", nil},
+		"UTF-16":            {[]agentapi.FileEdits{one("$ROOT/utf16.txt", "h", "hello")}, 400, "the file is UTF-16", nil},
+		"binary":            {[]agentapi.FileEdits{one("$ROOT/tool.bin", "ELF", "elf")}, 400, "the file is binary", nil},
+		"typographic quote": {[]agentapi.FileEdits{one("$ROOT/quote.md", "it's", "it is")}, 400, "U+2019", nil},
 		"matches several":   {[]agentapi.FileEdits{one("$ROOT/b.txt", "o", "0")}, 400, "matches 2 occurrences", nil},
 	} {
 		t.Run(name, func(t *testing.T) {
-			s := serve(t, append([]string{"b.txt = one two", "c.txt = three"}, tree...))
+			s := serve(t, append([]string{"b.txt = one two", "c.txt = three", "utf16.txt = \xff\xfeh\x00", "tool.bin = \x7fELF\x00", "quote.md = it’s"}, tree...))
 			outside(t, s)
 			was := map[string]string{"a.txt": "hello", "b.txt": "one two", "c.txt": "three", ".env": "TOKEN", "sub/b.go": "package b"}
 			var files []agentapi.FileEdits
@@ -100,7 +103,7 @@ func TestEditFiles(t *testing.T) {
 func TestEditFilesDiff(t *testing.T) {
 	s := serve(t, append([]string{"b.txt = one two"}, tree...))
 	body := agentapi.EditFiles{IncludeDiff: true, Files: []agentapi.FileEdits{
-		one(s.in("b.txt"), "one", "1"), one(s.in("sub/../link"), "hello", "bye"), one(s.in("page.html"), "<b>", "<b>"),
+		one(s.in("b.txt"), "one", "1"), one(s.in("sub/../link"), "hello", "bye"), {Path: s.in("page.html"), Edits: []agentapi.Edit{{Search: "<b>", Replace: "<i>"}, {Search: "<i>", Replace: "<b>"}}},
 	}}
 	code, text := s.post(t, agentapi.PathEditFiles, body)
 	var got agentapi.EditedFiles
@@ -122,7 +125,7 @@ func TestEditFilesLimits(t *testing.T) {
 		files []agentapi.FileEdits
 		code  int
 	}{
-		{[]agentapi.FileEdits{{Path: s.in("at"), Edits: []agentapi.Edit{{Search: "x", Replace: "x", ReplaceAll: true}}}}, 200},
+		{[]agentapi.FileEdits{{Path: s.in("at"), Edits: []agentapi.Edit{{Search: "x", Replace: "y", ReplaceAll: true}}}}, 200},
 		{[]agentapi.FileEdits{one(s.in("small"), "abc", "abd"), one(s.in("over"), "x", "y")}, 400},
 		{[]agentapi.FileEdits{one(s.in("small"), "abc", strings.Repeat("x", 4001))}, 400},
 		{[]agentapi.FileEdits{{Path: s.in("at"), Edits: []agentapi.Edit{{Search: "x", Replace: strings.Repeat("x", 1<<20), ReplaceAll: true}}}}, 400},

@@ -18,6 +18,8 @@ type refusal struct {
 	code int
 	text string
 	err  error // the cause, if any
+	// notDirectory says that a file is there, where a directory was expected.
+	notDirectory bool
 }
 
 func (r *refusal) Error() string { return r.text }

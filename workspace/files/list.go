@@ -3,6 +3,7 @@ package files
 import (
 	"cmp"
 	"errors"
+	"fmt"
 	"io/fs"
 	"net/http"
 	"path/filepath"
@@ -104,7 +105,7 @@ func notListed(found *beneath.Resolution, asked string, errno error) error {
 		return errSwapped
 	}
 	if beneath.TypeOf(&st) != fs.ModeDir {
-		return refuse(http.StatusBadRequest, "%q is not a directory", asked)
+		return &refusal{code: http.StatusBadRequest, text: fmt.Sprintf("%q is not a directory", asked), notDirectory: true}
 	}
 	return refuseFor(asked, errno)
 }

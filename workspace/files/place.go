@@ -160,7 +160,7 @@ func (p *place) opened(f *file) error {
 	if err := p.onFileSystem(f.fd); err != nil {
 		return err
 	}
-	return p.a.hardLinked(p.asked, &f.st)
+	return p.a.otherNames(p.asked, &f.st)
 }
 
 // open opens the file at a path.

@@ -62,6 +62,7 @@ type Service struct {
 	opts     Options
 	locks    locks
 	parallel chan struct{} // holds a token for each call that edits
+	walks    chan struct{} // holds a token for each call that walks
 
 	// exchange swaps two names in a directory. Tests replace it.
 	exchange func(dir int, a, b string) error
@@ -73,7 +74,7 @@ func New(opts Options) *Service {
 		Root: func() string { return "" }, Writing: func(...string) {}, Touched: func(agentapi.Caller, ...string) {},
 		Logger: slog.New(slog.DiscardHandler), MaxWrite: defaultMaxWrite, MaxEdit: defaultMaxEdit,
 	})
-	return &Service{opts: opts, parallel: make(chan struct{}, maxParallel), exchange: exchange}
+	return &Service{opts: opts, parallel: make(chan struct{}, maxParallel), walks: make(chan struct{}, maxWalks), exchange: exchange}
 }
 
 // readFileParams are the parameters of GET /api/v0/read-file.
@@ -158,6 +159,24 @@ func (s *Service) Service() httpapi.Service {
 					Body:    agentapi.ListDirectory{},
 					Example: agentapi.ListDirectory{Path: []string{"project", "src"}, Relativity: "home"},
 					Answers: []httpapi.Answer{httpapi.OK("The entries.", agentapi.Directory{})},
+					Errors:  []int{http.StatusForbidden, http.StatusNotFound},
+				}},
+			{Method: http.MethodPost, Pattern: agentapi.PathFindFiles, Effect: httpapi.Reads, Handle: s.findFiles, Failed: "no files were looked for", Timeout: callTimeout,
+				Operation: &httpapi.Operation{
+					ID: "findFiles", Summary: "Files with a name",
+					Text:    "Regular files below a directory whose name or path has a text, or matches a glob; the best first, then those that are least deep. Left out are `.git`, what git ignores (`.gitignore`, `.git/info/exclude`, `.ignore`), links, and what can't be read through this API. At most 1,000,000 names and 10 seconds; `incomplete` says that a limit was reached.",
+					Body:    agentapi.FindFiles{},
+					Example: agentapi.FindFiles{Query: "handler.go"},
+					Answers: []httpapi.Answer{httpapi.OK("The files.", agentapi.FoundFiles{})},
+					Errors:  []int{http.StatusForbidden, http.StatusNotFound},
+				}},
+			{Method: http.MethodPost, Pattern: agentapi.PathSearchFiles, Effect: httpapi.Reads, Handle: s.searchFiles, Failed: "nothing was searched", Timeout: callTimeout,
+				Operation: &httpapi.Operation{
+					ID: "searchFiles", Summary: "Lines with a text",
+					Text:    "Lines in files below a directory, or in one file, that contain a text or match an RE2 expression, with their numbers and context. The files are those of find-files. Files that aren't text, that have more than 32 MiB or that can't be read are counted, and not searched. At most 2 GiB, 1,000,000 names and 10 seconds; `incomplete` says that a limit was reached.",
+					Body:    agentapi.SearchFiles{},
+					Example: agentapi.SearchFiles{Pattern: `func \w+Handler`, Regexp: true, Glob: "*.go", Context: 1},
+					Answers: []httpapi.Answer{httpapi.OK("The lines.", agentapi.SearchedFiles{})},
 					Errors:  []int{http.StatusForbidden, http.StatusNotFound},
 				}},
 			{Method: http.MethodPost, Pattern: agentapi.PathWriteFile, Scope: string(access.ScopeFiles), Effect: httpapi.Fenced, Handle: s.writeFile, Failed: "the file was not written",

@@ -153,10 +153,7 @@ func (p *place) replaceable() (*unix.Stat_t, error) {
 	if err := p.mayWrite(); err != nil {
 		return nil, err
 	}
-	if err := p.a.hardLinked(p.asked, &st); err != nil {
-		return nil, err
-	}
-	return &st, nil
+	return &st, p.a.otherNames(p.asked, &st)
 }
 
 // copyBody writes a request's body to the file.

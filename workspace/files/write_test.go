@@ -228,8 +228,11 @@ func TestFence(t *testing.T) {
 		if _, err := os.Lstat(s.in(path)); err != nil {
 			want = min(want, 403)
 		}
-		if code, body := s.edit(t, "plan", "plan", s.in(path)); code != want {
+		if code, body := s.edit(t, "plan", "plans", s.in(path)); code != want {
 			t.Errorf("editing %s: %d %s", path, code, body)
+		}
+		if code, body := s.write(t, s.in("plans/p.md"), "plan"); code != 200 {
+			t.Fatalf("restoring the plan: %d %s", code, body)
 		}
 		if code, _ := s.edit(t, "plan", "PLAN", s.in("plans/p.md"), s.in(path)); want == 403 && (code != 403 || content(t, s.in("plans/p.md")) != "plan") {
 			t.Errorf("editing %s with it: %d", path, code)

@@ -26,8 +26,8 @@ import (
 )
 
 const (
-	// maxFiles limits the files that an answer lists, and maxTexts its diffs, in bytes,
-	// because a model reads all of it.
+	// maxFiles limits the files that an answer lists, and maxTexts its diffs, in bytes, if the
+	// question doesn't: a model reads all of it.
 	maxFiles = 4000
 	maxTexts = 32 << 10
 	// maxRead limits how much is read to count the lines of untracked files, in bytes.
@@ -58,21 +58,24 @@ type question struct {
 	root   string              // the workspace's root
 	stay   bool                // ignore everything outside of root
 	places map[string][]string // places by repository, relative to it; none means everything
+	asked  []string            // absolute paths that were asked for, without links
 	files  int
 	texts  int
+	inner  []string // repositories within those that were looked at
 }
 
 func (q *question) inside(path string) bool { return q.root != "" && within(path, q.root) }
 
 // Diff returns the uncommitted changes in a caller's repositories, or at absolute paths in
-// the workspace or those repositories. It scans them itself, and git ends with ctx.
+// the workspace or those repositories, and in repositories within them. It scans them itself,
+// and git ends with ctx.
 //
 // # Errors
 //
 // A *problem.Error with code 404 if there is no repository, or a path doesn't exist.
-func (s *Service) Diff(ctx context.Context, caller agentapi.Caller, paths []string) (*agentapi.GitDiffs, error) {
-	q := &question{root: s.opts.Root(), stay: s.opts.Within != nil && s.opts.Within(ctx), files: maxFiles, texts: maxTexts}
-	tops, err := s.places(caller.Chat, paths, q)
+func (s *Service) Diff(ctx context.Context, caller agentapi.Caller, asked agentapi.GitQuestion) (*agentapi.GitDiffs, error) {
+	q := &question{root: s.opts.Root(), stay: s.opts.Within != nil && s.opts.Within(ctx), files: maxFiles, texts: min(cmp.Or(asked.MaxBytes, maxTexts), maxDiff)}
+	tops, err := s.places(caller.Chat, asked.Paths, q)
 	if err != nil {
 		return nil, err
 	}
@@ -84,18 +87,29 @@ func (s *Service) Diff(ctx context.Context, caller agentapi.Caller, paths []stri
 	defer func() { <-s.slots }()
 	answer := &agentapi.GitDiffs{Repositories: []agentapi.GitDiff{}}
 	var warnings []string
-	for _, top := range tops {
-		d, err := s.scanner.changes(ctx, top, q)
+	outer := len(tops)
+	for i := 0; i < len(tops); i++ {
+		d, err := s.scanner.changes(ctx, tops[i], q)
 		var refused *problem.Error
 		switch {
 		case ctx.Err() != nil, errors.As(err, &refused):
 			return nil, cmp.Or(ctx.Err(), err)
 		case errors.Is(err, errGone):
 		case err != nil:
-			warnings = append(warnings, valid(top)+": "+text.Line(err.Error(), 1024))
-		default:
+			warnings = append(warnings, valid(tops[i])+": "+text.Line(err.Error(), 1024))
+		case i < outer || len(d.Files) > 0: // of one within another, only changes matter
 			answer.Repositories = append(answer.Repositories, *d)
 		}
+		for _, top := range q.inner {
+			switch {
+			case slices.Contains(tops, top) || !q.wants(top):
+			case len(tops) < outer+maxNested:
+				tops = append(tops, top)
+			default:
+				warnings = append(warnings, valid(top)+": not looked at, as there are too many repositories: ask for its path")
+			}
+		}
+		q.inner = nil
 	}
 	if answer.Message = strings.Join(warnings, "\n"); len(answer.Repositories) == 0 && answer.Message == "" {
 		return nil, &problem.Error{Code: http.StatusNotFound, Message: "there is no git repository", Detail: "not around the workspace's directory or, for a chat, where it has worked"}
@@ -103,10 +117,19 @@ func (s *Service) Diff(ctx context.Context, caller agentapi.Caller, paths []stri
 	return answer, nil
 }
 
+// wants reports whether a repository within another one is asked for.
+func (q *question) wants(top string) bool {
+	asked := len(q.asked) == 0 || slices.ContainsFunc(q.asked, func(path string) bool { return within(top, path) })
+	return asked && (q.inside(top) || !q.stay)
+}
+
 // places returns the repositories that are meant, and records the places in them.
 func (s *Service) places(chat uuid.UUID, paths []string, q *question) ([]string, error) {
 	tops := s.topsOf(chat)
 	if len(paths) == 0 {
+		if len(tops) == 0 && q.root != "" {
+			tops = s.nested(q.root)
+		}
 		return tops, nil
 	}
 	q.places = make(map[string][]string)
@@ -117,6 +140,17 @@ func (s *Service) places(chat uuid.UUID, paths []string, q *question) ([]string,
 			dir = filepath.Dir(at)
 		}
 		top := s.find(dir)
+		q.asked = append(q.asked, at)
+		if below := []string(nil); top == "" && q.inside(at) {
+			for _, one := range s.nested(dir) {
+				if below = append(below, one); q.places[one] == nil {
+					q.places[one] = []string{""}
+				}
+			}
+			if below != nil {
+				continue
+			}
+		}
 		if top == "" || !q.inside(at) && (q.stay || !slices.Contains(tops, top)) {
 			return nil, notThere(path, "it lies in no git repository of the workspace or, for a chat, where it has worked")
 		}
@@ -149,6 +183,7 @@ func (s *scan) changes(ctx context.Context, top string, q *question) (*agentapi.
 		if err != nil {
 			return err
 		}
+		q.inner = inner(top, files)
 		find := findRenames
 		for _, f := range files {
 			switch {

@@ -44,7 +44,8 @@ func (s *server) ask(ctx context.Context, asked agentapi.GitQuestion) (*agentapi
 	return answer, json.NewDecoder(resp.Body).Decode(answer)
 }
 
-// changes are the diffs of the only repository, at paths relative to the directory.
+// changes are the diffs of a repository, at paths relative to the directory, before those of
+// repositories within it.
 func (s *server) changes(paths ...string) agentapi.GitDiff {
 	s.Helper()
 	for i := range paths {
@@ -54,8 +55,10 @@ func (s *server) changes(paths ...string) agentapi.GitDiff {
 	if err != nil {
 		s.Fatal(err)
 	}
-	if len(answer.Repositories) != 1 {
-		s.Fatalf("the answer is %+v", answer)
+	for i, r := range answer.Repositories {
+		if i > 0 && !strings.HasPrefix(r.RepoRoot, answer.Repositories[0].RepoRoot+"/") {
+			s.Fatalf("the answer is %+v", answer)
+		}
 	}
 	return answer.Repositories[0]
 }
@@ -269,6 +272,67 @@ func TestChangesPaths(t *testing.T) {
 	}
 }
 
+// TestChangesNested: changes of submodules, of repositories within one that doesn't track
+// them, and of those below a directory that is none are found, and nothing behind a link.
+func TestChangesNested(t *testing.T) {
+	t.Parallel()
+	p := newPlace(t)
+	p.repo("../lib", "l", "l\n")
+	p.repo("many/a", "x", "x\n")
+	p.repo("many/deep/b", "x", "x\n")
+	p.repo("many/clean", "x", "x\n")
+	p.repo("many/node_modules/c", "x", "x\n")
+	p.repo("main", "x", "x\n")
+	p.git("main", "-c", "protocol.file.allow=always", "submodule", "--quiet", "add", p.at("../lib"), "mod/lib")
+	p.git("main", "commit", "-qm", "with a submodule")
+	p.git("main/mod/lib", "-c", "protocol.file.allow=always", "submodule", "--quiet", "add", p.at("../lib"), "again")
+	p.git("main/mod/lib", "commit", "-qm", "with another one")
+	p.git("main", "commit", "-qam", "newer")
+	p.repo("main/own", "o", "o\n")
+	p.link(p.at("../lib"), "main/away")
+	for _, name := range []string{"many/a/x", "many/deep/b/x", "many/node_modules/c/x", "main/mod/lib/l", "main/mod/lib/again/l", "main/own/o", "../lib/l"} {
+		p.write(name, "changed\n")
+	}
+	list := func(root string, paths ...string) string {
+		answer, err := p.serve(root, nil).ask(t.Context(), agentapi.GitQuestion{Paths: paths})
+		if err != nil {
+			return err.Error()
+		}
+		var b strings.Builder
+		for _, r := range answer.Repositories {
+			fmt.Fprintf(&b, "%s: %s", strings.TrimPrefix(r.RepoRoot, p.dir+"/"), strings.ReplaceAll(said(r), "\n", "; "))
+			b.WriteByte('\n')
+			for _, f := range r.Files {
+				if f.Note == "" && f.Removed > 0 && !strings.Contains(r.Diff, "+changed") {
+					t.Errorf("%s of %s has no diff", f.Path, r.RepoRoot)
+				}
+			}
+		}
+		return b.String() + answer.Message
+	}
+	for _, c := range []struct {
+		root  string
+		paths []string
+		want  string
+	}{
+		{"many", nil, "many/a: x +1 -1; \nmany/clean: \nmany/deep/b: x +1 -1; \n"},
+		{"many", []string{p.at("many/deep")}, "many/deep/b: x +1 -1; \n"},
+		{"main", nil, "main: away +1 -0; own/ +0 -0 (a git repository of its own); \nmain/mod/lib: l +1 -1; \nmain/own: o +1 -1; \nmain/mod/lib/again: l +1 -1; \n"},
+		{"main", []string{p.at("main/mod")}, "main: \nmain/mod/lib: l +1 -1; \nmain/mod/lib/again: l +1 -1; \n"},
+		{"main", []string{p.at("main/mod/lib/l")}, "main/mod/lib: l +1 -1; \n"},
+	} {
+		if got := list(c.root, c.paths...); got != c.want {
+			t.Errorf("%s %q: got\n%swant\n%s", c.root, c.paths, got, c.want)
+		}
+	}
+	if err := os.MkdirAll(p.at("empty/dir"), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	if got := list("empty"); !strings.Contains(got, "there is no git repository") {
+		t.Errorf("of none: %s", got)
+	}
+}
+
 // TestChangesLarge: one large text costs itself.
 func TestChangesLarge(t *testing.T) {
 	t.Parallel()
@@ -344,11 +408,11 @@ func TestChangesWithin(t *testing.T) {
 			if within && path == p.at("other/o") {
 				code = 404
 			}
-			if _, err := s.Diff(t.Context(), caller, []string{path}); problem.CodeOf(err) != code || code == 0 && err != nil {
+			if _, err := s.Diff(t.Context(), caller, agentapi.GitQuestion{Paths: []string{path}}); problem.CodeOf(err) != code || code == 0 && err != nil {
 				t.Errorf("within %t, %s: %v", within, path, err)
 			}
 		}
-		if all, err := s.Diff(t.Context(), caller, nil); err != nil || len(all.Repositories) != 1 || said(all.Repositories[0]) != map[bool]string{false: "o +1 -1\n"}[within] {
+		if all, err := s.Diff(t.Context(), caller, agentapi.GitQuestion{}); err != nil || len(all.Repositories) != 1 || said(all.Repositories[0]) != map[bool]string{false: "o +1 -1\n"}[within] {
 			t.Errorf("within %t, of the chat: %+v, %v", within, all, err)
 		}
 	}
@@ -524,6 +588,7 @@ func BenchmarkChanges(b *testing.B) {
 	for name, c := range map[string]struct{ files, lines, changed int }{
 		"400,000 lines of 3,000 untracked files": {3000, 400_000 / 3000, 1},
 		"400,000 lines of one untracked file":    {1, 400_000, 1},
+		"30 MB of one untracked file":            {1, 750_000, 1},
 		"100,000 changed lines":                  {1, 1, 100_000},
 	} {
 		b.Run(name, func(b *testing.B) {

@@ -10,7 +10,7 @@ import (
 	"time"
 
 	"waymark/agentapi"
-	"waymark/internal/notify"
+	"waymark/internal/await"
 	"waymark/workspace/launch"
 )
 
@@ -46,6 +46,7 @@ type Service struct {
 	log     *slog.Logger
 	scanner scanner
 	find    func(path string) string
+	nested  func(dir string) []string
 	// unconfined is why git runs without a profile; nil if it has one.
 	unconfined error
 
@@ -55,7 +56,7 @@ type Service struct {
 	slots   chan struct{}  // holds a token for each scan in progress
 
 	touches touches
-	changed notify.Signal // signals a changed repository or a touch
+	changed await.Signal // signals a changed repository or a touch
 
 	mu           sync.Mutex // guards repositories
 	repositories map[string]*repository
@@ -82,7 +83,7 @@ func New(opts Options) *Service {
 		opts: opts, log: opts.Logger, scanner: opts.scanner, find: opts.find,
 		slots: make(chan struct{}, maxLooks), repositories: make(map[string]*repository),
 	}
-	if s.find == nil {
+	if s.nested = nested; s.find == nil {
 		s.find = findTop
 	}
 	s.ctx, s.cancel = context.WithCancel(context.Background())

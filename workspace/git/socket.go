@@ -3,6 +3,7 @@ package git
 import (
 	"context"
 	"encoding/json"
+	"fmt"
 	"net/http"
 	"path/filepath"
 	"slices"
@@ -13,9 +14,9 @@ import (
 	"github.com/google/uuid"
 
 	"waymark/agentapi"
+	"waymark/internal/await"
 	"waymark/internal/httpapi"
 	"waymark/internal/httpapi/problem"
-	"waymark/internal/notify"
 )
 
 const (
@@ -58,7 +59,7 @@ func (s *Service) Service() httpapi.Service {
 			Failed: "what has changed is not known", Timeout: 2 * commandTime,
 			Operation: &httpapi.Operation{
 				ID: "gitDiff", Summary: "Say which files aren't as they were committed, and how",
-				Text:   "For one call, over the repositories of the watch: with `Coder-Chat-Id` those of a chat. Files are named, up to 4,000, each with the lines added and removed; and as many of their diffs are there as 32 KiB hold. What is on the secret list, binary or too large has a `note` and no diff, and costs the others nothing: ask for it by `paths`. With `services.files_within` \"workspace\" files outside of the workspace aren't named. The end of the call ends git.",
+				Text:   "For one call, over the repositories of the watch: with `Coder-Chat-Id` those of a chat. Files are named, up to 4,000, each with the lines added and removed; and as many of their diffs are there as `max_bytes` hold. What is on the secret list, binary or too large has a `note` and no diff, and costs the others nothing: ask for it by `paths`. With `services.files_within` \"workspace\" files outside of the workspace aren't named. The end of the call ends git.",
 				Params: agentapi.CallerParams{}, Body: agentapi.GitQuestion{}, Example: agentapi.GitQuestion{Paths: []string{"/srv/project/src"}},
 				Answers: []httpapi.Answer{
 					httpapi.OK("What has changed.", agentapi.GitDiffs{}),
@@ -84,7 +85,10 @@ func (s *Service) serveDiff(c *httpapi.Call) error {
 	if slices.ContainsFunc(asked.Paths, func(path string) bool { return !filepath.IsAbs(path) || strings.ContainsRune(path, 0) }) {
 		return &problem.Error{Code: http.StatusBadRequest, Message: c.Failed(), Detail: "paths are absolute, without NUL"}
 	}
-	found, err := s.Diff(c.Context(), caller, asked.Paths)
+	if asked.MaxBytes < 0 || asked.MaxBytes > maxDiff {
+		return &problem.Error{Code: http.StatusBadRequest, Message: c.Failed(), Detail: fmt.Sprintf("max_bytes is a number of bytes up to %d", maxDiff)}
+	}
+	found, err := s.Diff(c.Context(), caller, asked)
 	if err != nil {
 		return err
 	}
@@ -110,7 +114,7 @@ func (s *Service) serve(c *httpapi.Call) error {
 		return err
 	}
 	ctx, cancel := context.WithCancelCause(c.Context())
-	refresh := notify.NewWake()
+	refresh := await.NewWake()
 	ended := make(chan struct{})
 	go func() {
 		defer close(ended)
@@ -138,7 +142,7 @@ func (s *Service) serve(c *httpapi.Call) error {
 }
 
 // listen reads a client's messages until the socket is closed.
-func listen(socket *websocket.Conn, refresh notify.Wake) error {
+func listen(socket *websocket.Conn, refresh await.Wake) error {
 	ctx := context.Background() // serve closes the socket, which ends reading
 	for {
 		_, data, err := socket.Read(ctx)

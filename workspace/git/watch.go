@@ -12,7 +12,7 @@ import (
 	"github.com/google/uuid"
 
 	"waymark/agentapi"
-	"waymark/internal/notify"
+	"waymark/internal/await"
 )
 
 const (
@@ -34,7 +34,7 @@ const (
 // repository is a watched repository. Its goroutine runs while it has users.
 type repository struct {
 	top  string
-	want notify.Wake // holds a token when a scan is requested
+	want await.Wake // holds a token when a scan is requested
 	stop context.CancelFunc
 
 	// Guarded by Service.mu.
@@ -107,7 +107,7 @@ func (s *Service) acquire(top string) *repository {
 	r := s.repositories[top]
 	if r == nil {
 		ctx, stop := context.WithCancel(s.ctx)
-		r = &repository{top: top, want: notify.NewWake(), stop: stop}
+		r = &repository{top: top, want: await.NewWake(), stop: stop}
 		s.repositories[top] = r
 		s.running.Add(1)
 		go s.keep(ctx, r)

@@ -17,4 +17,6 @@ type Widening struct {
 	Env []string `json:"env,omitempty"`
 	// Unconfined means no profile.
 	Unconfined bool `json:"unconfined,omitempty"`
+	// Asks are what it may ask the callers of its tools, of agentapi.MCPAsks.
+	Asks []string `json:"asks,omitempty"`
 }

@@ -45,6 +45,7 @@ func widened(a, b launch.Widening) launch.Widening {
 	w := launch.Widening{
 		Read: union(a.Read, b.Read), Write: union(a.Write, b.Write), Env: union(a.Env, b.Env),
 		Unix: a.Unix || b.Unix, Unconfined: a.Unconfined || b.Unconfined, Ports: union(a.Ports, b.Ports),
+		Asks: union(a.Asks, b.Asks),
 	}
 	if w.Ports == nil && (a.Ports != nil || b.Ports != nil) {
 		w.Ports = []uint16{} // no ports, which differs from nil, all ports

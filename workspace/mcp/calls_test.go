@@ -36,12 +36,13 @@ func TestContract(t *testing.T) {
 		a["env"] = map[string]string{"KEY": "${TOKEN}", "DATABASE": "sqlite:///${HOME}/data.db", "CONTACT": "${EMAIL}"}
 		w.configure(map[string]definition{"a": a, "n": stdio("n"), "r": remote("r"), "bad__name": stdio("b"), "worse": {"type": "telepathy"}})
 		w.fakes.server("a").call = answers(w.env["TOKEN"] + " of someone@example.com in /home/someone/project")
+		w.fakes.server("a").offers = []string{catalog.OffersResources}
 		w.approve("a")
 		w.approve("r")
 		synctest.Wait()
 		d := w.detail("n")
 		digests := fmt.Sprintf(`"definition":%q,"local":%q`, d.Definition, d.Local)
-		const tools, call, servers, search, results = agentapi.PathMCPTools, agentapi.PathMCPCallTool, agentapi.PathMCPServers, agentapi.PathMCPSearch, agentapi.PathMCPResults
+		const tools, call, relay, servers, search, results = agentapi.PathMCPTools, agentapi.PathMCPCallTool, agentapi.PathMCPRequest, agentapi.PathMCPServers, agentapi.PathMCPSearch, agentapi.PathMCPResults
 		for _, c := range []struct {
 			name, method, target, body string
 			headers                    []string
@@ -64,6 +65,9 @@ func TestContract(t *testing.T) {
 			{"call that fails", "POST", call, `{"tool_name":"a__echo","arguments":{"fail":1}}`, nil, 200, `"is_error":true`},
 			{"call with every kind", "POST", call, `{"tool_name":"a__echo","arguments":{"kinds":1}}`, nil, 200,
 				`[{"type":"text","text":"t"},{"type":"image","data":"AQI=","media_type":"image/png"},{"type":"resource_link","uri":"file:///x","name":"x"}],"is_error":false,"structured_content":{"a":1}}`},
+			{"call with nothing but an object", "POST", call, `{"tool_name":"a__echo","arguments":{"structured":1}}`, nil, 200,
+				`[{"type":"text"},{"type":"text","text":"{\"key\":\"[redacted] of someone@example.com in /home/someone/project\"}","media_type":"application/json"}],"is_error":false,"structured_content":{"key":"[redacted] of`},
+			{"call that is refused with data", "POST", call, `{"tool_name":"a__echo","arguments":{"error":1}}`, nil, 502, strings.Repeat("y", 1200) + "!"},
 			{"call that says what it was given", "POST", call, `{"tool_name":"a__echo","arguments":{"env":1}}`, nil, 200, `[redacted] of someone@example.com in /home/someone/project`},
 			{"call that is refused", "POST", call, `{"tool_name":"a__echo","arguments":{"error":1}}`, nil, 502, "the server answers with an error"},
 			{"call that never ends", "POST", call, `{"tool_name":"a__echo","arguments":{"block":1}}`, nil, 502, "hasn't answered within 1m0s"},
@@ -84,6 +88,19 @@ func TestContract(t *testing.T) {
 			{"call without a token", "POST", call, `{"tool_name":"a__echo"}`, []string{"X-Grant", "none"}, 401, ""},
 			{"call beyond the token", "POST", call, `{"tool_name":"a__echo"}`, []string{"X-Grant", "other"}, 403, "scope mcp"},
 			{"call with a fence", "POST", call, `{"tool_name":"a__echo"}`, []string{"X-Grant", "plan"}, 403, "plan"},
+
+			{"request", "POST", relay, `{"server":"a","method":"resources/read","params":{"uri":"file:///x"}}`, nil, 200, `"result":`},
+			{"request without parameters", "POST", relay, `{"server":"a","method":"resources/list"}`, nil, 200, `"result":`},
+			{"request of what isn't offered", "POST", relay, `{"server":"a","method":"prompts/list"}`, nil, 502, "offers no prompts"},
+			{"request of a tool", "POST", relay, `{"server":"a","method":"tools/call"}`, nil, 400, "isn't relayed"},
+			{"request with an array", "POST", relay, `{"server":"a","method":"prompts/list","params":[]}`, nil, 400, "object"},
+			{"request with half a body", "POST", relay, `{"server"`, nil, 400, ""},
+			{"request of an unknown server", "POST", relay, `{"server":"x","method":"prompts/list"}`, nil, 404, `\"x\"`},
+			{"request that isn't approved", "POST", relay, `{"server":"n","method":"prompts/list"}`, nil, 403, "agent mcp approve n"},
+			{"request of an entry that can't be used", "POST", relay, `{"server":"worse","method":"prompts/list"}`, nil, 502, ""},
+			{"request without a token", "POST", relay, `{"server":"a","method":"prompts/list"}`, []string{"X-Grant", "none"}, 401, ""},
+			{"request beyond the token", "POST", relay, `{"server":"a","method":"prompts/list"}`, []string{"X-Grant", "other"}, 403, "scope mcp"},
+			{"request with a fence", "POST", relay, `{"server":"a","method":"prompts/list"}`, []string{"X-Grant", "plan"}, 403, "plan"},
 
 			{"servers", "GET", servers, "", nil, 200, `"name":"a"`},
 			{"servers, waiting", "GET", servers + "?wait=1s", "", nil, 200, `"phase":"complete"`},
@@ -152,7 +169,7 @@ func TestContract(t *testing.T) {
 			}
 			synctest.Wait()
 		}
-		for _, target := range []string{"/api/v0/mcp/call-tool", servers + "/n/approve", servers + "/n/login"} {
+		for _, target := range []string{call, relay, servers + "/n/approve", servers + "/n/login"} {
 			if code, _ := w.text("POST", target, strings.Repeat(" ", 5<<20)+"{}"); code != http.StatusRequestEntityTooLarge {
 				t.Errorf("%s of a large body: %d", target, code)
 			}
@@ -193,7 +210,10 @@ func answers(given string) func(ctx context.Context, c *session.Call) (*session.
 		case want["env"] != nil:
 			r.Content[0].Text = "KEY=" + given
 		case want["error"] != nil:
-			return nil, &session.ServerError{Code: -32000, Message: "with " + given}
+			return nil, &session.ServerError{Code: -32000, Message: "with " + given, Data: `{"given":"` + given + `","why":"` + strings.Repeat("y", 1200) + `!"}`,
+				Raw: json.RawMessage(`{"code":-32000,"message":"m","data":{"given":"` + given + `"}}`)}
+		case want["structured"] != nil:
+			r.Content, r.Structured = []session.Content{{Type: "text"}}, json.RawMessage(`{"key":"`+given+`"}`)
 		case want["block"] != nil:
 			return block(ctx, c)
 		}
@@ -201,17 +221,36 @@ func answers(given string) func(ctx context.Context, c *session.Call) (*session.
 	}
 }
 
+// TestServerError: a server's error is in the answer as it has sent it, without values that it
+// was given.
+func TestServerError(t *testing.T) {
+	bubble(t, settings, func(w *world) {
+		f := w.fakes.server("a")
+		f.tools, f.call = []catalog.Tool{tool("x", "Fails.")}, answers("hunter22-secret")
+		w.configure(map[string]definition{"a": {"command": "./server", "args": []string{"a"}, "env": map[string]string{"TOKEN": "hunter22-secret"}}})
+		synctest.Wait()
+		body := `{"tool_name":"a__x","arguments":{"error":true}}`
+		for _, accept := range []string{"application/json", "text/event-stream"} {
+			_, text := w.text("POST", agentapi.PathMCPCallTool, body, "Accept", accept)
+			if !strings.Contains(text, `"cause":{"code":-32000,"message":"m","data":{"given":"`) || strings.Contains(text, "hunter22") {
+				t.Errorf("%s: %s", accept, text)
+			}
+		}
+	})
+}
+
 // TestLongResult: the beginning and the end are answered, and the whole is read in
 // pages that end on a character.
 func TestLongResult(t *testing.T) {
 	with := settings
-	with.ResultBytes, with.ResultSpool = 4<<10, 1<<20
+	with.ResultBytes, with.ResultSpool = 4<<10, 8<<20
 	bubble(t, with, func(w *world) {
 		long := "begin " + strings.Repeat("früh ", 40_000) + "end"
-		image := bytes.Repeat([]byte{7}, 10_000)
+		image := bytes.Repeat([]byte{7}, 4<<20)
 		content := []session.Content{{Type: "text", Text: long}}
+		var structured json.RawMessage
 		w.fakes.server("a").call = func(context.Context, *session.Call) (*session.Result, error) {
-			return &session.Result{Content: content}, nil
+			return &session.Result{Content: content, Structured: structured}, nil
 		}
 		w.configure(map[string]definition{"a": stdio("a")})
 		synctest.Wait()
@@ -258,19 +297,25 @@ func TestLongResult(t *testing.T) {
 		first := r.Truncated.ResultID
 		content = []session.Content{{Type: "text", Text: "see:"}, {Type: "image", Data: image, MediaType: "image/png"}, {Type: "text", Text: "that was it"}}
 		r = called()
-		if len(r.Content) != 3 || r.Content[0].Text != "see:" || !strings.Contains(r.Content[1].Text, "image/png image of") || r.Content[2].Text != "that was it" {
+		if len(r.Content) != 3 || r.Content[0].Text != "see:" || !strings.Contains(r.Content[1].Text, "piece 2, image/png image of 4194304 bytes, is left out: a piece may have 3932160") || r.Content[2].Text != "that was it" {
 			t.Errorf("shown: %+v", r.Content)
 		}
 		if got := whole(r); len(got.Content[1].Data) < len(image) {
 			t.Error("the image isn't kept")
 		}
+		// An object of which the content doesn't say the same is shown as far as it fits.
+		content, structured = []session.Content{{Type: "text", Text: "done"}}, json.RawMessage(`{"rows":["`+strings.Repeat("r", 9000)+`"]}`)
+		if r = called(); r.Structured != nil || len(r.Content) != 2 || r.Content[0].Text != "done" || !strings.HasPrefix(r.Content[1].Text, `{"rows":["rrr`) {
+			t.Errorf("shown: %+v", r.Content)
+		}
+		structured = nil
 		// The oldest ones go.
-		content = []session.Content{{Type: "text", Text: strings.Repeat("x", 900_000)}}
+		content = []session.Content{{Type: "text", Text: strings.Repeat("x", 7_900_000)}}
 		called()
 		if code, _ := w.text("GET", agentapi.PathMCPResults+"/"+first, ""); code != http.StatusNotFound {
 			t.Errorf("the oldest result: %d", code)
 		}
-		content[0].Text = strings.Repeat("x", 2<<20)
+		content[0].Text = strings.Repeat("x", 9<<20)
 		code, text := w.say("a", "x")
 		if code != 200 || strings.Contains(text, "result_id") || !strings.Contains(text, "truncated") {
 			t.Errorf("one too long to be kept: %d %.100s", code, text)
@@ -279,6 +324,54 @@ func TestLongResult(t *testing.T) {
 		content = slices.Repeat([]session.Content{{Type: "text", Text: "x"}}, 5000)
 		if r := called(); len(r.Content) > 200 {
 			t.Errorf("%d pieces are shown", len(r.Content))
+		}
+	})
+}
+
+// TestMedia: images and audio have limits of their own, so that a text that is too long
+// costs no image, and an image of some size isn't left out.
+func TestMedia(t *testing.T) {
+	with := settings
+	with.ResultBytes = 4 << 10
+	bubble(t, with, func(w *world) {
+		piece := func(kind string, size int) session.Content {
+			return session.Content{Type: kind, MediaType: kind + "/x", Data: bytes.Repeat([]byte{7}, size)}
+		}
+		long := session.Content{Type: "text", Text: strings.Repeat("x", 9<<10)}
+		for name, c := range map[string]struct {
+			content   []session.Content
+			kept      int // pieces with data
+			truncated bool
+		}{
+			"an image of 1 MiB":      {[]session.Content{piece("image", 1<<20)}, 1, false},
+			"audio of 3 MiB":         {[]session.Content{piece("audio", 3<<20)}, 1, false},
+			"with a long text":       {[]session.Content{long, piece("image", 100<<10), long}, 1, true},
+			"one that is too large":  {[]session.Content{piece("image", 4<<20), piece("image", 5)}, 1, true},
+			"too many":               {slices.Repeat([]session.Content{piece("image", 3<<20)}, 5), 4, true},
+			"a blob of other things": {[]session.Content{{Type: "resource", URI: "x://y", MediaType: "application/pdf", Data: make([]byte, 9<<10)}}, 0, true},
+			"a blob that is one":     {[]session.Content{{Type: "resource", URI: "x://y", MediaType: "image/png", Data: make([]byte, 9<<10)}}, 1, false},
+		} {
+			w.fakes.server("a").set(func(f *fakeServer) {
+				f.call = func(context.Context, *session.Call) (*session.Result, error) {
+					return &session.Result{Content: c.content}, nil
+				}
+			})
+			w.configure(map[string]definition{"a": stdio("a")})
+			synctest.Wait()
+			code, text := w.say("a", "x")
+			r := new(agentapi.MCPToolResult)
+			if err := json.Unmarshal([]byte(text), r); err != nil || code != 200 {
+				t.Fatalf("%s: %d %v %.200s", name, code, err, text)
+			}
+			kept := 0
+			for _, c := range r.Content {
+				if c.Data != "" {
+					kept++
+				}
+			}
+			if kept != c.kept || (r.Truncated != nil) != c.truncated {
+				t.Errorf("%s: %d pieces with data, truncated %+v", name, kept, r.Truncated)
+			}
 		}
 	})
 }
@@ -326,6 +419,51 @@ data: {"content":[],"is_error":false}
 			t.Errorf("what is known before it begins: %d", code)
 		}
 	})
+}
+
+// TestProgressKeepsAlive: a server that reports progress may take longer than the timeout,
+// by whatever call, but not for ever; one that stops reporting is given up. The reason says
+// whose time it was.
+func TestProgressKeepsAlive(t *testing.T) {
+	for name, c := range map[string]struct {
+		every   time.Duration
+		reports int
+		took    time.Duration
+		want    string
+	}{
+		"reports":       {50 * time.Second, 6, 5 * time.Minute, `"is_error":false`},
+		"stops":         {50 * time.Second, 2, 100*time.Second + time.Minute, "has neither answered nor reported progress within 1m0s (call_timeout in [mcp] of the configuration)"},
+		"goes on":       {time.Second, 1e6, 10 * time.Minute, "has reported progress, and not answered within 10m0s"},
+		"never reports": {time.Second, 0, time.Minute, "hasn't answered within 1m0s (call_timeout in [mcp] of the configuration)"},
+	} {
+		for _, accept := range []string{"application/json", "text/event-stream"} {
+			t.Run(name+" "+accept, func(t *testing.T) {
+				bubble(t, settings, func(w *world) {
+					w.fakes.server("a").call = func(ctx context.Context, call *session.Call) (*session.Result, error) {
+						for i := range c.reports {
+							select {
+							case <-time.After(c.every):
+								call.Progress(session.Progress{Progress: float64(i)})
+							case <-ctx.Done():
+								return nil, ctx.Err()
+							}
+						}
+						if strings.Contains(c.want, "is_error") {
+							return &session.Result{}, nil
+						}
+						<-ctx.Done()
+						return nil, ctx.Err()
+					}
+					w.configure(map[string]definition{"a": stdio("a")})
+					synctest.Wait()
+					begun := time.Now()
+					if _, text := w.say("a", "x", "Accept", accept); !strings.Contains(text, c.want) || time.Since(begun) != c.took {
+						t.Errorf("after %s: %.2000s", time.Since(begun), text[max(0, len(text)-2000):])
+					}
+				})
+			})
+		}
+	}
 }
 
 // TestGone: a call ends with its client, and more than the server may answer wait.
@@ -536,6 +674,50 @@ func TestPatterns(t *testing.T) {
 					w.t.Errorf("%q, %s: %q, want %q", patterns, way, got, want)
 				}
 			}
+		}
+	})
+}
+
+// TestRequests: a server is asked about what it offers besides tools, by who may use all of it.
+func TestRequests(t *testing.T) {
+	bubble(t, settings, func(w *world) {
+		w.fakes.server("a").offers = []string{catalog.OffersResources}
+		w.fakes.server("b").tools = []catalog.Tool{tool("echo", "Say it.")}
+		w.configure(map[string]definition{"a": stdio("a"), "b": stdio("b")})
+		synctest.Wait()
+		for _, s := range get[agentapi.MCPServers](w, agentapi.PathMCPServers).Servers {
+			if got := strings.Join(s.Offers, " "); s.Name == "a" && got != "resources" || s.Name == "b" && got != "" {
+				t.Errorf("%s offers %q", s.Name, got)
+			}
+		}
+		for _, c := range []struct {
+			body, tools string
+			code        int
+			says        string
+		}{
+			{`{"server":"a","method":"resources/read","params":{"uri":"a:b"}}`, "", 200, `{"result":{"method":"resources/read","params":{"uri":"a:b"}}}`},
+			{`{"server":"a","method":"resources/list"}`, "a__* b__echo", 200, "resources/list"},
+			{`{"server":"a","method":"resources/list"}`, "a__echo call_tool", 403, "not good for the server"},
+			{`{"server":"a","method":"prompts/list"}`, "", 502, "offers no prompts"},
+			{`{"server":"b","method":"resources/list"}`, "", 502, "offers no resources"},
+			{`{"server":"c","method":"resources/list"}`, "", 404, "no configuration"},
+			{`{"server":"a","method":"tools/call","params":{"name":"x"}}`, "", 400, "isn't relayed"},
+			{`{"server":"a","method":"resources/list","params":[]}`, "", 400, "object"},
+		} {
+			w.grant = &access.Grant{ID: "narrow", Scopes: access.Scopes(), Tools: strings.Fields(c.tools)}
+			if code, text := w.text("POST", agentapi.PathMCPRequest, c.body, "Content-Type", "application/json"); code != c.code || !strings.Contains(text, c.says) {
+				t.Errorf("%s for %q: %d %s", c.body, c.tools, code, text)
+			}
+		}
+	})
+	narrowed := settings
+	narrowed.Allow = []string{"a__list"}
+	bubble(t, narrowed, func(w *world) {
+		w.fakes.server("a").offers = []string{catalog.OffersResources}
+		w.configure(map[string]definition{"a": stdio("a")})
+		synctest.Wait()
+		if code, text := w.text("POST", agentapi.PathMCPRequest, `{"server":"a","method":"resources/list"}`, "Content-Type", "application/json"); code != 403 {
+			t.Errorf("of a server of which one tool is left: %d %s", code, text)
 		}
 	})
 }

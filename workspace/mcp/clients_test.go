@@ -189,3 +189,40 @@ func TestTimeouts(t *testing.T) {
 		})
 	}
 }
+
+// TestUnsetVariables: a variable that isn't set is a finding, and its reference is what the
+// file's client makes of it.
+func TestUnsetVariables(t *testing.T) {
+	with := asking
+	with.From = []entry.Origin{entry.OriginClient}
+	bubble(t, with, func(w *world) {
+		w.service.SetFiles([]entry.File{
+			w.file(".mcp.json", `{"mcpServers": {"a": {"command": "./server", "args": ["a"], "env": {"X": "pa$$word ${NO} $NO ${NO:-d}"}}}}`),
+			w.client("opencode.jsonc", `{"mcp": {"o": {"type": "local", "command": ["./server", "o"], "environment": {"X": "<{env:NO}>"}}}}`),
+			w.client("config.toml", "[mcp_servers.c]\ncommand = './server'\nargs = ['c']\nenv_vars = ['NO', 'CODER_AGENT_TOKEN']\n"),
+		})
+		for name, want := range map[string]struct {
+			env      string
+			findings []string
+		}{
+			"a": {"X=pa$$word ${NO} $NO d", []string{"aren't set in the agent's environment: NO. The references stay"}},
+			"o": {"X=<>", []string{"aren't set in the agent's environment: NO. The references are removed"}},
+			"c": {"", []string{"aren't set in the agent's environment: NO.", "no server gets: CODER_AGENT_TOKEN."}},
+		} {
+			w.approve(name)
+			d := w.detail(name)
+			if len(d.Findings) != len(want.findings) {
+				t.Fatalf("%s: %+v", name, d.Findings)
+			}
+			for i, text := range want.findings {
+				if !strings.Contains(d.Findings[i].Text, text) {
+					t.Errorf("%s: %+v, want %s", name, d.Findings[i], text)
+				}
+			}
+			env := strings.Join(w.fakes.server(name).one().env, "\n")
+			if !strings.Contains(env, want.env) || strings.Contains(env, "CLAUDE_PROJECT_DIR") != (name == "a") {
+				t.Errorf("%s: %s", name, env)
+			}
+		}
+	})
+}

@@ -10,13 +10,14 @@ import (
 	"net/http"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync"
 	"sync/atomic"
 	"time"
 
+	"waymark/internal/mcpserving"
 	"waymark/internal/text"
-	"waymark/internal/toolschema"
 	"waymark/workspace/launch"
 	"waymark/workspace/mcp/catalog"
 	"waymark/workspace/mcp/serverlog"
@@ -53,6 +54,8 @@ type connection struct {
 	session session.Session
 	owned   supervisor.Owned // nil for a dialed server
 	stderr  *tail
+	noise   noise
+	profile *launch.Profile       // nil for one without
 	copied  chan struct{}         // closed when its standard error has ended
 	full    atomic.Pointer[error] // set when the server was ended because of its disk usage
 	watch   func()                // stops the goroutine that checks the disk usage, and waits for it; nil for a dialed server
@@ -77,6 +80,13 @@ var errNotAllowed = errors.New("it may not run as it is now")
 // digests cover changes between taking the digests and receiving the catalogue, the
 // connection is discarded: an interpreter may open its script long after its start.
 func (s *server) connect(ctx context.Context, from *judgement, set *Settings) (*connection, error) {
+	if from.entry.Transport == transportStdio {
+		settled, err := s.svc.turn(ctx)
+		if err != nil {
+			return nil, err
+		}
+		defer settled()
+	}
 	var files *trust.Watch
 	if from.verdict.By != trust.ByWorkspace && !from.verdict.Developing { // otherwise nobody has approved the files
 		files = s.svc.opts.Trust.Watch(from.digests)
@@ -107,7 +117,7 @@ func (s *server) connectHeld(ctx context.Context, from *judgement, set *Settings
 	}
 	protocol := s.protocol()
 	timeout := set.connectTimeout(j.entry)
-	ctx, cancel := context.WithTimeoutCause(ctx, timeout, fmt.Errorf("it hasn't answered within %s", timeout))
+	ctx, cancel := context.WithTimeoutCause(ctx, timeout, fmt.Errorf("it hasn't answered within %s (%s)", timeout, set.connectKey(j.entry)))
 	defer cancel()
 	ctx, giveUp := context.WithCancelCause(ctx)
 	defer giveUp(nil)
@@ -152,6 +162,24 @@ func (s *server) connectHeld(ctx context.Context, from *judgement, set *Settings
 	return c, nil
 }
 
+// busyFor is how long a server that starts keeps others waiting: it uses the CPU at first, and
+// one that hangs mustn't delay the others by its whole connect_timeout.
+const busyFor = 5 * time.Second
+
+// turn waits until few enough servers are starting. If all that a workspace has started at
+// once, on a busy machine none would answer in time. The caller calls settled when the server
+// has started or failed.
+func (s *Service) turn(ctx context.Context) (settled func(), err error) {
+	select {
+	case s.starting <- struct{}{}:
+	case <-ctx.Done():
+		return nil, context.Cause(ctx)
+	}
+	free := sync.OnceFunc(func() { <-s.starting })
+	timer := time.AfterFunc(busyFor, free)
+	return func() { timer.Stop(); free() }, nil
+}
+
 // because replaces an error by the cause of its context's end, if that caused it.
 func because(ctx context.Context, err error) error {
 	if err != nil && ctx.Err() != nil && !errors.Is(err, errNotAllowed) && !errors.Is(err, context.Cause(ctx)) {
@@ -162,12 +190,17 @@ func because(ctx context.Context, err error) error {
 
 // open starts or dials a server, and begins a session.
 func (s *server) open(ctx context.Context, j *judgement, set *Settings, protocol string, files *trust.Watch) (*connection, error) {
-	c := &connection{judged: j, started: s.svc.opts.Now(), used: time.Now(), over: make(chan struct{})}
+	c := &connection{judged: j, started: s.svc.opts.Now(), used: time.Now(), over: make(chan struct{}), noise: noise{head: text.Head{Max: maxSaid}}}
 	opts := session.Options{
-		Timeout: set.connectTimeout(j.entry), Protocol: protocol, Logger: s.svc.log,
-		Caps:  session.Caps{Tools: set.ServerTools, Bytes: set.ServerBytes},
-		Noise: func(line []byte) { s.log.Line(serverlog.Noise, string(line)) },
-		Log:   func(level, text string) { s.log.Line(level, text) },
+		// ctx ends before, and its reason is the one that is told.
+		Timeout: set.connectTimeout(j.entry) + time.Second, Protocol: protocol, Logger: s.svc.log,
+		Caps: session.Caps{Tools: set.ServerTools, Bytes: set.ServerBytes},
+		Noise: func(line []byte) {
+			c.noise.add(line)
+			s.log.Line(serverlog.Noise, string(line))
+		},
+		Log:  func(level, text string) { s.log.Line(level, text) },
+		Asks: j.widening.Asks,
 	}
 	if j.entry.Transport == transportStdio {
 		return s.start(ctx, c, opts, files)
@@ -191,6 +224,7 @@ func (s *server) start(ctx context.Context, c *connection, opts session.Options,
 	if err != nil {
 		return nil, err
 	}
+	c.profile = spec.Profile
 	if c.owned, err = s.svc.opts.Supervisor.StartOwned(ctx, spec); err != nil {
 		return nil, err
 	}
@@ -259,25 +293,27 @@ func (c *connection) explain(ctx context.Context, err error) error {
 	case <-c.copied:
 	case <-ctx.Done():
 	}
-	said := c.stderr.line()
+	ended := strings.Join(append([]string{fmt.Sprintf("it ended with exit code %d", code)}, c.said()...), ": ")
 	switch {
-	case gone && said == "":
-		return fmt.Errorf("it ended with exit code %d", code)
 	case gone:
-		return fmt.Errorf("it ended with exit code %d: %s", code, said)
+		return errors.New(ended)
 	case code == 0:
 		return err
-	case said == "":
-		return fmt.Errorf("%w; it ended with exit code %d", err, code)
 	}
-	return fmt.Errorf("%w; it ended with exit code %d: %s", err, code, said)
+	return fmt.Errorf("%w; %s", err, ended)
 }
 
-// late adds the last line of a server's output to a timeout. It may say that the server
-// waits for input, for example.
+// said is what a server has said that may explain why it doesn't speak.
+func (c *connection) said() []string {
+	stderr := c.stderr.String()
+	return slices.DeleteFunc([]string{lastWords(stderr), c.refusal(stderr), c.noise.said()}, func(s string) bool { return s == "" })
+}
+
+// late adds what a server has said to a timeout. It may say that it waits for input, for
+// example.
 func (c *connection) late(ctx context.Context, err error) error {
-	if said := c.stderr.line(); said != "" && errors.Is(ctx.Err(), context.DeadlineExceeded) {
-		return fmt.Errorf("%w; the last that it said: %s", context.Cause(ctx), said)
+	if said := c.said(); len(said) > 0 && errors.Is(ctx.Err(), context.DeadlineExceeded) {
+		return fmt.Errorf("%w; the last that it said: %s", context.Cause(ctx), strings.Join(said, "; "))
 	}
 	return err
 }
@@ -401,42 +437,19 @@ func (s *server) clean(got *catalog.Catalogue) *catalog.Catalogue {
 			continue
 		}
 		t.Title, t.Description = r.String(t.Title), r.String(t.Description)
-		schema, wrong := toolschema.Mend(r.JSON(t.InputSchema))
+		schema, wrong := mcpserving.Mend(r.JSON(t.InputSchema))
 		said := strings.Join(wrong, "; ") + "."
 		switch t.InputSchema, t.Annotations = schema, r.JSON(t.Annotations); {
 		case schema == nil:
-			c.Findings = append(c.Findings, catalog.Finding{Code: "bad_schema", Tool: t.Name, Text: "The tool's schema is one that clients refuse all tools for, and the tool is left out: " + said})
+			c.Findings = append(c.Findings, catalog.Finding{Code: "bad_schema", Tool: t.Name, Text: "The tool's schema is one for which clients or models refuse all tools, and the tool is left out: " + said})
 			continue
 		case len(wrong) > 0:
-			c.Findings = append(c.Findings, catalog.Finding{Code: "schema_mended", Tool: t.Name, Text: "The tool's schema is one that clients refuse all tools for, and it is mended: " + said})
+			c.Findings = append(c.Findings, catalog.Finding{Code: "schema_mended", Tool: t.Name, Text: "The tool's schema is one for which clients or models refuse all tools, and it is mended: " + said})
+		}
+		if full := s.name + catalog.Separator + t.Name; mcpserving.Name(full) != full {
+			c.Findings = append(c.Findings, catalog.Finding{Code: "tool_renamed", Tool: t.Name, Text: "Clients don't take the tool's name with that of the server: they are offered it as " + mcpserving.Name(full) + "."})
 		}
 		c.Tools = append(c.Tools, t)
 	}
 	return &c
-}
-
-// tail keeps the end of what is written to it.
-type tail struct {
-	mu   sync.Mutex // guards kept
-	kept []byte
-}
-
-// tailSize is enough for the last line that helps a person.
-const tailSize = 2 << 10
-
-// Write implements io.Writer.
-func (t *tail) Write(p []byte) (int, error) {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	t.kept = append(t.kept, p[max(0, len(p)-tailSize):]...)
-	t.kept = t.kept[max(0, len(t.kept)-tailSize):]
-	return len(p), nil
-}
-
-// line returns the last line that isn't empty, for an error.
-func (t *tail) line() string {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	lines := strings.Split(strings.TrimSpace(string(t.kept)), "\n")
-	return text.Line(lines[len(lines)-1], 300)
 }

@@ -33,6 +33,24 @@ type judgement struct {
 	broken bool
 }
 
+// missing says which variables the entry refers to without getting their values.
+func (j *judgement) missing() (list []string) {
+	if j == nil || j.expanded == nil {
+		return nil
+	}
+	becomes := "are removed, as its client does"
+	if j.entry.Syntax.Keeps() {
+		becomes = "stay as they are written, as its client does"
+	}
+	if names := j.expanded.Unset; len(names) > 0 {
+		list = append(list, fmt.Sprintf("it refers to variables that aren't set in the agent's environment: %s. The references %s.", strings.Join(names, ", "), becomes))
+	}
+	if names := j.expanded.Withheld; len(names) > 0 {
+		list = append(list, fmt.Sprintf("it refers to variables of the agent that no server gets: %s. The references without a default %s.", strings.Join(names, ", "), becomes))
+	}
+	return list
+}
+
 // same reports whether both would lead to the same connection. Changed values in the
 // environment, such as rotated tokens, don't count.
 func (j *judgement) same(other *judgement) bool {
@@ -51,7 +69,7 @@ func (j *judgement) sameDigests(d *trust.Digests) bool {
 
 // judge determines what an entry currently is and whether it may run.
 func (s *server) judge(ctx context.Context, e *entry.Entry, set *Settings) *judgement {
-	ctx, cancel := context.WithTimeout(ctx, set.ConnectTimeout)
+	ctx, cancel := context.WithTimeoutCause(ctx, set.ConnectTimeout, fmt.Errorf("its files haven't been read within %s (connect_timeout in [mcp] of the configuration)", set.ConnectTimeout))
 	defer cancel()
 	j := &judgement{entry: e}
 	own := set.Servers[s.name]
@@ -79,7 +97,7 @@ func (s *server) judge(ctx context.Context, e *entry.Entry, set *Settings) *judg
 	j.redacted = j.expanded.Redacted
 	env := s.environment(j, launch.Widening{})
 	if j.digests, err = s.svc.opts.Trust.Digest(ctx, e, j.expanded, env); err != nil {
-		return s.cannot(j, err)
+		return s.cannot(j, because(ctx, err))
 	}
 	j.verdict = s.svc.opts.Trust.Judge(e, j.digests)
 	j.widening = widened(j.verdict.Widening, own.Widening)

@@ -13,14 +13,12 @@ import (
 	"time"
 
 	"waymark/agentapi"
-	"waymark/internal/backoff"
+	"waymark/internal/await"
 	"waymark/internal/credential"
 	"waymark/internal/errtext"
-	"waymark/internal/notify"
 	"waymark/internal/text"
 	"waymark/snapshot"
 	"waymark/workspace/mcp/entry"
-	"waymark/workspace/mcp/redact"
 	"waymark/workspace/mcp/serverlog"
 	"waymark/workspace/mcp/session"
 	"waymark/workspace/mcp/trust"
@@ -51,8 +49,10 @@ const (
 	lookShare = 20
 	// logSize is the size of a server's log, in bytes.
 	logSize = 256 << 10
-	// maxError limits the text of an error, in bytes.
-	maxError = 1000
+	// maxError limits the text of an error, in bytes; maxCallError that of a call, which has
+	// what the server says about it.
+	maxError     = 1000
+	maxCallError = 5000
 )
 
 // server is the life of one server name: its current entry, its connection, and an attempt
@@ -65,14 +65,14 @@ type server struct {
 	svc     *Service
 	name    string
 	log     *serverlog.Log
-	wake    notify.Wake   // holds a token when there is something to do
-	changed notify.Signal // signals changes of the fields that mu guards
+	wake    await.Wake    // holds a token when there is something to do
+	changed await.Signal  // signals changes of the fields that mu guards
 	slots   chan struct{} // holds a token for each call
 	cancel  context.CancelFunc
 	done    chan struct{} // closed when run and everything that it started have ended
 
 	// The fields below belong to run's goroutine.
-	backoff  backoff.Backoff
+	backoff  await.Backoff
 	attempt  *attempt
 	results  chan *attempt
 	ending   int // number of connections that are being ended
@@ -92,7 +92,7 @@ type server struct {
 	wanted wants
 	view
 	secrets      map[string]bool // all values that it was ever given
-	hidden       *redact.Redactor
+	hidden       *serverlog.Redactor
 	fallback     string // the protocol that it must be started with
 	attempts     int    // number of failed attempts
 	disconnected bool   // Close or removal has begun
@@ -145,9 +145,9 @@ type attempt struct {
 func (s *Service) newServer(ctx context.Context, name string, before <-chan struct{}) *server {
 	ctx, cancel := context.WithCancel(ctx)
 	srv := &server{
-		svc: s, name: name, log: serverlog.New(logSize), wake: notify.NewWake(), slots: make(chan struct{}, maxCalls),
-		cancel: cancel, done: make(chan struct{}), results: make(chan *attempt, 1), ended: make(chan struct{}, 1), probed: make(chan *connection, 1), secrets: make(map[string]bool), hidden: redact.New(),
-		backoff: backoff.Backoff{Shortest: shortestRetry, Longest: longestRetry, Jitter: true},
+		svc: s, name: name, log: serverlog.New(logSize), wake: await.NewWake(), slots: make(chan struct{}, maxCalls),
+		cancel: cancel, done: make(chan struct{}), results: make(chan *attempt, 1), ended: make(chan struct{}, 1), probed: make(chan *connection, 1), secrets: make(map[string]bool), hidden: serverlog.NewRedactor(),
+		backoff: await.Backoff{Shortest: shortestRetry, Longest: longestRetry, Jitter: true},
 	}
 	go srv.run(ctx, before)
 	return srv
@@ -470,6 +470,11 @@ func (s *server) failed(a *attempt) {
 func (s *server) lost(ctx context.Context) {
 	c := s.conn
 	err := c.explain(ctx, c.session.Err())
+	if errors.Is(err, session.ErrSessionLost) {
+		s.demanded = true // at once: the server is there
+		s.end(c, s.describe(err), 0)
+		return
+	}
 	why := cmp.Or(s.describe(err), "it has ended the connection")
 	full := errors.Is(err, errDisk)
 	if full {
@@ -714,6 +719,8 @@ func (s *server) take(from int) (*connection, error) {
 	switch {
 	case s.disconnected:
 		return nil, &notRunning{snapshot.OutcomeFailed, "the server is no longer configured"}
+	case s.conn != nil && errors.Is(s.conn.session.Err(), session.ErrSessionLost):
+		return nil, nil // run makes a new one
 	case s.conn != nil:
 		s.conn.inflight++
 		s.calls++
@@ -889,7 +896,7 @@ func (s *server) hide(values ...string) {
 	}
 }
 
-func (s *server) redact() *redact.Redactor {
+func (s *server) redact() *serverlog.Redactor {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.hidden
@@ -900,7 +907,11 @@ func (s *server) describe(err error) string {
 	if err == nil {
 		return ""
 	}
-	return text.Line(s.redact().String(errtext.Of(err)), maxError)
+	return s.describeUpTo(err, maxError)
+}
+
+func (s *server) describeUpTo(err error, limit int) string {
+	return text.Line(s.redact().String(errtext.Of(err)), limit)
 }
 
 func (s *server) protocol() string {

@@ -1,10 +1,12 @@
 package mcp_test
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"net/http"
 	"os"
+	"runtime"
 	"strings"
 	"sync"
 	"testing"
@@ -197,8 +199,15 @@ func TestReasons(t *testing.T) {
 		"breaks a bound":      {errors.New("the server has written a line of more than 16777216 bytes"), 141, "x", false, "the server has written a line of more than 16777216 bytes"},
 		"ends":                {session.ErrClosed, 1, "", false, "it ended with exit code 1"},
 		"hangs up":            {fmt.Errorf("%w: %w", session.ErrClosed, session.ErrHungUp), 1, "set hunter2-is-a-secret-value", false, "it ended with exit code 1: set [redacted]"},
-		"isn't there in time": {nil, 0, "Ok to proceed? (y)", true, "it hasn't answered within 30s; the last that it said: Ok to proceed? (y)"},
-		"says nothing":        {nil, 0, "", true, "it hasn't answered within 30s"},
+		"isn't there in time": {nil, 0, "Ok to proceed? (y)", true, "it hasn't answered within 30s (connect_timeout in [mcp] of the configuration); the last that it said: Ok to proceed? (y)"},
+		"says nothing":        {nil, 0, "", true, "it hasn't answered within 30s (connect_timeout in [mcp] of the configuration)"},
+		"Node":                {session.ErrClosed, 1, nodeTrace, false, "it ended with exit code 1: Error: Cannot find module '/srv/nothing.js'"},
+		"Python":              {session.ErrClosed, 1, pythonTrace, false, "it ended with exit code 1: ModuleNotFoundError: No module named 'mcp'"},
+		"Go":                  {session.ErrClosed, 2, "panic: no key\n\ngoroutine 1 [running]:\nmain.main()\n\t/srv/main.go:4 +0x2c\nexit status 2", false, "it ended with exit code 2: panic: no key main.main()"},
+		"Rust":                {session.ErrClosed, 101, "thread 'main' panicked at src/main.rs:2:5:\nno key\nnote: run with `RUST_BACKTRACE=1` environment variable to display a backtrace", false, "it ended with exit code 101: thread 'main' panicked at src/main.rs:2:5: no key"},
+		"npm":                 {session.ErrClosed, 1, npmError, false, "it ended with exit code 1: npm error code E404 npm error 404 Not Found - GET https://registry.example/nothing - Not found npm error 404 npm error 404 'nothing@*' is not in this registry."},
+		"colors, and a log":   {session.ErrClosed, 1, "\x1b[32mINFO\x1b[0m starting\n\x1b[31mERROR\x1b[0m DATABASE_URL is missing\n\x1b[32mINFO\x1b[0m bye\x1b[0m", false, "it ended with exit code 1: ERROR DATABASE_URL is missing INFO bye"},
+		"only a trace":        {session.ErrClosed, 1, "Node.js v20.11.0", false, "it ended with exit code 1: Node.js v20.11.0"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			bubble(t, settings, func(w *world) {
@@ -216,6 +225,67 @@ func TestReasons(t *testing.T) {
 			})
 		})
 	}
+}
+
+// What interpreters write before they end.
+const (
+	nodeTrace = `node:internal/modules/cjs/loader:1228
+  throw err;
+  ^
+
+Error: Cannot find module '/srv/nothing.js'
+    at Module._resolveFilename (node:internal/modules/cjs/loader:1225:15)
+    at node:internal/main/run_main_module:36:49 {
+  code: 'MODULE_NOT_FOUND',
+  requireStack: []
+}
+
+Node.js v20.11.0`
+	pythonTrace = `Traceback (most recent call last):
+  File "/srv/server.py", line 1, in <module>
+    import mcp
+ModuleNotFoundError: No module named 'mcp'
+`
+	npmError = `npm warn exec The following package was not found and will be installed: nothing
+npm error code E404
+npm error 404 Not Found - GET https://registry.example/nothing - Not found
+npm error 404
+npm error 404 'nothing@*' is not in this registry.
+npm error A complete log of this run can be found in: /home/dev/.npm/_logs/x.log`
+)
+
+// TestManyAtOnce: of many servers only some start at the same time, and those that hang
+// don't cost the others their time.
+func TestManyAtOnce(t *testing.T) {
+	bubble(t, settings, func(w *world) {
+		const all = 60
+		limit := max(4, 2*runtime.GOMAXPROCS(0))
+		servers := map[string]definition{}
+		starts := func() (n int) {
+			for name := range servers {
+				started, _, _ := w.fakes.server(name).counts()
+				n += min(started, 1)
+			}
+			return n
+		}
+		for i := range all {
+			name := fmt.Sprintf("s%02d", i)
+			servers[name] = stdio(name)
+			w.fakes.server(name).hang = i%2 == 0
+		}
+		w.configure(servers)
+		time.Sleep(time.Second)
+		if n := starts(); n < limit || n > limit+all/2 {
+			t.Errorf("%d have been started at once", n)
+		}
+		time.Sleep(time.Duration(all/2/limit+2) * 5 * time.Second)
+		synctest.Wait()
+		for i := 1; i < all; i += 2 {
+			if s := w.detail(fmt.Sprintf("s%02d", i)); s.Outcome != snapshot.OutcomeConnected {
+				t.Errorf("%s: %s %s", s.Name, s.Outcome, s.Error)
+			}
+		}
+	})
 }
 
 // TestDies: a call that goes on ends with what has happened, and the next one is
@@ -245,6 +315,78 @@ func TestDies(t *testing.T) {
 		}
 		if s := w.detail("a"); s.Restarts != 1 || s.Outcome != snapshot.OutcomeConnected {
 			t.Errorf("%+v", s)
+		}
+	})
+}
+
+// TestSessionLost: a call for which a server over HTTP has no session is made once more, at
+// once, in a new one. If that is lost, too, or there is none, the call says so.
+func TestSessionLost(t *testing.T) {
+	for name, c := range map[string]struct {
+		lose   int  // how many calls lose their session
+		refuse bool // there is no new session
+		code   int
+		want   string
+		starts int
+	}{
+		"once":           {1, false, 200, "echo", 2},
+		"twice":          {2, false, 502, "a new session was lost at once, too: the server no longer knows the session", 3},
+		"no new session": {1, true, 502, "nothing listens there", 2},
+	} {
+		t.Run(name, func(t *testing.T) {
+			bubble(t, settings, func(w *world) {
+				a := w.fakes.server("a")
+				w.configure(map[string]definition{"a": remote("a")})
+				synctest.Wait()
+				lost := 0
+				a.set(func(f *fakeServer) {
+					f.call = func(_ context.Context, call *session.Call) (*session.Result, error) {
+						if lost++; lost <= c.lose {
+							if c.refuse {
+								a.set(func(f *fakeServer) { f.refuse = errors.New("nothing listens there") })
+							}
+							return nil, a.forget()
+						}
+						return &session.Result{Content: []session.Content{{Type: "text", Text: call.Tool}}}, nil
+					}
+				})
+				begun := time.Now()
+				code, text := w.say("a", "hi")
+				if code != c.code || !strings.Contains(text, c.want) || time.Since(begun) > 0 {
+					t.Errorf("%d %s after %s", code, text, time.Since(begun))
+				}
+				if c.lose == 2 {
+					synctest.Wait() // it is connected again, for the next call
+				}
+				if starts, _, _ := a.counts(); starts != c.starts {
+					t.Errorf("%d connections, want %d", starts, c.starts)
+				}
+			})
+		})
+	}
+}
+
+// TestStarting: the row of a server that is still starting doesn't say that it has no tools.
+// One with a command and a url says which of them counts.
+func TestStarting(t *testing.T) {
+	bubble(t, settings, func(w *world) {
+		w.fakes.server("h").hang = true
+		both := stdio("a")
+		both["url"] = "https://a.example.com/mcp"
+		w.configure(map[string]definition{"h": stdio("h"), "a": both})
+		synctest.Wait()
+		if r := w.row("h"); r.Status != snapshot.StatusExcluded || !strings.Contains(r.Error, "it is starting") {
+			t.Errorf("while it starts: %s, %q", r.Status, r.Error)
+		}
+		d := w.detail("a")
+		if d.Transport != "stdio" || len(d.Findings) != 1 || !strings.Contains(d.Findings[0].Text, "it has a command and a url") {
+			t.Errorf("with both: %s %+v", d.Transport, d.Findings)
+		}
+		w.fakes.server("h").set(func(f *fakeServer) { f.hang = false })
+		time.Sleep(time.Minute)
+		synctest.Wait()
+		if r := w.row("h"); r.Status != snapshot.StatusOK || r.Error != "" {
+			t.Errorf("then: %s, %q", r.Status, r.Error)
 		}
 	})
 }

@@ -54,6 +54,7 @@ type fakeServer struct {
 	changes   func() // called when it has started, before anything is said to it
 	endless   bool   // its catalogue never comes
 	call      func(ctx context.Context, c *session.Call) (*session.Result, error)
+	offers    []string
 	stubborn  bool // it takes its time to end
 	running   map[*fakeProcess]bool
 	most      int // that ran at the same time
@@ -96,6 +97,7 @@ type fakeProcess struct {
 	write   *io.PipeWriter
 	in      *fakeStdin
 	env     []string
+	why     error // of its session's end, if it isn't ErrClosed; guarded by of.mu
 }
 
 type fakeStdin struct {
@@ -136,6 +138,20 @@ func (p *fakeProcess) die(code int, last string) {
 	})
 }
 
+// forget loses the session of every process that runs.
+func (f *fakeServer) forget() error {
+	f.mu.Lock()
+	running := slices.Collect(maps.Keys(f.running))
+	for _, p := range running {
+		p.why = session.ErrSessionLost
+	}
+	f.mu.Unlock()
+	for _, p := range running {
+		p.die(0, "")
+	}
+	return session.ErrSessionLost
+}
+
 func (p *fakeProcess) Stdin() io.WriteCloser  { return p.in }
 func (p *fakeProcess) Stdout() io.ReadCloser  { return io.NopCloser(strings.NewReader("")) }
 func (p *fakeProcess) Stderr() io.ReadCloser  { return p.stderr }
@@ -172,7 +188,7 @@ func (s *fakeSession) Catalogue(ctx context.Context) (*catalog.Catalogue, error)
 	var c *catalog.Catalogue
 	var endless bool
 	s.p.of.set(func(f *fakeServer) {
-		c = &catalog.Catalogue{ServerName: "fake", ServerVersion: "1", Protocol: "2025-11-25", Instructions: f.about, Tools: slices.Clone(f.tools)}
+		c = &catalog.Catalogue{ServerName: "fake", ServerVersion: "1", Protocol: "2025-11-25", Instructions: f.about, Tools: slices.Clone(f.tools), Offers: f.offers}
 		endless = f.endless
 	})
 	if endless {
@@ -203,10 +219,19 @@ func (s *fakeSession) Call(ctx context.Context, c *session.Call) (*session.Resul
 	case d := <-ends:
 		return d.r, d.err
 	case <-s.Done():
+		if errors.Is(s.Err(), session.ErrSessionLost) {
+			d := <-ends
+			return d.r, d.err
+		}
 		return nil, session.ErrClosed
 	case <-ctx.Done():
 		return nil, ctx.Err()
 	}
+}
+
+// Ask answers with what it is asked.
+func (s *fakeSession) Ask(_ context.Context, method string, params json.RawMessage) (json.RawMessage, error) {
+	return json.Marshal(map[string]any{"method": method, "params": params})
 }
 
 func (s *fakeSession) Ping(ctx context.Context) error {
@@ -228,9 +253,18 @@ func (s *fakeSession) Ping(ctx context.Context) error {
 
 func (s *fakeSession) ToolsChanged() <-chan struct{} { return s.p.changed }
 func (s *fakeSession) Done() <-chan struct{}         { return s.p.done }
-func (s *fakeSession) Err() error                    { return session.ErrClosed }
-func (s *fakeSession) Protocol() string              { return "2025-11-25" }
-func (s *fakeSession) Close() error                  { return nil }
+func (s *fakeSession) Err() error {
+	select {
+	case <-s.p.done:
+	default:
+		return nil
+	}
+	s.p.of.mu.Lock()
+	defer s.p.of.mu.Unlock()
+	return cmp.Or(s.p.why, session.ErrClosed)
+}
+func (s *fakeSession) Protocol() string { return "2025-11-25" }
+func (s *fakeSession) Close() error     { return nil }
 
 // remoteSession ends its server with itself.
 type remoteSession struct{ fakeSession }

@@ -79,9 +79,9 @@ func serve() {
 	select {} // many don't notice the end of their input
 }
 
-// TestReal: a process under the supervisor, spoken with by the SDK, and confined where
-// the kernel can.
-func TestReal(t *testing.T) {
+// realWorld has a supervisor, and speaks with real processes.
+func realWorld(t *testing.T, settings mcp.Settings) *world {
+	t.Helper()
 	line, err := program.CommandLine(supervisor.RoleSupervise)
 	if err != nil {
 		t.Fatal(err)
@@ -105,10 +105,61 @@ func TestReal(t *testing.T) {
 		}
 		_ = held.Close()
 	})
-	w := newWorld(t, mcp.Settings{}, func(o *mcp.Options) {
+	return newWorld(t, settings, func(o *mcp.Options) {
 		o.Supervisor = held
 		o.SetDialer(nil)
 	})
+}
+
+// TestNotSpeaking: what a server writes in place of messages, and what its profile has
+// refused it, is part of the reason why it isn't connected. What is only around a message
+// is taken off.
+func TestNotSpeaking(t *testing.T) {
+	w := realWorld(t, mcp.Settings{ConnectTimeout: 3 * time.Second})
+	defer w.stop()
+	home := filepath.Join(filepath.Dir(w.root), "of-the-user")
+	if err := os.MkdirAll(home, 0o700); err != nil {
+		t.Fatal(err)
+	}
+	kept := filepath.Join(home, "kept.txt")
+	if err := os.WriteFile(kept, []byte("kept"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	const answer = `{"jsonrpc":"2.0","id":%s,"result":{"protocolVersion":"2025-11-25","capabilities":{},"serverInfo":{"name":"x","version":"1"}}}`
+	servers := map[string]struct{ script, want string }{
+		"prefix":  {`printf 'INFO: {"jsonrpc":"2.0","id":1,"result":{}}\n'; cat >/dev/null`, `in place of a message it wrote "INFO: {`},
+		"pretty":  {`printf '{\n  "jsonrpc": "2.0",\n  "id": 1\n}\n'; cat >/dev/null`, `what it writes isn't one message in a line: "{ \"jsonrpc\": \"2.0\", \"id\": 1 }"`},
+		"framed":  {`printf 'Content-Length: 9\r\n\r\n{"id":1}'; cat >/dev/null`, "it frames its messages as a language server does"},
+		"exits":   {`echo 'Usage: server [flags]'; exit 2`, `it ended with exit code 2: in place of a message it wrote "Usage: server [flags]"`},
+		"late":    {`cat >/dev/null`, "it hasn't answered within 3s (connect_timeout in [mcp] of the configuration)"},
+		"refused": {`cat ` + kept, "its profile doesn't let it have " + kept + ": 'agent mcp approve --read " + kept + " refused' would"},
+		"colors":  {`read first; printf '\357\273\277\033[32m{"jsonrpc":"2.0","id":1,"error":{"code":-32601,"message":"no"}}\033[0m\n'; while read line; do case $line in *'"initialize"'*) id=${line#*'"id":'}; id=${id%%,*}; printf '\033[1m` + strings.Replace(answer, "%s", "%s", 1) + `\033[0m\r\n' "$id";; esac; done`, ""},
+	}
+	entries := map[string]definition{}
+	for name, s := range servers {
+		w.write(name+".sh", s.script+"\n", 0o600)
+		entries[name] = definition{"command": "sh", "args": []string{filepath.Join(w.root, name+".sh")}}
+	}
+	w.configure(entries)
+	for name := range servers {
+		w.approve(name)
+	}
+	w.tools("?wait=1m")
+	for name, s := range servers {
+		if _, err := launch.Supported(); err != nil && name == "refused" {
+			continue
+		}
+		d := w.detail(name)
+		if !strings.Contains(d.Error, s.want) || (s.want == "") != (d.Outcome == snapshot.OutcomeConnected) {
+			t.Errorf("%s is %s: %s, want %s", name, d.Outcome, d.Error, s.want)
+		}
+	}
+}
+
+// TestReal: a process under the supervisor, spoken with by the SDK, and confined where
+// the kernel can.
+func TestReal(t *testing.T) {
+	w := realWorld(t, mcp.Settings{})
 	defer w.stop()
 	self, err := os.Executable()
 	if err != nil {

@@ -18,7 +18,7 @@ import (
 
 	"waymark/agentapi"
 	"waymark/internal/text"
-	"waymark/workspace/mcp/redact"
+	"waymark/workspace/mcp/serverlog"
 	"waymark/workspace/mcp/session"
 	"waymark/workspace/output"
 )
@@ -128,14 +128,11 @@ func (r *results) page(id string, offset, limit int64) (*agentapi.MCPResultPage,
 }
 
 // answer returns the answer of a call, redacted and within limit.
-func (s *Service) answer(r *redact.Redactor, result *session.Result, limit int64) (*agentapi.MCPToolResult, error) {
+func (s *Service) answer(r *serverlog.Redactor, result *session.Result, limit int64) (*agentapi.MCPToolResult, error) {
 	a := &agentapi.MCPToolResult{Content: []agentapi.MCPContent{}, IsError: result.IsError}
-	switch structured := r.JSON(result.Structured); {
-	case len(structured) == 0:
-	case structured[0] == '{':
+	structured := r.JSON(result.Structured)
+	if len(structured) > 0 && structured[0] == '{' { // clients refuse any other
 		a.Structured = structured
-	case len(result.Content) == 0: // clients refuse structured content that isn't an object
-		a.Content = append(a.Content, agentapi.MCPContent{Type: "text", Text: strings.ToValidUTF8(string(structured), "\ufffd"), MediaType: "application/json"})
 	}
 	for _, c := range result.Content {
 		part := agentapi.MCPContent{Type: c.Type, Text: strings.ToValidUTF8(r.String(c.Text), "\ufffd"), MediaType: r.String(c.MediaType), URI: r.String(c.URI), Name: r.String(c.Name)}
@@ -144,18 +141,96 @@ func (s *Service) answer(r *redact.Redactor, result *session.Result, limit int64
 		}
 		a.Content = append(a.Content, part)
 	}
+	if !says(a.Content) && len(structured) > 0 {
+		// Models are shown the content, and many clients know nothing else.
+		a.Content = append(a.Content, jsonText(structured))
+	}
 	whole, err := encode(a)
-	if err != nil || int64(len(whole)) <= limit {
-		return a, err
+	if err != nil {
+		return nil, err
+	}
+	text := int64(len(whole))
+	var notes []agentapi.MCPContent
+	for i := range a.Content {
+		c := &a.Content[i]
+		if !isMedia(c) {
+			continue
+		}
+		text -= int64(len(c.Data))
+		if what := scaleDown(c); what != "" {
+			notes = append(notes, agentapi.MCPContent{Type: "text", Text: fmt.Sprintf("... [piece %d, %s] ...", i+1, what)})
+		}
+	}
+	left := tooLarge(a.Content)
+	if len(left)+len(notes) == 0 && text <= limit {
+		return a, nil
 	}
 	id, err := s.results.put(whole)
 	if err != nil {
 		return nil, fmt.Errorf("the whole of a long result can't be kept: %w", err)
 	}
-	shorten(a, limit)
+	for _, i := range left {
+		c := &a.Content[i]
+		*c = agentapi.MCPContent{Type: "text", Text: fmt.Sprintf("... [piece %d, %s %s of %d bytes, is left out: a piece may have %d, and all of a result %d] ...",
+			i+1, c.MediaType, c.Type, decodedLen(c.Data), base64.StdEncoding.DecodedLen(maxMedia), base64.StdEncoding.DecodedLen(maxAllMedia))}
+	}
+	a.Content = append(a.Content, notes...)
+	if text > limit {
+		if a.Structured != nil && textOf(a.Content) < len(a.Structured)/2 { // the content doesn't say the same
+			a.Content = append(a.Content, jsonText(structured))
+		}
+		shorten(a, limit)
+	}
 	kept, err := encode(a)
 	a.Truncated = &agentapi.MCPTruncated{ResultID: id, OriginalBytes: int64(len(whole)), RetainedBytes: int64(len(kept))}
 	return a, err
+}
+
+// Limits of images and audio, as base64, of which a part is worth nothing: of one piece, which
+// is what large models take of an image, and of a result.
+const (
+	maxMedia    = 5 << 20
+	maxAllMedia = 16 << 20
+)
+
+func isMedia(c *agentapi.MCPContent) bool {
+	return c.Data != "" && (c.Type == "image" || c.Type == "audio" || strings.HasPrefix(c.MediaType, "image/") || strings.HasPrefix(c.MediaType, "audio/"))
+}
+
+// tooLarge returns the indexes of images and audio that are too large.
+func tooLarge(content []agentapi.MCPContent) (left []int) {
+	shown := 0
+	for i := range content {
+		switch size := len(content[i].Data); {
+		case !isMedia(&content[i]):
+		case size > maxMedia || shown+size > maxAllMedia:
+			left = append(left, i)
+		default:
+			shown += size
+		}
+	}
+	return left
+}
+
+func decodedLen(data string) int {
+	return base64.RawStdEncoding.DecodedLen(len(strings.TrimRight(data, "=")))
+}
+
+// textOf returns the length of all texts.
+func textOf(content []agentapi.MCPContent) (n int) {
+	for i := range content {
+		n += len(content[i].Text)
+	}
+	return n
+}
+
+// says reports whether any part of a content has something.
+func says(content []agentapi.MCPContent) bool {
+	return slices.ContainsFunc(content, func(c agentapi.MCPContent) bool { return c.Text != "" || c.Data != "" || c.URI != "" })
+}
+
+func jsonText(data []byte) agentapi.MCPContent {
+	return agentapi.MCPContent{Type: "text", Text: strings.ToValidUTF8(string(data), "\ufffd"), MediaType: "application/json"}
 }
 
 // encode encodes JSON without escapes for HTML.
@@ -168,10 +243,10 @@ func encode(v any) ([]byte, error) {
 }
 
 // shorten keeps the beginning and the end of an answer, half of limit each, measured by the
-// length of texts and data. Parts that aren't text can't be cut, so it replaces them by a
-// note.
+// length of texts and data. Images and audio stay, and don't count. Other parts that aren't
+// text can't be cut, so it replaces them by a note.
 func shorten(a *agentapi.MCPToolResult, limit int64) {
-	a.Structured = nil // the content says the same
+	a.Structured = nil // the content says the same, and part of an object is none
 	half := int(limit / 2)
 	total := 0
 	for i := range a.Content {
@@ -198,6 +273,9 @@ func shorten(a *agentapi.MCPToolResult, limit int64) {
 
 // length returns what a part counts toward the limit.
 func length(c *agentapi.MCPContent) int {
+	if isMedia(c) {
+		return 0
+	}
 	return len(c.Text) + len(c.Data) + len(c.URI) + len(c.Name) + 64
 }
 
@@ -215,7 +293,7 @@ func leave(kept []agentapi.MCPContent, c *agentapi.MCPContent) []agentapi.MCPCon
 		return kept
 	}
 	if c.Data != "" {
-		return append(kept, agentapi.MCPContent{Type: "text", Text: fmt.Sprintf("... [%s %s of %d bytes is omitted] ...", c.MediaType, c.Type, base64.StdEncoding.DecodedLen(len(c.Data)))})
+		return append(kept, agentapi.MCPContent{Type: "text", Text: fmt.Sprintf("... [%s %s of %d bytes is omitted] ...", c.MediaType, c.Type, decodedLen(c.Data))})
 	}
 	return append(kept, agentapi.MCPContent{Type: "text", Text: mark})
 }

@@ -7,6 +7,7 @@ import (
 	"encoding/hex"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"io/fs"
 	"maps"
 	"net/http"
@@ -23,7 +24,6 @@ import (
 	"waymark/workspace/access"
 	"waymark/workspace/launch"
 	"waymark/workspace/mcp/catalog"
-	"waymark/workspace/mcp/search"
 )
 
 const (
@@ -128,7 +128,7 @@ func (s *Service) Service() httpapi.Service {
 		}},
 		{Method: http.MethodPost, Pattern: agentapi.PathMCPCallTool, Scope: mcp, Effect: httpapi.Acts, Handle: s.call, Failed: "the tool was not called", MaxBody: maxCallBody, Untyped: true, Operation: &httpapi.Operation{
 			ID: "callMCPTool", Summary: "Call a tool", Params: agentapi.CallerParams{},
-			Text: "A server that doesn't run is started. Values that it was given are taken out of what it answers. A result that is too long has its beginning and its end, and the whole is kept for a while.\n\nWaymark's: a request that accepts `text/event-stream` is answered with events: any number of `progress` (`MCPProgress`), and then one `result` (`MCPToolResult`) or one `error` (`MCPCallError`). The call ends with its request.",
+			Text: "A server that doesn't run is started. Values that it was given are taken out of what it answers. A result that is too long has its beginning and its end, and the whole is kept for a while.\n\nWaymark's: a request that accepts `text/event-stream` is answered with events: any number of `progress` (`MCPProgress`) and `log` (`MCPLogMessage`), and then one `result` (`MCPToolResult`) or one `error` (`MCPCallError`). The call ends with its request, unless its result is what the server asks: then it waits for another request with `state` and `answers`.",
 			Body: agentapi.CallMCPTool{}, Example: agentapi.CallMCPTool{ToolName: "github__search", Arguments: json.RawMessage(`{"query":"is:open"}`)},
 			Answers: []httpapi.Answer{
 				{
@@ -139,6 +139,17 @@ func (s *Service) Service() httpapi.Service {
 				httpapi.Refuse(http.StatusBadGateway, "The server can't be started, has no such tool, or hasn't answered; `detail` says which.", ""),
 			},
 			Errors: []int{http.StatusNotFound, http.StatusTooManyRequests},
+		}},
+		{Method: http.MethodPost, Pattern: agentapi.PathMCPRequest, Scope: mcp, Effect: httpapi.Acts, Handle: s.request, Failed: "the server was not asked", MaxBody: maxCallBody, Operation: &httpapi.Operation{
+			ID: "askMCPServer", Summary: "List, read or complete a server's resources and prompts", Params: agentapi.CallerParams{},
+			Text: "One of the requests of MCP that `method` has. The result is the server's, without the values that it was given. A token with a list of tools needs one that has all tools of the server.",
+			Body: agentapi.MCPRequest{}, Example: agentapi.MCPRequest{Server: "docs", Method: catalog.ReadResource, Params: json.RawMessage(`{"uri":"docs://start"}`)},
+			Answers: []httpapi.Answer{
+				httpapi.OK("The server's result.", agentapi.MCPAnswer{}),
+				httpapi.Refuse(http.StatusForbidden, "The token doesn't allow it, or the server may not run; `detail` says which.", ""),
+				httpapi.Refuse(http.StatusBadGateway, "The server can't be started, offers no such thing, or hasn't answered; `detail` says which.", ""),
+			},
+			Errors: []int{http.StatusBadRequest, http.StatusNotFound, http.StatusTooManyRequests},
 		}},
 		{Method: http.MethodGet, Pattern: agentapi.PathMCPSearch, Handle: s.searchTools, Failed: "the tools are not known", Operation: &httpapi.Operation{
 			ID: "searchMCPTools", Summary: "Tools that match words, the best first", Params: searchParams{},
@@ -346,17 +357,17 @@ func (s *Service) searchTools(c *httpapi.Call) error {
 		return err
 	}
 	if !given {
-		tokens = search.DefaultTokens
+		tokens = catalog.DefaultTokens
 	}
 	limit, given, err := c.Number("limit", 31)
 	if err != nil {
 		return err
 	}
 	if !given {
-		limit = search.DefaultTools
+		limit = catalog.DefaultTools
 	}
 	offers, phase := s.offers()
-	found := search.Tools(allTools(c, offers), query, int(tokens), int(min(limit, maxFound)))
+	found := catalog.Tools(allTools(c, offers), query, int(tokens), int(min(limit, maxFound)))
 	found.Phase = phase
 	return s.send(c, phase, found)
 }
@@ -444,6 +455,7 @@ func (o *offer) server() agentapi.MCPServer {
 		Tools: len(o.tools), Findings: len(o.findings), Calls: o.calls, Restarts: o.restarts, StartedAt: some(o.startedAt), RetryAt: some(o.retryAt),
 	}
 	if o.known != nil {
+		m.Offers = o.known.catalogue.Offers
 		m.Held, m.CatalogueAt = len(o.known.tools.Held), some(o.known.catalogue.At)
 	}
 	if o.entry.Transport == transportStdio && o.judged != nil && o.judged.digests != nil {
@@ -606,7 +618,10 @@ func (s *Service) approve(c *httpapi.Call, srv *server) error {
 		if d.Definition != body.Definition || d.Local != body.Local {
 			return &problem.Error{Code: http.StatusConflict, Message: c.Failed(), Detail: "it isn't what was looked at any more: look at it again with 'agent mcp show " + srv.name + "'"}
 		}
-		w := launch.Widening{Read: body.Read, Write: body.Write, Ports: body.Ports, Unix: body.Unix, Env: body.Env, Unconfined: body.Unconfined}
+		w := launch.Widening{Read: body.Read, Write: body.Write, Ports: body.Ports, Unix: body.Unix, Env: body.Env, Unconfined: body.Unconfined, Asks: body.Asks}
+		if i := slices.IndexFunc(w.Asks, func(ask string) bool { return !slices.Contains(agentapi.MCPAsks, ask) }); i >= 0 {
+			return s.refused(c, http.StatusBadRequest, fmt.Sprintf("asks has %.100q: a server may ask for %s", w.Asks[i], strings.Join(agentapi.MCPAsks, ", ")))
+		}
 		if body.Held != "" && (f.known == nil || f.known.tools.HeldDigest != body.Held) {
 			return &problem.Error{Code: http.StatusConflict, Message: c.Failed(), Detail: "what is held back of it isn't what was looked at any more: look at it again with 'agent mcp show " + srv.name + "'"}
 		}

@@ -75,6 +75,12 @@ func (s *Service) offers() ([]offer, snapshot.Phase) {
 			o.find("file_kept", "%s", o.problem)
 		}
 		if o.entry != nil {
+			if o.entry.Command != "" && o.entry.URL != "" {
+				o.find("entry", "it has a command and a url: by its type, or its client's rule, it is connected by %s, and the other has no effect", o.entry.Transport)
+			}
+			for _, text := range o.judged.missing() {
+				o.find("variable_unset", "%s", text)
+			}
 			for _, text := range o.entry.Findings {
 				o.find("entry", "%s", text)
 			}
@@ -222,6 +228,7 @@ func (s *Service) build() (rows []snapshot.Candidate, sources snapshot.SourceOut
 
 // statuses are the statuses of rows without a catalogue. Rows with other outcomes are ok.
 var statuses = map[snapshot.Outcome]snapshot.Status{
+	snapshot.OutcomePending:            snapshot.StatusExcluded, // nobody is to conclude that it has no tools
 	snapshot.OutcomeFailed:             snapshot.StatusUnreadable,
 	snapshot.OutcomeNeedsApproval:      snapshot.StatusExcluded,
 	snapshot.OutcomeNeedsAuthorization: snapshot.StatusExcluded,
@@ -238,8 +245,14 @@ func (s *Service) row(o *offer, budget *int) snapshot.Resource {
 			"outcome": {Text: string(o.outcome)}, "state": {Text: string(o.state)}, "transport": {Text: o.entry.Transport},
 		},
 	}
+	if j := o.judged; o.outcome == snapshot.OutcomeNeedsApproval && j != nil && j.digests != nil {
+		r.Attributes["definition"] = snapshot.Attribute{Text: j.digests.Definition} // for whoever signs an approval elsewhere
+	}
 	if status, not := statuses[o.outcome]; not {
 		r.Status, r.Error = status, o.why
+		if o.outcome == snapshot.OutcomePending {
+			r.Error = cmp.Or(o.why, "it is starting: its tools aren't known yet")
+		}
 	} else if o.known != nil {
 		r.Attributes["freshness"] = snapshot.Attribute{Text: s.freshness(o)}
 		left := s.fit(&r, o, min(rowBytes, *budget))

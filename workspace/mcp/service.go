@@ -8,14 +8,15 @@ import (
 	"os"
 	"path/filepath"
 	"reflect"
+	"runtime"
 	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
 
 	"waymark/agentapi"
+	"waymark/internal/await"
 	"waymark/internal/defaults"
-	"waymark/internal/notify"
 	"waymark/snapshot"
 	"waymark/workspace/launch"
 	"waymark/workspace/mcp/catalog"
@@ -89,16 +90,21 @@ type Options struct {
 	dialer dialer
 }
 
+// minStarting is how many servers may start at the same time at least. Starting one takes a
+// second of CPU, if it is Node's.
+const minStarting = 4
+
 // Service runs the servers. It is a host.Provider of their rows.
 type Service struct {
 	opts     Options
 	log      *slog.Logger
 	settings atomic.Pointer[Settings]
 	results  results
+	parked   parked
 	oauth    *session.OAuth
 	// inputs wakes Run for changed files, settings and approvals. touched signals a change
 	// of any server, changed one of what Resources and Discovery return.
-	inputs, touched, changed notify.Signal
+	inputs, touched, changed await.Signal
 
 	writes atomic.Int64 // counts calls of Touched
 
@@ -108,7 +114,9 @@ type Service struct {
 	reader fileReader         // belongs to Run's goroutine
 	fitted map[string]*fitted // belongs to the publishing goroutine
 	waits  chan struct{}      // holds a token for each waiting request
-	gone   sync.WaitGroup     // goroutines that wait for removed servers
+	// starting holds a token for each server that is starting; see turn.
+	starting chan struct{}
+	gone     sync.WaitGroup // goroutines that wait for removed servers
 
 	mu      sync.Mutex // guards the fields below
 	files   []entry.File
@@ -138,7 +146,8 @@ func New(opts Options) (*Service, error) {
 	}
 	s := &Service{
 		opts: opts, log: opts.Logger, ran: make(chan struct{}), waits: make(chan struct{}, maxWaits),
-		fitted: make(map[string]*fitted), servers: make(map[string]*server), leaving: make(map[string]*server),
+		starting: make(chan struct{}, max(minStarting, 2*runtime.GOMAXPROCS(0))),
+		fitted:   make(map[string]*fitted), servers: make(map[string]*server), leaving: make(map[string]*server),
 	}
 	for _, dir := range []string{s.cacheDir(), s.resultDir(), opts.CacheDir} {
 		if err := os.MkdirAll(dir, 0o700); err != nil {

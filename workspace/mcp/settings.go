@@ -92,11 +92,39 @@ func (s *Settings) connectTimeout(e *entry.Entry) time.Duration {
 	return shorter(s.ConnectTimeout, e.ConnectTimeout)
 }
 
+// connectKey says where connectTimeout is from.
+func (s *Settings) connectKey(e *entry.Entry) string {
+	if e.ConnectTimeout > 0 && e.ConnectTimeout < s.ConnectTimeout {
+		return "the timeout for starting of its entry"
+	}
+	return "connect_timeout in [mcp] of the configuration"
+}
+
 func (s *Settings) callTimeout(e *entry.Entry) time.Duration {
 	if e == nil {
 		return s.CallTimeout
 	}
 	return shorter(s.CallTimeout, e.CallTimeout)
+}
+
+// callKey says where callTimeout is from.
+func (s *Settings) callKey(e *entry.Entry) string {
+	if e != nil && e.CallTimeout > 0 && e.CallTimeout < s.CallTimeout {
+		return "the timeout for calls of its entry"
+	}
+	return "call_timeout in [mcp] of the configuration"
+}
+
+// maxProgressing is how often a call's timeout may begin again because of progress, and
+// maxCall how long a call may take then: the most that call_timeout can be.
+const (
+	maxProgressing = 10
+	maxCall        = time.Hour
+)
+
+// longest is how long a call with progress may take, by its timeout.
+func longest(timeout time.Duration) time.Duration {
+	return max(timeout, min(maxProgressing*timeout, maxCall))
 }
 
 func shorter(most, own time.Duration) time.Duration {

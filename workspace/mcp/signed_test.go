@@ -59,6 +59,9 @@ func TestSignedExpires(t *testing.T) {
 		}()
 		time.Sleep(time.Minute + 2*time.Second)
 		w.expect("expired", snapshot.PhaseComplete, "", "a needs_approval, b needs_approval")
+		if pushed := w.row("b").Attributes["definition"].Text; pushed == "" || pushed != w.detail("b").Definition {
+			t.Errorf("what waits for an approval is pushed as %q", pushed)
+		}
 		for _, name := range []string{"a", "b"} {
 			if _, running, _ := w.fakes.server(name).counts(); running != 0 {
 				t.Errorf("%s runs still", name)

@@ -16,6 +16,7 @@ import (
 	"waymark/abi"
 	"waymark/agentapi"
 	"waymark/agentapi/client"
+	"waymark/internal/mcpserving"
 	"waymark/snapshot"
 	"waymark/workspace/mcpserver/tools"
 )
@@ -25,8 +26,13 @@ type view struct {
 	skills       []skill
 	instructions []instruction
 	servers      []serving
+	// without are the servers that the client starts itself.
+	without []string
 	// listed says that servers' tools are listed by their own names.
 	listed bool
+	// published says that the agent has looked at the workspace; until then, what is missing
+	// here may be there.
+	published bool
 
 	resources map[string]*mcp.Resource // by URI
 	prompts   map[string]*mcp.Prompt   // by name
@@ -37,6 +43,7 @@ type view struct {
 type instruction struct {
 	id, uri, source string
 	name            string
+	nested          bool // for the files of a directory
 }
 
 // serving is an MCP server of the workspace with callable tools.
@@ -50,7 +57,7 @@ func (s *Server) sync(ctx context.Context, c client.Client, snap *snapshot.Snaps
 	s.syncing.Lock()
 	defer s.syncing.Unlock()
 	old, _ := s.look()
-	v := view{resources: map[string]*mcp.Resource{}, prompts: map[string]*mcp.Prompt{}, tools: map[string]string{}}
+	v := view{published: snap.Version > 0, resources: map[string]*mcp.Resource{}, prompts: map[string]*mcp.Prompt{}, tools: map[string]string{}}
 	if !s.opts.NoSkills {
 		v.skills = s.skillsOf(snap)
 		for i := range v.skills {
@@ -75,8 +82,10 @@ func (s *Server) sync(ctx context.Context, c client.Client, snap *snapshot.Snaps
 		all, err := c.ListMCPTools(ctx, client.MCPToolOptions{})
 		if err != nil { // the next snapshot will have them
 			s.log.Debug("the tools of MCP servers aren't known", slog.Any("error", err))
-			v.servers, v.listed, v.tools = old.servers, old.listed, old.tools
+			v.without, v.servers, v.listed, v.tools = old.without, old.servers, old.listed, old.tools
 		} else {
+			v.without = s.startedByClient(snap)
+			all.Tools = slices.DeleteFunc(all.Tools, func(t agentapi.MCPTool) bool { return slices.Contains(v.without, t.ServerName) })
 			v.servers = servingOf(all.Tools)
 			if v.listed = s.opts.ListAll || tokensOf(all.Tools) <= ListedTools; v.listed {
 				listed = all.Tools
@@ -93,6 +102,22 @@ func (s *Server) sync(ctx context.Context, c client.Client, snap *snapshot.Snaps
 	s.mu.Unlock()
 }
 
+// startedByClient lists the MCP servers in files that the client reads itself.
+func (s *Server) startedByClient(snap *snapshot.Snapshot) (names []string) {
+	var files []string
+	for i := range snap.Resources {
+		if r := &snap.Resources[i]; r.Kind == abi.KindMCPConfig && s.reads(r.Readers) {
+			files = append(files, r.Source)
+		}
+	}
+	for i := range snap.Resources {
+		if r := &snap.Resources[i]; r.Kind == abi.KindMCPServer && slices.Contains(files, r.Source) {
+			names = append(names, r.Key)
+		}
+	}
+	return names
+}
+
 // apply passes changes to the SDK, which notifies clients.
 func (s *Server) apply(old, v *view, listed []agentapi.MCPTool) {
 	gone, changed := difference(old.resources, v.resources)
@@ -106,7 +131,9 @@ func (s *Server) apply(old, v *view, listed []agentapi.MCPTool) {
 		s.mcp.AddPrompt(v.prompts[name], s.getPrompt)
 	}
 	gone, changed = difference(old.tools, v.tools)
-	s.mcp.RemoveTools(gone...)
+	for _, name := range gone {
+		s.mcp.RemoveTools(mcpserving.Name(name))
+	}
 	for i := range listed {
 		if slices.Contains(changed, listed[i].Name) && !s.serverTool(&listed[i]) {
 			delete(v.tools, listed[i].Name)
@@ -186,8 +213,17 @@ func (s *Server) instructionsOf(snap *snapshot.Snapshot) (list []instruction) {
 			continue
 		}
 		uri := url.URL{Scheme: "file", Path: r.Source, Fragment: r.Key}
-		list = append(list, instruction{id: r.ID(), uri: uri.String(), source: r.Source, name: line(cmp.Or(r.Name, path.Base(r.Source)), maxTitle)})
+		list = append(list, instruction{id: r.ID(), uri: uri.String(), source: r.Source, name: line(cmp.Or(r.Name, path.Base(r.Source)), maxTitle), nested: r.Attributes["directory"].Text != ""})
 	}
+	slices.SortStableFunc(list, func(a, b instruction) int { // of those for all files all can be named
+		switch {
+		case a.nested == b.nested:
+			return 0
+		case a.nested:
+			return 1
+		}
+		return -1
+	})
 	return list
 }
 

@@ -74,9 +74,12 @@ func (s *Server) instructions() string {
 	if lost != nil && root == "" {
 		fmt.Fprintf(&b, "No agent runs for this directory now: %s. Until somebody starts one, every call says so.\n", line(errtext.Of(lost), 300))
 	}
+	if lost == nil && !v.published {
+		b.WriteString("The agent hasn't published yet what is in the workspace, which may still be cloned: instructions, skills and servers that are there may be missing here. Ask context_for before you work on a file.\n")
+	}
 	s.sayInstructions(&b, &v, root)
 	s.sayServers(&b, &v)
-	s.saySkills(&b, &v, maxInstructions-b.Len())
+	s.saySkills(&b, named(v.skills), maxInstructions-b.Len())
 	return text.Truncate(b.String(), maxInstructions)
 }
 
@@ -121,21 +124,33 @@ func (s *Server) sayServers(b *strings.Builder, v *view) {
 	b.WriteString(". Look there before you say that something can't be done.\n")
 }
 
-// saySkills names all skills, with as much of their descriptions as fits.
-func (s *Server) saySkills(b *strings.Builder, v *view, room int) {
-	if len(v.skills) == 0 {
+// named returns the skills that read_skill reads by their names: the first of each name.
+func named(skills []skill) (list []skill) {
+	seen := make(map[string]bool)
+	for i := range skills {
+		if k := &skills[i]; !seen[k.name] {
+			seen[k.name] = true
+			list = append(list, *k)
+		}
+	}
+	return list
+}
+
+// saySkills names skills, with as much of their descriptions as fits.
+func (s *Server) saySkills(b *strings.Builder, skills []skill, room int) {
+	if len(skills) == 0 {
 		return
 	}
 	head := "\nSkills of the workspace, by its authors: what each is for. When one fits the task, read it with read_skill first and follow it as far as it serves the user.\n"
 	room -= len(head) + 80
 	limit := maxSkillLine
-	for ; limit > 0 && skillsLength(v.skills, limit) > room; limit -= 8 {
+	for ; limit > 0 && skillsLength(skills, limit) > room; limit -= 8 {
 	}
 	b.WriteString(head)
-	for i := range v.skills {
-		said := skillLine(&v.skills[i], limit)
+	for i := range skills {
+		said := skillLine(&skills[i], limit)
 		if room -= len(said); room < 0 {
-			fmt.Fprintf(b, "- and %d more: read_skill without a name lists all\n", len(v.skills)-i)
+			fmt.Fprintf(b, "- and %d more: read_skill without a name lists all\n", len(skills)-i)
 			break
 		}
 		b.WriteString(said)

@@ -2,6 +2,7 @@ package mcpserver
 
 import (
 	"encoding/base64"
+	"encoding/json"
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
@@ -13,6 +14,17 @@ func ToProtocol(r *agentapi.MCPToolResult) *mcp.CallToolResult {
 	out := &mcp.CallToolResult{IsError: r.IsError, Content: []mcp.Content{}}
 	if len(r.Structured) > 0 {
 		out.StructuredContent = r.Structured
+	}
+	if r.Asked != nil {
+		requests, err := json.Marshal(r.Asked.Requests)
+		if err == nil {
+			err = json.Unmarshal(requests, &out.InputRequests)
+		}
+		if err != nil { // the agent has looked at it
+			out.IsError, out.Content = true, []mcp.Content{&mcp.TextContent{Text: "the server asks what no client could answer"}}
+		}
+		out.RequestState = r.Asked.State
+		return out
 	}
 	for i := range r.Content {
 		out.Content = append(out.Content, contentOf(&r.Content[i]))

@@ -27,7 +27,8 @@
 //
 // # Limits
 //
-// Sampling, elicitation, logging and completion aren't used. Supporting files of skills are
+// Of MCP servers everything is relayed but subscriptions and list_changed of resources and
+// prompts. Supporting files of skills are
 // read when they are requested: a client that wants those of a manifest must compare the
 // digests.
 package mcpserver
@@ -44,8 +45,8 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"waymark/agentapi/client"
-	"waymark/internal/backoff"
-	"waymark/internal/mcpskills"
+	"waymark/internal/await"
+	"waymark/internal/mcpserving"
 	"waymark/workspace/mcpserver/tools"
 )
 
@@ -75,7 +76,8 @@ type Options struct {
 	// NoSkills, NoInstructions and NoServers omit these.
 	NoSkills, NoInstructions, NoServers bool
 	// Client is the id of a client in the table of conventions. What that client reads
-	// itself isn't offered. Empty offers everything.
+	// itself isn't offered, nor are the tools of MCP servers that it starts itself. Empty
+	// offers everything.
 	Client string
 	// ListAll lists the tools of MCP servers by their own names, however many there are.
 	// Otherwise they are listed only if they take less than [ListedTools] tokens.
@@ -105,6 +107,7 @@ type Server struct {
 	lost  error // why there is no agent; nil while there is one
 	root  string
 	view  view // what the newest snapshot offers
+	chats map[*mcp.ServerSession]*tools.Given
 
 	syncing sync.Mutex // held while the view is updated; guards finding
 	finding []string   // the offered ones of the tools about tools
@@ -122,14 +125,17 @@ func New(opts Options) *Server {
 		Resources: &mcp.ResourceCapabilities{ListChanged: true},
 		Prompts:   &mcp.PromptCapabilities{ListChanged: true},
 	}
+	if s.relays() {
+		caps.Completions, caps.Logging = &mcp.CompletionCapabilities{}, &mcp.LoggingCapabilities{}
+	}
 	if !opts.NoSkills {
-		caps.AddExtension(mcpskills.Extension, map[string]any{"directoryRead": true})
+		caps.AddExtension(mcpserving.SkillsExtension, map[string]any{"directoryRead": true})
 	}
 	s.mcp = mcp.NewServer(&mcp.Implementation{Name: "waymark", Title: "Waymark", Version: cmp.Or(opts.Version, "0")}, &mcp.ServerOptions{
 		Capabilities: caps, Logger: s.sdkLog, PageSize: 200,
 		SetCacheable: func(_ context.Context, _ mcp.Request, c *mcp.Cacheable) { c.TTLMs, c.CacheScope = 0, "private" },
 	})
-	s.mcp.AddReceivingMiddleware(s.forCaller, s.introduce)
+	s.mcp.AddReceivingMiddleware(s.forCaller, s.introduce, s.relay)
 	var own []tools.Tool // the tools about tools are added when there are tools
 	for _, t := range opts.Offer.Tools() {
 		if !tools.AboutServers(t.Name) {
@@ -145,7 +151,7 @@ func New(opts Options) *Server {
 
 // Run follows the agent until ctx ends, and then returns nil.
 func (s *Server) Run(ctx context.Context) error {
-	retry := backoff.Backoff{Shortest: longestRetry / 16, Longest: longestRetry}
+	retry := await.Backoff{Shortest: longestRetry / 16, Longest: longestRetry}
 	for ctx.Err() == nil {
 		c, err := s.dial(ctx)
 		if err == nil {
@@ -155,7 +161,7 @@ func (s *Server) Run(ctx context.Context) error {
 		if ctx.Err() == nil {
 			s.lose(err)
 			s.log.Debug("waiting for the agent", slog.Any("error", err))
-			_ = backoff.Sleep(ctx, retry.Next()) // the loop checks the error
+			_ = await.Sleep(ctx, retry.Next()) // the loop checks the error
 		}
 	}
 	return nil
@@ -220,13 +226,13 @@ func (s *Server) connected(ctx context.Context) (client.Client, error) {
 
 // redial tries for a while to connect to the agent again.
 func (s *Server) redial(ctx context.Context, wait time.Duration) (client.Client, error) {
-	retry := backoff.Backoff{Shortest: 50 * time.Millisecond, Longest: longestRetry}
+	retry := await.Backoff{Shortest: 50 * time.Millisecond, Longest: longestRetry}
 	for deadline := time.Now().Add(wait); ; {
 		c, err := s.dial(ctx)
 		if err == nil || time.Now().After(deadline) {
 			return c, err
 		}
-		if backoff.Sleep(ctx, retry.Next()) != nil {
+		if await.Sleep(ctx, retry.Next()) != nil {
 			return nil, err
 		}
 	}

@@ -15,6 +15,7 @@ import (
 	"waymark/agentapi"
 	"waymark/agentapi/client"
 	"waymark/agentapi/client/fake"
+	"waymark/internal/mcpserving"
 	"waymark/snapshot"
 	"waymark/workspace/mcp/catalog"
 	"waymark/workspace/mcpserver"
@@ -25,7 +26,7 @@ import (
 func TestTools(t *testing.T) {
 	w := start(t, nil)
 	s := w.connect()
-	if got, want := toolNames(t, s), "context_for edit_files execute git_diff list_directory process_list process_output process_signal read_file read_skill write_file"; got != want {
+	if got, want := toolNames(t, s), "context_for edit_files execute find_files git_diff list_directory process_list process_output process_signal read_file read_skill search_files write_file"; got != want {
 		t.Errorf("offered are %s, not %s", got, want)
 	}
 	if text, failed := call(t, s, "execute", map[string]any{"command": "echo hello"}); failed || !strings.Contains(text, `"output":"hello\n"`) {
@@ -50,7 +51,7 @@ func TestReadOnly(t *testing.T) {
 	})
 	demo(w, 1)
 	s := w.connect()
-	if got, want := toolNames(t, s), "context_for git_diff list_directory read_file read_skill"; got != want {
+	if got, want := toolNames(t, s), "context_for find_files git_diff list_directory read_file read_skill search_files"; got != want {
 		t.Errorf("offered are %s, not %s", got, want)
 	}
 	for _, name := range append(tools.Names(), "demo__t0") {
@@ -67,9 +68,16 @@ func TestReadOnly(t *testing.T) {
 	}
 }
 
+// pixel is a PNG, which servers call what they like.
+const pixel = "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAAAAAA6fptVAAAACklEQVR4nGNgAAAAAgABSK+kcQAAAABJRU5ErkJggg=="
+
 // demo gives the workspace an MCP server with so many tools.
 func demo(w *world, n int) {
-	var list []fake.MCPTool
+	w.agent.SetMCP(demoTools(n)...)
+	w.engine.PublishResources(snapshot.Resource{Kind: "mcp_server", Source: "/workspace/.mcp.json", Key: "demo", Status: snapshot.StatusOK, SizeBytes: int64(n)})
+}
+
+func demoTools(n int) (list []fake.MCPTool) {
 	for i := range n {
 		list = append(list, fake.MCPTool{
 			Server: "demo", Tool: catalog.Tool{
@@ -79,13 +87,12 @@ func demo(w *world, n int) {
 			Call: func(_ context.Context, arguments json.RawMessage, progress func(agentapi.MCPProgress)) (*agentapi.MCPToolResult, error) {
 				progress(agentapi.MCPProgress{Progress: 1, Total: 2, Message: "half"})
 				return &agentapi.MCPToolResult{Content: []agentapi.MCPContent{
-					{Type: "text", Text: string(arguments)}, {Type: "image", Data: "AAAA", MediaType: "image/png"},
+					{Type: "text", Text: string(arguments)}, {Type: "image", Data: pixel, MediaType: "image/jpeg"},
 				}, Structured: arguments}, nil
 			},
 		})
 	}
-	w.agent.SetMCP(list...)
-	w.engine.PublishResources(snapshot.Resource{Kind: "mcp_server", Source: "/workspace/.mcp.json", Key: "demo", Status: snapshot.StatusOK, SizeBytes: int64(n)})
+	return list
 }
 
 // TestServers: few tools of MCP servers have their own names; of many there are find_tools
@@ -95,7 +102,7 @@ func TestServers(t *testing.T) {
 	s := w.connect()
 	demo(w, 2)
 	w.await("tools")
-	own := "context_for edit_files execute git_diff list_directory process_list process_output process_signal read_file read_skill"
+	own := "context_for edit_files execute find_files git_diff list_directory process_list process_output process_signal read_file read_skill search_files"
 	for !strings.Contains(toolNames(t, s), "tool_result") { // they come one by one
 		w.await("tools")
 	}
@@ -106,11 +113,28 @@ func TestServers(t *testing.T) {
 	if err != nil || len(r.Content) != 2 || r.Content[0].(*mcp.TextContent).Text != `{"text":"x"}` || r.Content[1].(*mcp.ImageContent).MIMEType != "image/png" || r.StructuredContent == nil {
 		t.Errorf("a tool's result is %+v, %v", r, err)
 	}
+	// What clients don't take as a name is called by another one, and called back by that.
+	odd := "files/read.all " + strings.Repeat("x", 60)
+	w.agent.SetMCP(fake.MCPTool{Server: "demo", Tool: catalog.Tool{Name: odd, InputSchema: json.RawMessage(`{"type":"object"}`)},
+		Call: func(context.Context, json.RawMessage, func(agentapi.MCPProgress)) (*agentapi.MCPToolResult, error) {
+			return &agentapi.MCPToolResult{Content: []agentapi.MCPContent{{Type: "text", Text: "read"}}}, nil
+		}})
+	w.engine.PublishResources(snapshot.Resource{Kind: "mcp_server", Source: "/workspace/.mcp.json", Key: "demo", Status: snapshot.StatusOK, SizeBytes: 3})
+	offered := mcpserving.Name("demo__" + odd)
+	for !strings.Contains(toolNames(t, s), offered) || strings.Contains(toolNames(t, s), "demo__t0") {
+		w.await("tools")
+	}
+	if text, failed := call(t, s, offered, nil); failed || text != "read" || len(offered) > 50 || strings.ContainsAny(offered, "./ ") {
+		t.Errorf("%s says %s", offered, text)
+	}
 	demo(w, 150)
 	for !strings.Contains(toolNames(t, s), "find_tools") {
 		w.await("tools")
 	}
-	if got := toolNames(t, s); strings.Contains(got, "demo__") || !strings.Contains(got, "call_tool") {
+	for strings.Contains(toolNames(t, s), "demo__") {
+		w.await("tools")
+	}
+	if got := toolNames(t, s); !strings.Contains(got, "call_tool") {
 		t.Errorf("offered are %s", got)
 	}
 	if text, failed := call(t, s, "find_tools", map[string]any{"query": "the thing number 77"}); failed || !strings.Contains(text, "demo__t") {
@@ -179,6 +203,20 @@ func TestBudget(t *testing.T) {
 		resources = append(resources, instructions(fmt.Sprintf("/workspace/.cursor/rules/rule-%02d.mdc", i), "Be kind."))
 	}
 	s := w.connect()
+	// What clients don't take as a name is called by another one, and called back by that.
+	odd := "files/read.all " + strings.Repeat("x", 60)
+	w.agent.SetMCP(fake.MCPTool{Server: "demo", Tool: catalog.Tool{Name: odd, InputSchema: json.RawMessage(`{"type":"object"}`)},
+		Call: func(context.Context, json.RawMessage, func(agentapi.MCPProgress)) (*agentapi.MCPToolResult, error) {
+			return &agentapi.MCPToolResult{Content: []agentapi.MCPContent{{Type: "text", Text: "read"}}}, nil
+		}})
+	w.engine.PublishResources(snapshot.Resource{Kind: "mcp_server", Source: "/workspace/.mcp.json", Key: "demo", Status: snapshot.StatusOK, SizeBytes: 3})
+	offered := mcpserving.Name("demo__" + odd)
+	for !strings.Contains(toolNames(t, s), offered) || strings.Contains(toolNames(t, s), "demo__t0") {
+		w.await("tools")
+	}
+	if text, failed := call(t, s, offered, nil); failed || text != "read" || len(offered) > 50 || strings.ContainsAny(offered, "./ ") {
+		t.Errorf("%s says %s", offered, text)
+	}
 	demo(w, 150)
 	for !strings.Contains(toolNames(t, s), "find_tools") {
 		w.await("tools")
@@ -212,5 +250,82 @@ func TestBudget(t *testing.T) {
 	}
 	if !strings.Contains(text, "150 more tools are behind find_tools") {
 		t.Errorf("the instructions don't say where the tools are:\n%s", text)
+	}
+}
+
+// TestStartedByClient: a client that starts a server itself doesn't get its tools twice, however
+// it asks for them.
+func TestStartedByClient(t *testing.T) {
+	w := start(t, func(_ *world, o *mcpserver.Options) { o.Client = "claude-code" })
+	demo(w, 150)
+	mine := snapshot.Resource{Kind: "mcp_server", Source: "/workspace/.mcp.json", Key: "demo", Status: snapshot.StatusOK, SizeBytes: 1}
+	theirs := mine
+	theirs.Source = "/workspace/.cursor/mcp.json"
+	file := func(source string, reader string) snapshot.Resource {
+		return snapshot.Resource{Kind: "mcp_config", Source: source, Status: snapshot.StatusOK, Readers: []string{reader}}
+	}
+	files := []snapshot.Resource{file(mine.Source, "claude-code"), file(theirs.Source, "cursor")}
+	w.engine.PublishResources(append(files, theirs)...)
+	s := w.connect()
+	for !strings.Contains(toolNames(t, s), "call_tool") {
+		w.await("tools")
+	}
+	if text, failed := call(t, s, "call_tool", map[string]any{"name": "demo__t7", "arguments": map[string]any{"text": "y"}}); failed || text != `{"text":"y"}` {
+		t.Errorf("of a file that it doesn't read: %s", text)
+	}
+	w.engine.PublishResources(append(files, mine)...)
+	for strings.Contains(toolNames(t, s), "call_tool") {
+		w.await("tools")
+	}
+	other := fake.MCPTool{Server: "other", Tool: catalog.Tool{Name: "thing", Description: "Does the thing", InputSchema: json.RawMessage(`{"type":"object"}`)}}
+	w.agent.SetMCP(append(demoTools(150), other)...)
+	w.engine.PublishResources(append(files, mine, snapshot.Resource{Kind: "mcp_server", Source: "/workspace/x.json", Key: "other", Status: snapshot.StatusOK})...)
+	for !strings.Contains(toolNames(t, s), "other__thing") {
+		w.await("tools")
+	}
+	if got := toolNames(t, s); strings.Contains(got, "demo__") || strings.Contains(got, "find_tools") {
+		t.Errorf("offered are %s", got)
+	}
+	o := tools.All()
+	o.Without = []string{"demo"}
+	found, err := o.Call(t.Context(), w.agent, "find_tools", json.RawMessage(`{"query":"does the thing"}`))
+	if err != nil || strings.Contains(found.Content[0].Text, "demo__") || !strings.Contains(found.Content[0].Text, "other__thing") {
+		t.Errorf("found are %+v, %v", found, err)
+	}
+	for _, name := range []string{"call_tool", "demo__t1"} {
+		call := func() (*agentapi.MCPToolResult, error) {
+			return o.CallServer(t.Context(), w.agent, name, json.RawMessage(`{}`))
+		}
+		if name == "call_tool" {
+			call = func() (*agentapi.MCPToolResult, error) {
+				return o.Call(t.Context(), w.agent, name, json.RawMessage(`{"name":"demo__t1"}`))
+			}
+		}
+		if r, err := call(); err != nil || !r.IsError || !strings.Contains(r.Content[0].Text, "start yourself") {
+			t.Errorf("%s of an excluded server: %+v, %v", name, r, err)
+		}
+	}
+}
+
+// TestGiven: the instructions of a directory come with the first file that a chat reads there,
+// once; and not with themselves.
+func TestGiven(t *testing.T) {
+	w := start(t, nil)
+	w.engine.PublishResources(instructions("/workspace/d/AGENTS.md", "Be brief in d."), instructions("/workspace/e/AGENTS.md", "Be brief in e."))
+	for _, name := range []string{"/workspace/d/a.txt", "/workspace/d/b.txt", "/workspace/d/deep/c.txt", "/workspace/e/AGENTS.md"} {
+		if err := w.agent.WriteFile(t.Context(), name, strings.NewReader("text\n")); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for range 2 { // chats
+		s := w.connect()
+		for _, read := range []struct{ file, with string }{
+			{"d/nothing.txt", ""}, {"d/a.txt", "Be brief in d."}, {"d/b.txt", ""}, {"d/a.txt", ""}, {"d/deep/c.txt", ""}, {"e/AGENTS.md", ""},
+		} {
+			text, failed := call(t, s, "read_file", map[string]any{"path": read.file})
+			if failed != strings.Contains(read.file, "nothing") || strings.Contains(text, "Be brief") != (read.with != "") || !strings.Contains(text, read.with) {
+				t.Errorf("%s brings %s, want %q", read.file, text, read.with)
+			}
+		}
 	}
 }

@@ -19,7 +19,7 @@ import (
 	"waymark/abi"
 	"waymark/agentapi/client"
 	"waymark/agentapi/status"
-	"waymark/internal/mcpskills"
+	"waymark/internal/mcpserving"
 	"waymark/internal/text"
 	"waymark/sdk-guest/frontmatter"
 	"waymark/snapshot"
@@ -46,7 +46,7 @@ type skill struct {
 	base string
 }
 
-func (k *skill) uri() string { return k.base + "/" + mcpskills.Manifest }
+func (k *skill) uri() string { return k.base + "/" + mcpserving.SkillManifest }
 
 // skillsOf lists the readable skills in order of precedence. The first one with a name gets
 // the shortest URI, and is the prompt.
@@ -64,18 +64,18 @@ func (s *Server) skillsOf(snap *snapshot.Snapshot) (list []skill) {
 		k := skill{id: r.ID(), name: name, description: line(r.Description, maxDescription), source: r.Source}
 		taken[name]++
 		switch n := taken[name]; {
-		case !mcpskills.IsName(name):
+		case !mcpserving.IsSkillName(name):
 		case n == 1:
-			k.base = mcpskills.Scheme + name
+			k.base = mcpserving.SkillScheme + name
 		default:
-			k.base = mcpskills.Scheme + "copy-" + strconv.Itoa(n) + "/" + name
+			k.base = mcpserving.SkillScheme + "copy-" + strconv.Itoa(n) + "/" + name
 		}
 		list = append(list, k)
 	}
 	return list
 }
 
-// Requests and results that package mcpskills lacks, because the hub doesn't support them.
+// Requests and results that package mcpserving lacks, because the hub doesn't support them.
 type (
 	directoryParams struct {
 		mcp.ParamsBase
@@ -101,7 +101,7 @@ func (s *Server) addSkillMethods() {
 		}
 	}
 	s.mcp.AddResourceTemplate(&mcp.ResourceTemplate{
-		Name: "skill-file", Title: "A file of a skill", URITemplate: mcpskills.Scheme + "{+path}",
+		Name: "skill-file", Title: "A file of a skill", URITemplate: mcpserving.SkillScheme + "{+path}",
 		Description: "A file of one of the workspace's skills, as skills/get or resources/directory/read names it.",
 	}, s.readResource)
 }
@@ -110,9 +110,9 @@ func invalid(message string) error {
 	return &jsonrpc.Error{Code: jsonrpc.CodeInvalidParams, Message: message}
 }
 
-func (s *Server) listSkills(ctx context.Context, _ *mcp.ServerSession, p *mcpskills.ListParams) (*mcpskills.ListResult, error) {
+func (s *Server) listSkills(ctx context.Context, _ *mcp.ServerSession, p *mcpserving.ListSkillsParams) (*mcpserving.ListSkillsResult, error) {
 	v, _ := s.look()
-	result := &mcpskills.ListResult{Cacheable: mcpskills.Uncached, ResultType: mcpskills.Complete, Skills: []mcpskills.Entry{}}
+	result := &mcpserving.ListSkillsResult{Cacheable: mcpserving.Uncached, ResultType: mcpserving.Complete, Skills: []mcpserving.Skill{}}
 	rest := slices.DeleteFunc(slices.Clone(v.skills), func(k skill) bool { return k.base == "" })
 	slices.SortFunc(rest, func(a, b skill) int { return cmp.Compare(a.base, b.base) })
 	if p != nil && p.Cursor != "" {
@@ -135,13 +135,13 @@ func (s *Server) listSkills(ctx context.Context, _ *mcp.ServerSession, p *mcpski
 	return result, nil
 }
 
-func (s *Server) getSkill(ctx context.Context, _ *mcp.ServerSession, p *mcpskills.GetParams) (*mcpskills.GetResult, error) {
+func (s *Server) getSkill(ctx context.Context, _ *mcp.ServerSession, p *mcpserving.GetSkillParams) (*mcpserving.GetSkillResult, error) {
 	v, _ := s.look()
 	for i := range v.skills {
 		if k := &v.skills[i]; p != nil && k.base != "" && k.uri() == p.URI {
 			entry, err := s.entry(ctx, k)
 			if err == nil && entry != nil {
-				return &mcpskills.GetResult{Cacheable: mcpskills.Uncached, ResultType: mcpskills.Complete, Skill: *entry}, nil
+				return &mcpserving.GetSkillResult{Cacheable: mcpserving.Uncached, ResultType: mcpserving.Complete, Skill: *entry}, nil
 			}
 			if err != nil && client.CodeOf(err)/100 != 4 {
 				return nil, s.readError(err, p.URI)
@@ -153,25 +153,25 @@ func (s *Server) getSkill(ctx context.Context, _ *mcp.ServerSession, p *mcpskill
 
 // entry returns a skill's entry with its files. It is nil if the skill has no SKILL.md any
 // more.
-func (s *Server) entry(ctx context.Context, k *skill) (*mcpskills.Entry, error) {
+func (s *Server) entry(ctx context.Context, k *skill) (*mcpserving.Skill, error) {
 	var files *status.SkillFiles
 	var head []byte
 	err := s.do(ctx, func(c client.Client) (err error) {
 		if files, err = c.SkillFiles(ctx, k.id); err == nil {
-			head, err = c.SkillFile(ctx, k.id, mcpskills.Manifest)
+			head, err = c.SkillFile(ctx, k.id, mcpserving.SkillManifest)
 		}
 		return err
 	})
 	if err != nil {
 		return nil, err
 	}
-	e := &mcpskills.Entry{URI: k.uri(), FrontMatter: s.frontMatter(k, head), Resources: []mcpskills.File{}}
+	e := &mcpserving.Skill{URI: k.uri(), FrontMatter: s.frontMatter(k, head), Resources: []mcpserving.SkillFile{}}
 	if e.FrontMatter["name"] != k.name { // it has just been renamed
 		return nil, nil
 	}
 	for i := range files.Files {
 		f := &files.Files[i]
-		e.Resources = append(e.Resources, mcpskills.File{URI: k.fileURI(f.Path), Digest: f.Digest, Size: f.SizeBytes})
+		e.Resources = append(e.Resources, mcpserving.SkillFile{URI: k.fileURI(f.Path), Digest: f.Digest, Size: f.SizeBytes})
 	}
 	return e, nil
 }
@@ -259,7 +259,7 @@ func (s *Server) readDirectory(ctx context.Context, _ *mcp.ServerSession, p *dir
 	case err != nil:
 		return nil, s.readError(err, p.URI)
 	}
-	result := &directoryResult{Cacheable: mcpskills.Uncached, ResultType: mcpskills.Complete, Resources: childrenOf(k, dir, files.Files)}
+	result := &directoryResult{Cacheable: mcpserving.Uncached, ResultType: mcpserving.Complete, Resources: childrenOf(k, dir, files.Files)}
 	if len(result.Resources) == 0 && dir != "" {
 		return nil, notOne
 	}
@@ -281,7 +281,7 @@ func childrenOf(k *skill, dir string, files []status.SkillFile) []*mcp.Resource 
 		name, below, _ := strings.Cut(rest, "/")
 		r := &mcp.Resource{URI: k.fileURI(path.Join(dir, name)), Name: name, MIMEType: directoryType}
 		if below == "" {
-			r.MIMEType, r.Size = mcpskills.MediaType(name), files[i].SizeBytes
+			r.MIMEType, r.Size = mcpserving.MediaType(name), files[i].SizeBytes
 		}
 		if !seen[name] {
 			seen[name] = true
@@ -308,7 +308,7 @@ func (s *Server) readResource(ctx context.Context, r *mcp.ReadResourceRequest) (
 	if err != nil {
 		return nil, s.readError(err, uri)
 	}
-	return &mcp.ReadResourceResult{Contents: []*mcp.ResourceContents{contentsOf(uri, mcpskills.MediaType(file), body)}}, nil
+	return &mcp.ReadResourceResult{Contents: []*mcp.ResourceContents{contentsOf(uri, mcpserving.MediaType(file), body)}}, nil
 }
 
 func (s *Server) readSkill(ctx context.Context, k *skill, file string) (body []byte, err error) {
@@ -362,7 +362,7 @@ func (s *Server) getPrompt(ctx context.Context, r *mcp.GetPromptRequest) (*mcp.G
 	if err != nil {
 		return nil, s.readError(err, k.uri())
 	}
-	said := text.Framed("the skill "+k.name, path.Join(k.source, mcpskills.Manifest), string(body))
+	said := text.Framed("the skill "+k.name, path.Join(k.source, mcpserving.SkillManifest), string(body))
 	if request := r.Params.Arguments["request"]; request != "" {
 		said += "\n\nUse it for this:\n" + text.Truncate(request, 16<<10)
 	}

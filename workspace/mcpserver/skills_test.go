@@ -1,6 +1,7 @@
 package mcpserver_test
 
 import (
+	"context"
 	"crypto/sha256"
 	"errors"
 	"fmt"
@@ -10,6 +11,9 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
+	"waymark/agent/server/servertest"
+	"waymark/agentapi/client"
+	"waymark/agentapi/client/fake"
 	"waymark/snapshot"
 	"waymark/workspace/mcpserver"
 )
@@ -228,5 +232,23 @@ func TestHostile(t *testing.T) {
 	// By the tool it is a text in JSON, on one line.
 	if text, failed := call(t, s, "read_skill", map[string]any{"name": "evil"}); failed || strings.Contains(text, "\n") || !strings.Contains(text, `by whoever wrote it`) {
 		t.Errorf("read_skill says %s", text)
+	}
+}
+
+// TestNotPublished: what a session begins with tells a workspace that isn't known yet from one
+// in which nothing was found.
+func TestNotPublished(t *testing.T) {
+	const said = "hasn't published yet"
+	w := start(t, nil)
+	if s := w.connect(); strings.Contains(s.InitializeResult().Instructions, said) {
+		t.Errorf("of a workspace without anything: %s", s.InitializeResult().Instructions)
+	}
+	w = start(t, func(w *world, o *mcpserver.Options) {
+		early := fake.New(fake.Options{Engine: &servertest.Backend{}})
+		t.Cleanup(func() { _ = early.Close() })
+		o.Dial = func(context.Context) (client.Client, error) { return early, nil }
+	})
+	if s := w.connect(); !strings.Contains(s.InitializeResult().Instructions, said) {
+		t.Errorf("before the first snapshot: %s", s.InitializeResult().Instructions)
 	}
 }

@@ -1,6 +1,7 @@
 package mcpserver
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -13,6 +14,7 @@ import (
 	"waymark/agentapi"
 	"waymark/agentapi/client"
 	"waymark/internal/errtext"
+	"waymark/internal/mcpserving"
 	"waymark/workspace/mcpserver/tools"
 )
 
@@ -28,14 +30,15 @@ func (s *Server) addTools(list []tools.Tool) {
 			},
 		}, func(ctx context.Context, r *mcp.CallToolRequest) (*mcp.CallToolResult, error) {
 			return s.call(ctx, r, func(ctx context.Context, c client.Client) (*agentapi.MCPToolResult, error) {
-				return s.opts.Offer.Call(ctx, c, t.Name, r.Params.Arguments)
+				return s.offer().Call(ctx, c, t.Name, r.Params.Arguments)
 			})
 		})
 	}
 }
 
-// serverTool adds a tool of one of the workspace's MCP servers by its own name. A tool that
-// the SDK rejects is available through find_tools.
+// serverTool adds a tool of one of the workspace's MCP servers by its own name, or one that
+// clients accept (mcpserving.Name). A tool that the SDK rejects is available through
+// find_tools.
 func (s *Server) serverTool(t *agentapi.MCPTool) (added bool) {
 	defer func() {
 		if r := recover(); r != nil { // the server's schema may be invalid
@@ -43,7 +46,7 @@ func (s *Server) serverTool(t *agentapi.MCPTool) (added bool) {
 			added = false
 		}
 	}()
-	tool := &mcp.Tool{Name: t.Name, Title: line(t.Title, maxTitle), Description: printableText(t.Description), InputSchema: t.InputSchema}
+	tool := &mcp.Tool{Name: mcpserving.Name(t.Name), Title: line(t.Title, maxTitle), Description: printableText(t.Description), InputSchema: t.InputSchema}
 	if len(t.Annotations) > 0 {
 		var a mcp.ToolAnnotations
 		if json.Unmarshal(t.Annotations, &a) == nil {
@@ -54,26 +57,39 @@ func (s *Server) serverTool(t *agentapi.MCPTool) (added bool) {
 	name := t.Name
 	s.mcp.AddTool(tool, func(ctx context.Context, r *mcp.CallToolRequest) (*mcp.CallToolResult, error) {
 		return s.call(ctx, r, func(ctx context.Context, c client.Client) (*agentapi.MCPToolResult, error) {
-			return s.opts.Offer.CallServer(ctx, c, name, r.Params.Arguments)
+			return s.offer().CallServer(ctx, c, name, r.Params.Arguments)
 		})
 	})
 	return true
 }
 
+// offer returns what is offered now.
+func (s *Server) offer() *tools.Offer {
+	offer := s.opts.Offer
+	v, _ := s.look()
+	offer.Without = v.without
+	return &offer
+}
+
 // call calls a tool, and converts its result for the protocol.
 func (s *Server) call(ctx context.Context, r *mcp.CallToolRequest, do func(context.Context, client.Client) (*agentapi.MCPToolResult, error)) (*mcp.CallToolResult, error) {
-	if token := r.Params.GetProgressToken(); token != nil {
-		ctx = tools.WithProgress(ctx, func(p agentapi.MCPProgress) {
-			_ = r.Session.NotifyProgress(ctx, &mcp.ProgressNotificationParams{ // the client may have disconnected
-				ProgressToken: token, Progress: p.Progress, Total: p.Total, Message: p.Message,
-			})
-		})
+	caller := callerOf(ctx, r)
+	ctx = tools.WithCaller(ctx, caller)
+	if chat := s.chat(r); chat != nil {
+		ctx = tools.WithGiven(ctx, chat)
 	}
 	var result *agentapi.MCPToolResult
-	err := s.do(ctx, func(c client.Client) (err error) {
-		result, err = do(ctx, c)
-		return err
-	})
+	var err error
+	for asked := true; asked; {
+		err = s.do(ctx, func(c client.Client) (err error) {
+			result, err = do(ctx, c)
+			return err
+		})
+		// Later versions take what is asked in place of the result, and call again.
+		if asked = err == nil && result.Asked != nil && versionOf(r.Session) < stateless; asked {
+			caller.State, caller.Answers = result.Asked.State, answersOf(ctx, r.Session, result.Asked)
+		}
+	}
 	switch {
 	case errors.Is(err, tools.ErrNotOffered):
 		return nil, &jsonrpc.Error{Code: jsonrpc.CodeInvalidParams, Message: err.Error()}
@@ -83,6 +99,23 @@ func (s *Server) call(ctx context.Context, r *mcp.CallToolRequest, do func(conte
 		return &mcp.CallToolResult{IsError: true, Content: []mcp.Content{&mcp.TextContent{Text: s.unavailable(err)}}}, nil
 	}
 	return ToProtocol(result), nil
+}
+
+// chat returns what the chat of a call has been given; nil if a call is all that is known of it.
+func (s *Server) chat(r *mcp.CallToolRequest) *tools.Given {
+	if r.Extra != nil && r.Extra.Header.Get("Mcp-Protocol-Version") >= stateless {
+		return nil
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.chats[r.Session] == nil {
+		open := map[*mcp.ServerSession]*tools.Given{r.Session: {}}
+		for session := range s.mcp.Sessions() {
+			open[session] = cmp.Or(s.chats[session], &tools.Given{})
+		}
+		s.chats = open
+	}
+	return s.chats[r.Session]
 }
 
 // unavailable says why the agent can't be reached, and what to do.

@@ -1,12 +1,17 @@
 package mcpserver
 
 import (
+	"bytes"
 	"context"
+	"encoding/json"
 	"errors"
+	"fmt"
 	"io"
 	"net/http"
+	"strings"
 	"time"
 
+	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"waymark/agentapi"
@@ -52,9 +57,84 @@ func (s *Server) handler(guarded bool) http.Handler {
 			single.ServeHTTP(w, r)
 			return
 		}
+		if r.Method == http.MethodPost {
+			if w, r = inSession(w, r); w == nil {
+				return
+			}
+		}
 		sessions.ServeHTTP(w, r)
 	})
 	return http.NewCrossOriginProtection().Handler(either)
+}
+
+// inSession refuses a message without a session, unless it begins one: the SDK would begin
+// one with any. It returns the writer for the SDK's answer, which for an unknown method isn't
+// that of JSON-RPC; nil if everything is answered.
+func inSession(w http.ResponseWriter, r *http.Request) (http.ResponseWriter, *http.Request) {
+	body, err := io.ReadAll(http.MaxBytesReader(w, r.Body, MaxMessage))
+	if err != nil {
+		http.Error(w, fmt.Sprintf("the message can't be read, or has more than %d bytes", MaxMessage), http.StatusRequestEntityTooLarge)
+		return nil, nil
+	}
+	var message struct {
+		ID     json.RawMessage `json:"id"`
+		Method string          `json:"method"`
+	}
+	known := json.Unmarshal(body, &message) == nil
+	if r.Header.Get("Mcp-Session-Id") == "" && message.Method != "initialize" {
+		writeError(w, http.StatusBadRequest, message.ID, jsonrpc.CodeInvalidRequest, "a message in a session has the header Mcp-Session-Id, which initialize answers with")
+		return nil, nil
+	}
+	r = r.Clone(r.Context())
+	r.Body = io.NopCloser(bytes.NewReader(body))
+	if !known {
+		return w, r
+	}
+	return &unhandled{ResponseWriter: w, id: message.ID, method: message.Method}, r
+}
+
+// writeError answers with an error of JSON-RPC.
+func writeError(w http.ResponseWriter, status int, id json.RawMessage, code int64, text string) {
+	if id == nil {
+		id = json.RawMessage("null")
+	}
+	w.Header().Set("Content-Type", "application/json")
+	w.WriteHeader(status)
+	_ = json.NewEncoder(w).Encode(map[string]any{"jsonrpc": "2.0", "id": id, "error": map[string]any{"code": code, "message": text}})
+}
+
+// unhandled replaces the SDK's answer to an unknown method, 400 and text, by JSON-RPC's: an
+// error for a request, and nothing for a notification.
+type unhandled struct {
+	http.ResponseWriter
+	id     json.RawMessage
+	method string
+	status int // 400, until it is known what the SDK writes with it
+}
+
+func (u *unhandled) Unwrap() http.ResponseWriter { return u.ResponseWriter }
+
+func (u *unhandled) WriteHeader(status int) {
+	if u.status = status; status != http.StatusBadRequest {
+		u.ResponseWriter.WriteHeader(status)
+	}
+}
+
+func (u *unhandled) Write(p []byte) (int, error) {
+	switch {
+	case u.status != http.StatusBadRequest:
+		return u.ResponseWriter.Write(p)
+	case !strings.Contains(string(p), "not handled"):
+		u.ResponseWriter.WriteHeader(u.status)
+	case u.id == nil:
+		u.ResponseWriter.WriteHeader(http.StatusAccepted)
+		return len(p), nil
+	default:
+		writeError(u.ResponseWriter, http.StatusOK, u.id, jsonrpc.CodeMethodNotFound, "there is no method "+line(u.method, 100))
+		return len(p), nil
+	}
+	u.status = 0
+	return u.ResponseWriter.Write(p)
 }
 
 type callerKey struct{}

@@ -141,6 +141,8 @@ func TestContract(t *testing.T) {
 		{"negative limit", "GET", path(exited, "output?limit=-1"), "", nil, 400, "limit"},
 		{"negative wait", "GET", path(exited, "output?wait_ms=-1"), "", nil, 400, "wait_ms"},
 		{"offset twice", "GET", path(exited, "output?offset=1&offset=2"), "", nil, 400, "more than once"},
+		{"what a terminal shows", "GET", path(exited, "output?encoding=terminal"), "", nil, 200, "one"},
+		{"a page of that", "GET", path(exited, "output?encoding=terminal&offset=1"), "", nil, 400, "head and tail"},
 		{"unknown encoding", "GET", path(exited, "output?encoding=x"), "", nil, 400, "raw"},
 
 		// Signals.

@@ -16,13 +16,17 @@ import (
 const variableChat = "CODER_CHAT_ID"
 
 // environ returns the environment of a process: the agent's without its own variables, then
-// the request's, which take precedence, then the chat's.
-func (s *Service) environ(who agentapi.Caller, dir string, body *agentapi.StartProcess) []string {
+// the desktop's and the request's, which take precedence, then the chat's.
+func (s *Service) environ(who agentapi.Caller, dir string, body *agentapi.StartProcess, display []string) []string {
 	var env []string
 	for _, have := range s.opts.Environ() {
 		if name, value, ok := strings.Cut(have, "="); ok && name != "" && !launch.AgentVariable(name) {
 			env = set(env, name, value)
 		}
+	}
+	for _, variable := range display {
+		name, value, _ := strings.Cut(variable, "=")
+		env = set(env, name, value)
 	}
 	env = set(env, "PWD", dir)
 	if _, named := body.Env["TERM"]; body.PTY != nil && !named {

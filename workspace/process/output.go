@@ -28,6 +28,7 @@ const (
 type wanted struct {
 	page   bool
 	raw    bool // bytes instead of text
+	shown  bool // what a terminal shows instead of what was written
 	wait   bool // until the process ends
 	offset int64
 	limit  int
@@ -61,7 +62,7 @@ func (s *Service) output(c *httpapi.Call) error {
 		if w.page {
 			return s.outputPage(ctx, c, info.ID, &w)
 		}
-		return s.outputView(ctx, c, info)
+		return s.outputView(ctx, c, info, w.shown)
 	}
 	if w.within == 0 {
 		return c.Within(actWithin, work)
@@ -106,11 +107,14 @@ func want(c *httpapi.Call) (w wanted, err error) {
 	if err != nil {
 		return w, err
 	}
-	if encoding != "" && encoding != "raw" {
-		return w, httpapi.BadQuery(`encoding is "raw", or not there`)
+	if encoding != "" && encoding != "raw" && encoding != "terminal" {
+		return w, httpapi.BadQuery(`encoding is "raw" or "terminal", or not there`)
 	}
-	w.wait, w.raw = wait == "true", encoding == "raw"
+	w.wait, w.raw, w.shown = wait == "true", encoding == "raw", encoding == "terminal"
 	w.page = hasOffset || hasLimit || w.raw || hasWait && !w.wait
+	if w.page && w.shown {
+		return w, httpapi.BadQuery(`encoding "terminal" is for head and tail, and not for a page`)
+	}
 	w.offset, w.limit = offset, int(min(limit, maxPage))
 	w.limit = cmp.Or(w.limit, pageBytes)
 	w.within = time.Duration(min(waitMS, maxWait.Milliseconds())) * time.Millisecond
@@ -149,11 +153,11 @@ func (s *Service) ended(ctx context.Context, info supervisor.Info, within time.D
 
 // answer returns an answer without output.
 func answer(info *supervisor.Info) agentapi.ProcessOutput {
-	return agentapi.ProcessOutput{Running: info.Running, ExitCode: info.ExitCode, Lost: info.Lost}
+	return agentapi.ProcessOutput{Running: info.Running, ExitCode: info.ExitCode, Lost: info.Lost, Left: info.Left, TimedOutMS: info.TimedOutMS}
 }
 
-// outputView answers with head and tail.
-func (s *Service) outputView(ctx context.Context, c *httpapi.Call, info supervisor.Info) error {
+// outputView answers with head and tail, of what a terminal shows if shown is set.
+func (s *Service) outputView(ctx context.Context, c *httpapi.Call, info supervisor.Info, shown bool) error {
 	length := info.Length
 	head, err := s.piece(ctx, info.ID, 0, min(length, output.HeadBytes))
 	if err != nil {
@@ -165,6 +169,13 @@ func (s *Service) outputView(ctx context.Context, c *httpapi.Call, info supervis
 	}
 	out := answer(&info)
 	out.Output, out.Truncated = output.Show(head, tail, length, !info.Running)
+	if shown && output.Controls(out.Output) {
+		whole, err := s.piece(ctx, info.ID, max(0, length-output.MaxRendered), length)
+		if err != nil {
+			return err
+		}
+		out.Output, out.Truncated = output.ShowRendered(whole.Data, !info.Running)
+	}
 	return c.JSON(http.StatusOK, out)
 }
 

@@ -58,13 +58,17 @@ func isUser(c *httpapi.Call, grant *access.Grant) bool {
 	return err == nil && who.Chat == uuid.Nil && grant != nil && grant.ID == access.ControlID
 }
 
-// fence describes the confinement of a process with this kind and grant. Equal fences mean
-// equal confinement.
-func fence(k kind, grant *access.Grant) string {
+// fence describes the confinement of a process with this kind and grant, and whether it has
+// the desktop's variables. Equal fences mean equal confinement.
+func fence(k kind, grant *access.Grant, shows bool) string {
 	if k == kindNone || grant == nil {
 		return string(k)
 	}
-	return strings.Join(append([]string{string(k), grant.Plan}, slices.Sorted(slices.Values(grant.Secrets))...), "\x00")
+	parts := append([]string{string(k), grant.Plan}, slices.Sorted(slices.Values(grant.Secrets))...)
+	if shows {
+		parts = append(parts, string(access.ScopeDesktop))
+	}
+	return strings.Join(parts, "\x00")
 }
 
 // writesNothing reports whether a fence allows writing nothing in the workspace: it is that
@@ -104,9 +108,10 @@ func (s *Service) kindFor(c *httpapi.Call, grant *access.Grant, asked string) (k
 	return kind(asked), nil
 }
 
-// confine confines a process according to its kind.
-func (s *Service) confine(c *httpapi.Call, spec *supervisor.Spec, k kind, grant *access.Grant) (err error) {
-	spec.Fence = fence(k, grant)
+// confine confines a process according to its kind. display, if not empty, is a hidden
+// directory that it needs for the desktop.
+func (s *Service) confine(c *httpapi.Call, spec *supervisor.Spec, k kind, grant *access.Grant, display string) (err error) {
+	spec.Fence = fence(k, grant, display != "")
 	if isUser(c, grant) {
 		spec.Fence = userFence + spec.Fence
 	}
@@ -116,7 +121,9 @@ func (s *Service) confine(c *httpapi.Call, spec *supervisor.Spec, k kind, grant 
 	places := s.opts.Places()
 	places.Root, places.Granted = s.opts.Root(), grant.Secrets
 	if k == kindSecrets {
-		spec.Profile, err = launch.HideSecrets(places)
+		if spec.Profile, err = launch.HideSecrets(places); err == nil && display != "" {
+			spec.Profile.Read = append(spec.Profile.Read, display)
+		}
 		return err
 	}
 	if places.Tmp, err = s.makeTmp(spec.ID); err != nil {
@@ -162,7 +169,7 @@ func (s *Service) reach(c *httpapi.Call, info *supervisor.Info) error {
 		return nil
 	}
 	for _, k := range kinds[slices.Index(kinds, own):] { // or a narrower one, as requested
-		if of == fence(k, grant) {
+		if of == fence(k, grant, false) || grant.Has(access.ScopeDesktop) && of == fence(k, grant, true) {
 			return nil
 		}
 	}

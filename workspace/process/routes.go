@@ -48,8 +48,9 @@ type outputParams struct {
 	// in milliseconds; at most 5 minutes. Only in Waymark.
 	WaitMS int64 `query:"wait_ms" minimum:"0"`
 	// `raw` sends a page as it was written, byte for byte; the rest of the answer is in the
-	// header Waymark-Output. Only in Waymark.
-	Encoding string `query:"encoding" enum:"raw"`
+	// header Waymark-Output. `terminal` sends head and tail of what a terminal shows at the end,
+	// without what was overwritten or erased, and without escapes. Only in Waymark.
+	Encoding string `query:"encoding" enum:"raw,terminal"`
 	// Refuses the request with 409 if another instance holds the processes.
 	AgentInstanceID string `query:"agent_instance_id"`
 }

@@ -52,6 +52,9 @@ type Options struct {
 	// these files of the workspace, their plan. Nil means that only their tokens restrict
 	// them.
 	Narrow func(writes ...string) bool
+	// Display returns the variables of a process that may show something on the desktop, and
+	// the directory that it then reads; nothing if it may not, or there is none. It may be nil.
+	Display func(*access.Grant) (env []string, dir string)
 	// Environ returns the agent's own environment; nil means os.Environ.
 	Environ func() []string
 	// Touched is called with working directories; it may be nil.
@@ -81,7 +84,7 @@ type Service struct {
 func New(opts Options) *Service {
 	opts = defaults.Or(opts, Options{
 		Root: func() string { return "" }, Environ: os.Environ, HideSecrets: func() bool { return true },
-		Narrow: func(...string) bool { return false }, Touched: func(agentapi.Caller, ...string) {}, Logger: slog.New(slog.DiscardHandler),
+		Narrow: func(...string) bool { return false }, Touched: func(agentapi.Caller, ...string) {}, Display: func(*access.Grant) ([]string, string) { return nil, "" }, Logger: slog.New(slog.DiscardHandler),
 	})
 	s := &Service{opts: opts, score: outOfMemoryScore(), waits: make(chan struct{}, maxWaits)}
 	s.ctx, s.cancel = context.WithCancel(context.Background())
@@ -153,14 +156,14 @@ func (s *Service) own(ctx context.Context, c *httpapi.Call, who agentapi.Caller)
 	return info, err
 }
 
-// live is like own, for acting on a running process. A caller with a fence may only act on
+// live is like own, for acting on a running process, or on what one has left running. A caller with a fence may only act on
 // processes with the same confinement.
 func (s *Service) live(c *httpapi.Call, who agentapi.Caller) (supervisor.Info, error) {
 	info, err := s.own(c.Context(), c, who)
 	if g := access.From(c.Context()); err == nil && g != nil && g.Plan != "" {
 		err = s.reach(c, &info)
 	}
-	if err == nil && !info.Running {
+	if err == nil && !info.Running && len(info.Left) == 0 {
 		err = supervisor.ErrExited
 	}
 	return info, err

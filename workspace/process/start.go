@@ -100,8 +100,9 @@ func (s *Service) spec(c *httpapi.Call, who agentapi.Caller, body *agentapi.Star
 	if id == "" {
 		id = uuid.NewString()
 	}
+	display, readable := s.opts.Display(grant)
 	spec := &supervisor.Spec{
-		ID: id, Argv: body.Argv, Dir: dir, Env: s.environ(who, dir, body), Stdin: body.Stdin || body.PTY != nil, PTY: body.PTY,
+		ID: id, Argv: body.Argv, Dir: dir, Env: s.environ(who, dir, body, display), Stdin: body.Stdin || body.PTY != nil, PTY: body.PTY,
 		Timeout: time.Duration(body.TimeoutMS) * time.Millisecond, Nice: niceness, OOMScore: s.score,
 		Command: body.Command, Background: body.Background, Chat: who.Chat,
 		Token: body.ClientToken, Tracked: tracked,
@@ -115,9 +116,9 @@ func (s *Service) spec(c *httpapi.Call, who agentapi.Caller, body *agentapi.Star
 		spec.PTY = &usualSize
 	}
 	if spec.Token != "" {
-		spec.Input = input(who, body, fence(kind, grant))
+		spec.Input = input(who, body, fence(kind, grant, false))
 	}
-	return spec, s.confine(c, spec, kind, grant)
+	return spec, s.confine(c, spec, kind, grant, readable)
 }
 
 // check refuses what can't be started.

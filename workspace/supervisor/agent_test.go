@@ -6,7 +6,10 @@ import (
 	"fmt"
 	"os"
 	"os/exec"
+	"path/filepath"
+	"runtime"
 	"strconv"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -263,6 +266,84 @@ func TestOwned(t *testing.T) {
 	}
 	if info, err := c.Get(t.Context(), other.ID); err != nil || !info.Running {
 		t.Errorf("another process is %+v, %v", info, err)
+	}
+}
+
+// TestOwnedGivenUp: whoever wants a process of its own and goes away at any time in between, as
+// an agent does that is killed while it starts a server again, leaves nothing behind.
+func TestOwnedGivenUp(t *testing.T) {
+	t.Parallel()
+	c := open(t, options(t, supervisor.Limits{}))
+	dir := t.TempDir()
+	rounds := testenv.Rounds(60, 200, 1000)
+	var starting sync.WaitGroup
+	for i := range rounds {
+		starting.Go(func() {
+			ctx, cancel := context.WithTimeout(t.Context(), time.Duration(i)*time.Millisecond)
+			defer cancel()
+			spec := sh(fmt.Sprintf("echo $$ >%s/%d; sleep 1000 & exec sleep 1000", dir, i))
+			owned, err := c.StartOwned(ctx, spec)
+			if err == nil {
+				_ = owned.Close()
+			}
+		})
+		if i%8 == 7 {
+			starting.Wait()
+		}
+	}
+	starting.Wait()
+	left := func() (pids []int) {
+		for i := range rounds {
+			data, err := os.ReadFile(fmt.Sprintf("%s/%d", dir, i))
+			if pid, _ := strconv.Atoi(strings.TrimSpace(string(data))); err == nil && pid > 0 && alive(pid) {
+				pids = append(pids, pid)
+			}
+		}
+		return pids
+	}
+	for begun := time.Now(); len(left()) > 0; time.Sleep(10 * time.Millisecond) {
+		if time.Since(begun) > patience/6 {
+			t.Fatalf("%v live on", left())
+		}
+	}
+}
+
+// TestOwnedHops: a process that is another one whenever it is looked for, because each starts
+// the next and ends, is ended as well.
+func TestOwnedHops(t *testing.T) {
+	if runtime.GOOS != "linux" {
+		t.Skip("only Linux has subreapers")
+	}
+	t.Parallel()
+	c := open(t, options(t, supervisor.Limits{}))
+	script := t.TempDir() + "/hop.sh"
+	if err := os.WriteFile(script, []byte("sh "+script+" &\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	left := func() (pids []string) {
+		all, _ := filepath.Glob("/proc/[0-9]*/cmdline")
+		for _, path := range all {
+			if line, _ := os.ReadFile(path); strings.Contains(string(line), script) {
+				pids = append(pids, path)
+			}
+		}
+		return pids
+	}
+	for range testenv.Rounds(4, 30, 300) {
+		owned, err := c.StartOwned(t.Context(), sh("sh "+script+" &"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		time.Sleep(20 * time.Millisecond) // so that it has hopped for a while
+		if err := owned.Close(); err != nil {
+			t.Error(err)
+		}
+		for range 20 { // one look may miss it, too
+			if pids := left(); len(pids) > 0 {
+				_ = os.Remove(script) // which ends it
+				t.Fatalf("it lives on: %v", pids)
+			}
+		}
 	}
 }
 

@@ -165,7 +165,7 @@ const (
 func (g *guarded) run() {
 	signals := make(chan os.Signal, 1)
 	signal.Notify(signals, syscall.SIGTERM, syscall.SIGINT)
-	if err := g.start(); err != nil {
+	if err := g.start(); err != nil && g.child == nil {
 		_ = g.link.send(context.Background(), reply{ID: ownedStarted, Error: toWire(err)}, nil)
 		g.drain()
 		return
@@ -184,10 +184,15 @@ func (g *guarded) run() {
 		}
 	}
 	below := func() []proc { return descendants(os.Getpid()) }
-	for begin := time.Now(); len(below()) > 0 && time.Since(begin) < ownedNotice; {
+	for begin := time.Now(); !childless() && time.Since(begin) < ownedNotice; {
 		<-time.After(20 * time.Millisecond)
 	}
-	endAll(below, ownedGrace)
+	// A look at /proc takes its time: who moves meanwhile, as an orphan does, is in none of
+	// its places. Only the kernel knows at once whether anything is left.
+	for begin := time.Now(); !childless() && time.Since(begin) < 2*(ownedGrace+endedSoon); {
+		endAll(below, ownedGrace)
+		<-time.After(time.Millisecond)
+	}
 }
 
 func (g *guarded) start() error {

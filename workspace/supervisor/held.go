@@ -7,6 +7,7 @@ import (
 	"io/fs"
 	"log/slog"
 	"os"
+	"slices"
 	"sync"
 	"syscall"
 	"time"
@@ -15,7 +16,7 @@ import (
 	"golang.org/x/sync/semaphore"
 
 	"waymark/agentapi"
-	"waymark/internal/notify"
+	"waymark/internal/await"
 )
 
 // held is a process with its output. Its record is known from the beginning; the channels
@@ -36,7 +37,7 @@ type held struct {
 	ends        *stdio
 
 	// terminate makes run end the process.
-	terminate notify.Wake
+	terminate await.Wake
 	// writing is held while writing to the standard input.
 	writing *semaphore.Weighted
 	// reading is closed when no process can write to the output any more.
@@ -45,13 +46,14 @@ type held struct {
 	mu sync.Mutex // guards the fields below
 	record
 	inputClosed bool
+	left        []proc // that were of its session when it ended
 }
 
 func newHeld(rec record, dir string, limits Limits, b *budget, r *reaper, logger *slog.Logger) *held {
 	return &held{
 		dir: dir, limits: limits, logger: logger, reaper: r, record: rec,
 		spool: &spool{dir: dir, limits: limits, budget: b},
-		ready: make(chan struct{}), done: make(chan struct{}), terminate: notify.NewWake(),
+		ready: make(chan struct{}), done: make(chan struct{}), terminate: await.NewWake(),
 		writing: semaphore.NewWeighted(1), reading: make(chan struct{}),
 	}
 }
@@ -108,6 +110,9 @@ func (h *held) run(timeout time.Duration) {
 	for {
 		select {
 		case <-over:
+			h.mu.Lock()
+			h.TimedOut = timeout
+			h.mu.Unlock()
 			terminate()
 		case <-h.terminate:
 			terminate()
@@ -121,8 +126,7 @@ func (h *held) run(timeout time.Duration) {
 }
 
 // finish waits for the rest of the output, but at most WaitDelay, because a child process
-// may keep it open for years. Later output is read and discarded, so that its writer
-// doesn't get an error.
+// may keep it open for years. Later output is kept, too.
 func (h *held) finish(e exit) {
 	h.closeInput()
 	wait := time.NewTimer(h.limits.WaitDelay)
@@ -131,7 +135,9 @@ func (h *held) finish(e exit) {
 	case <-h.reading:
 	case <-wait.C:
 	}
+	left := h.leaves()
 	h.end(func() {
+		h.left = left
 		length, _ := h.spool.size()
 		h.Exited, h.Code = &e.at, &e.code
 		h.Usage = &agentapi.ProcessUsage{
@@ -140,14 +146,35 @@ func (h *held) finish(e exit) {
 		}
 	})
 	<-h.reading
+	h.spool.seal()
 	h.ends.close()
+}
+
+// leaves returns the processes that are left of one that has ended: those of its session, and
+// those that have left it and write to its output.
+func (h *held) leaves() []proc {
+	output := ""
+	select {
+	case <-h.reading:
+	default:
+		output = openAs(h.ends.output)
+	}
+	return slices.DeleteFunc(procs(), func(p proc) bool {
+		mine := p.session == h.child.pid || output != "" && writesTo(p.pid, output)
+		return !mine || p.zombie || p.pid == os.Getpid()
+	})
 }
 
 func toMS(t syscall.Timeval) int64 { return time.Duration(t.Nano()).Milliseconds() }
 
-// end records the exit after the output is complete.
+// end records the exit after the output is complete, but for that of processes that it has
+// left.
 func (h *held) end(set func()) {
-	h.spool.seal()
+	select {
+	case <-h.reading:
+		h.spool.seal()
+	default:
+	}
 	h.mu.Lock()
 	set()
 	h.mu.Unlock()
@@ -274,10 +301,30 @@ func (h *held) over() bool {
 }
 
 func (h *held) signal(s syscall.Signal) error {
-	if h.child == nil || h.over() {
+	switch {
+	case h.child == nil:
 		return ErrExited
+	case !h.over():
+		return h.reaper.signal(h.child, s)
 	}
-	return h.reaper.signal(h.child, s)
+	err := ErrExited
+	for _, p := range h.remaining() {
+		if signalProc(p, s) == nil {
+			err = nil
+		}
+	}
+	return err
+}
+
+// remaining returns what is left of the session of a process that has ended.
+func (h *held) remaining() []proc {
+	h.mu.Lock()
+	left := h.left
+	h.mu.Unlock()
+	if len(left) == 0 {
+		return nil
+	}
+	return stillThere(left)
 }
 
 func (h *held) askToEnd() { h.terminate.Set() }
@@ -298,6 +345,7 @@ func (h *held) ended() time.Time {
 func (h *held) info() Info {
 	over := h.over()
 	length, _ := h.spool.size()
+	left := h.remaining()
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	info := Info{
@@ -313,7 +361,10 @@ func (h *held) info() Info {
 	if !over {
 		return info
 	}
-	info.ExitCode, info.Lost, info.Usage = h.Code, h.Lost, h.Usage
+	info.ExitCode, info.Lost, info.Usage, info.TimedOutMS = h.Code, h.Lost, h.Usage, h.TimedOut.Milliseconds()
+	for _, p := range left {
+		info.Left = append(info.Left, agentapi.LeftProcess{PID: p.pid, Command: commandOf(p.pid)})
+	}
 	if h.Exited != nil {
 		at := h.Exited.Unix()
 		info.ExitedAtUnix = &at

@@ -185,9 +185,48 @@ func TestDetached(t *testing.T) {
 	if !alive(pid) {
 		t.Error("what it left behind has ended")
 	}
-	// What is written after the end isn't told: who saw the end has seen it all.
-	if got := string(output(t, c, info.ID, 0)); got != "out\n" {
-		t.Errorf("the output is %q", got)
+	// What is written after the end is kept.
+	for got := ""; got != "out\nlate\n"; got = string(output(t, c, info.ID, 0)) {
+		if !strings.HasPrefix("out\nlate\n", got) {
+			t.Fatalf("the output is %q", got)
+		}
+		time.Sleep(time.Millisecond)
+	}
+}
+
+// TestLeft: what a command has left in the background is named, gets its signals, and what
+// it writes is kept, whether it is still of the session or has left it.
+func TestLeft(t *testing.T) {
+	if runtime.GOOS != "linux" {
+		t.Skip("only Linux tells who writes to a pipe")
+	}
+	t.Parallel()
+	c := open(t, options(t, supervisor.Limits{WaitDelay: 100 * time.Millisecond}))
+	for name, command := range map[string]string{
+		"in the session": `sleep 1000 & echo out`, "detached": `setsid sleep 1000 & echo out; sleep 0.2`, "quiet": `sleep 1000 >/dev/null 2>&1 & echo out`,
+	} {
+		info := start(t, c, sh(command))
+		end := wait(t, c, info.ID)
+		if code(end) != 0 || len(end.Left) != 1 || end.Left[0].Command != "sleep 1000" || !alive(end.Left[0].PID) {
+			t.Errorf("%s: %+v", name, end)
+			continue
+		}
+		if err := c.Signal(t.Context(), info.ID, syscall.SIGTERM); err != nil {
+			t.Errorf("%s: %v", name, err)
+		}
+		for alive(end.Left[0].PID) {
+			time.Sleep(time.Millisecond)
+		}
+		if now, err := c.Get(t.Context(), info.ID); err != nil || len(now.Left) != 0 {
+			t.Errorf("%s: afterwards %+v, %v", name, now, err)
+		}
+		if err := c.Signal(t.Context(), info.ID, syscall.SIGTERM); !errors.Is(err, supervisor.ErrExited) {
+			t.Errorf("%s: a signal to nothing: %v", name, err)
+		}
+	}
+	info := start(t, c, sh(`true`))
+	if end := wait(t, c, info.ID); len(end.Left) != 0 {
+		t.Errorf("it has left %+v", end.Left)
 	}
 }
 
@@ -205,6 +244,9 @@ func TestTimeout(t *testing.T) {
 			spec.Timeout = timeout
 			info := start(t, c, spec)
 			end := wait(t, c, info.ID)
+			if end.TimedOutMS != timeout.Milliseconds() {
+				t.Errorf("%s has timed out after %d ms", command, end.TimedOutMS)
+			}
 			if !strings.HasPrefix(string(output(t, c, info.ID, 0)), "ready\n") && timeout < patience/4 {
 				continue // (a shell may add that its child was terminated)
 			}

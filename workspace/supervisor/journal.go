@@ -34,6 +34,8 @@ type record struct {
 	Usage   *agentapi.ProcessUsage `json:",omitempty"`
 	// Lost says why it is unknown how the process ended.
 	Lost string `json:",omitempty"`
+	// TimedOut is the timeout that ended it.
+	TimedOut time.Duration `json:",omitempty"`
 }
 
 const recordFile = "process.json"

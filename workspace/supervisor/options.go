@@ -48,8 +48,8 @@ type Limits struct {
 	Receipts int
 	// Retention is the minimum time for which an ended process is held. Default 5 minutes.
 	Retention time.Duration
-	// WaitDelay is how long to wait for output after the exit of a process, if another
-	// process keeps it open. Default 5 seconds.
+	// WaitDelay is how long a process counts as running after its exit, if another process
+	// keeps its output open. What that writes later is kept, too. Default 1 second.
 	WaitDelay time.Duration
 	// Grace is the time between SIGTERM and SIGKILL when the supervisor ends a process.
 	// Default 5 seconds.
@@ -63,7 +63,7 @@ func (l Limits) Or(other Limits) Limits { return defaults.Or(l, other) }
 var DefaultLimits = Limits{
 	Spool: defaults.Spool, Spools: defaults.SpoolTotal, Head: 1 << 20,
 	Processes: 10_000, Receipts: 16_384,
-	Retention: 5 * time.Minute, WaitDelay: 5 * time.Second, Grace: 5 * time.Second,
+	Retention: 5 * time.Minute, WaitDelay: time.Second, Grace: 5 * time.Second,
 }
 
 // Files in the state directory.

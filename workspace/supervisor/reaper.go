@@ -8,7 +8,7 @@ import (
 	"sync"
 	"syscall"
 	"time"
-	"waymark/internal/notify"
+	"waymark/internal/await"
 )
 
 // exit is how a child ended.
@@ -28,7 +28,7 @@ type child struct {
 // this process. Nothing else in the process may wait for children, which rules out package
 // os/exec.
 type reaper struct {
-	kick     notify.Wake
+	kick     await.Wake
 	starters *starters // nil in a guard
 
 	mu       sync.Mutex // guards the fields below, and keeps a pid valid while a signal is sent
@@ -37,7 +37,7 @@ type reaper struct {
 }
 
 func newReaper() *reaper {
-	return &reaper{kick: notify.NewWake(), children: map[int]*child{}}
+	return &reaper{kick: await.NewWake(), children: map[int]*child{}}
 }
 
 // run reaps until ctx ends.

@@ -442,6 +442,9 @@ func stillThere(all []proc) []proc {
 	})
 }
 
+// endedSoon is how long endAll waits after the grace for the end of what it has killed.
+const endedSoon = 5 * time.Second
+
 // endAll ends processes with SIGTERM, and after grace with SIGKILL, until there are none.
 // It gives up eventually, because another user's processes can't be ended.
 func endAll(left func() []proc, grace time.Duration) bool {
@@ -453,7 +456,7 @@ func endAll(left func() []proc, grace time.Duration) bool {
 			return true
 		}
 		since := time.Since(begin)
-		if since > grace+5*time.Second {
+		if since > grace+endedSoon {
 			return false
 		}
 		for _, p := range all {

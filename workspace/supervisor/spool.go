@@ -13,7 +13,7 @@ import (
 	"sync"
 	"sync/atomic"
 
-	"waymark/internal/notify"
+	"waymark/internal/await"
 )
 
 // spool stores the output of a process in files of limited size, named by the offset of
@@ -24,7 +24,7 @@ type spool struct {
 	dir     string
 	limits  Limits
 	budget  *budget
-	changed notify.Signal
+	changed await.Signal
 
 	// Only for the writer.
 	file *os.File

@@ -2,6 +2,7 @@ package supervisor
 
 import (
 	"net"
+	"os"
 	"strconv"
 	"syscall"
 
@@ -98,3 +99,6 @@ func niceness() int {
 
 // niceThread reports false: threads have no niceness of their own here.
 func niceThread(int) bool { return false }
+
+// childless reports whether this process has no children.
+func childless() bool { return len(descendants(os.Getpid())) == 0 }

@@ -17,6 +17,13 @@ import (
 // becomeSubreaper makes this process the parent of orphans below it.
 func becomeSubreaper() error { return unix.Prctl(unix.PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0) }
 
+// childless reports whether this process has no children. If it is a subreaper, nothing is left
+// below it then.
+func childless() bool {
+	err := unix.Waitid(unix.P_ALL, 0, nil, unix.WEXITED|unix.WNOHANG|unix.WNOWAIT, nil)
+	return errors.Is(err, unix.ECHILD)
+}
+
 // bootID identifies the boot and the pid namespace.
 func bootID() string {
 	id, _ := os.ReadFile("/proc/sys/kernel/random/boot_id")

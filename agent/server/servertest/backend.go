@@ -17,7 +17,6 @@ import (
 	"waymark/agentapi/status"
 	"waymark/host/applicability"
 	"waymark/host/codingagents"
-	"waymark/host/coverage"
 	"waymark/host/plugin/approvals"
 	"waymark/host/push"
 	"waymark/host/sources"
@@ -286,10 +285,10 @@ func (f *Backend) SkillFile(ctx context.Context, id, file string) ([]byte, error
 var noSkill = &problem.Error{Code: http.StatusNotFound, Message: "no such file of a skill"}
 
 // Coverage returns one unused file.
-func (f *Backend) Coverage(ctx context.Context) (*coverage.Report, error) {
-	file := coverage.File{Path: "/w/.cursorignore", Convention: "cursor-ignore", As: "ignore lists", Readers: []string{"cursor"}}
-	return &coverage.Report{Groups: []coverage.Group{
-		{Reason: coverage.NoKind, Text: "1 file that no kind fits (ignore lists)", Files: []coverage.File{file}},
+func (f *Backend) Coverage(ctx context.Context) (*why.Coverage, error) {
+	file := why.CoverageFile{Path: "/w/.cursorignore", Convention: "cursor-ignore", As: "ignore lists", Readers: []string{"cursor"}}
+	return &why.Coverage{Groups: []why.CoverageGroup{
+		{Reason: why.NoKind, Text: "1 file that no kind fits (ignore lists)", Files: []why.CoverageFile{file}},
 	}}, f.end(ctx)
 }
 

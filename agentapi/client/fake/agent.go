@@ -21,7 +21,7 @@ import (
 	"waymark/agent/server/servertest"
 	"waymark/agentapi"
 	"waymark/agentapi/client"
-	"waymark/internal/notify"
+	"waymark/internal/await"
 )
 
 // Root is the workspace's directory.
@@ -61,7 +61,7 @@ type state struct {
 	programs map[string]Program
 	engine   *servertest.Backend
 	files    *Files
-	changed  notify.Signal  // signals every change of the fields below
+	changed  await.Signal   // signals every change of the fields below
 	work     sync.WaitGroup // running processes
 
 	mu        sync.Mutex      // guards the fields below; held during edits, too
@@ -71,6 +71,7 @@ type state struct {
 	processes []*process
 	minted    map[string]*agentapi.MintedToken // by secret
 	mcp       []MCPTool
+	desktop   desktop
 }
 
 // New makes a running agent. Its client has the control token and no chat.
@@ -205,11 +206,14 @@ func refuse(code int, format string, args ...any) error {
 }
 
 // The scopes of tokens.
-const scopeProcesses, scopeFiles, scopeMCP, scopeTokens, scopeStop = "processes", "files", "mcp", "tokens", "stop"
+const (
+	scopeProcesses, scopeFiles, scopeMCP, scopeTokens, scopeStop = "processes", "files", "mcp", "tokens", "stop"
+	scopeDesktop, scopeView                                      = "desktop", "desktop-view"
+)
 
 // control returns the control token, which never expires.
 func control() *agentapi.MintedToken {
-	return &agentapi.MintedToken{Token: agentapi.Token{ID: "control", Scopes: []string{scopeProcesses, scopeFiles, scopeMCP, scopeTokens, scopeStop}}}
+	return &agentapi.MintedToken{Token: agentapi.Token{ID: "control", Scopes: []string{scopeProcesses, scopeFiles, scopeMCP, scopeTokens, scopeStop, scopeDesktop, scopeView}}}
 }
 
 // allowed checks the client's token.
@@ -219,7 +223,7 @@ func (a *Agent) allowed(scope string) error {
 		return nil
 	case a.token == nil || !a.token.ExpiresAt.IsZero() && !time.Now().Before(a.token.ExpiresAt):
 		return refuse(http.StatusUnauthorized, "this needs a token that hasn't ended, on the socket too: see Agent.WithToken")
-	case !slices.Contains(a.token.Scopes, scope), a.token.Plan != "" && scope != scopeFiles && scope != scopeProcesses:
+	case !slices.Contains(a.token.Scopes, scope) && (scope != scopeView || !slices.Contains(a.token.Scopes, scopeDesktop)), a.token.Plan != "" && scope != scopeFiles && scope != scopeProcesses:
 		return refuse(http.StatusForbidden, "this token lacks the scope %s, or is fenced in to a plan", scope)
 	}
 	return nil

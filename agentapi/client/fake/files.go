@@ -17,6 +17,7 @@ import (
 	"waymark/agentapi"
 	"waymark/agentapi/client"
 	"waymark/workspace/files/edit"
+	"waymark/workspace/files/search"
 )
 
 // Files is a tree of files in memory. Paths are absolute, and errors are those of package
@@ -153,6 +154,63 @@ func (a *Agent) ListDirectory(ctx context.Context, directory agentapi.ListDirect
 		}
 		return answer, coded(name, err)
 	})
+}
+
+// FindFiles implements client.Client. Nothing is ignored.
+func (a *Agent) FindFiles(ctx context.Context, ask agentapi.FindFiles) (*agentapi.FoundFiles, error) {
+	return call(ctx, a, "", func(context.Context) (*agentapi.FoundFiles, error) {
+		names, err := search.NewNames(&ask)
+		if err != nil {
+			return nil, refuse(http.StatusBadRequest, "%v", err)
+		}
+		answer := &agentapi.FoundFiles{Path: cmp.Or(ask.Path, Root)}
+		err = a.walk(answer.Path, func(rel string) { names.Add(rel) })
+		names.Answer(answer)
+		return answer, err
+	})
+}
+
+// SearchFiles implements client.Client. Nothing is ignored.
+func (a *Agent) SearchFiles(ctx context.Context, ask agentapi.SearchFiles) (*agentapi.SearchedFiles, error) {
+	return call(ctx, a, "", func(context.Context) (*agentapi.SearchedFiles, error) {
+		pattern, err := search.NewPattern(&ask)
+		glob, bad := search.NewGlob(ask.Glob)
+		if err = cmp.Or(err, bad); err != nil {
+			return nil, refuse(http.StatusBadRequest, "%v", err)
+		}
+		dir, lines := cmp.Or(ask.Path, Root), pattern.Lines()
+		err = a.walk(dir, func(rel string) {
+			if content, err := a.read(path.Join(dir, rel)); err == nil && glob.Match(rel) {
+				found := pattern.Search(rel, []byte(content), !lines.Full())
+				lines.Add(&found)
+			}
+		})
+		answer := lines.Answer()
+		answer.Path = dir
+		return answer, err
+	})
+}
+
+// walk calls visit with the relative paths of the files below a directory.
+func (a *Agent) walk(dir string, visit func(rel string)) error {
+	if err := a.reach(dir, false); err != nil {
+		return err
+	}
+	entries, err := a.Files().List(dir)
+	if err != nil {
+		return coded(dir, err)
+	}
+	below := func(e fs.DirEntry) error {
+		return a.walk(path.Join(dir, e.Name()), func(rel string) { visit(path.Join(e.Name(), rel)) })
+	}
+	for _, e := range entries {
+		if !e.IsDir() {
+			visit(e.Name())
+		} else if err := below(e); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // EditFiles implements client.Client.

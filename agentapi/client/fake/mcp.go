@@ -13,7 +13,6 @@ import (
 	"waymark/agentapi/client"
 	"waymark/snapshot"
 	"waymark/workspace/mcp/catalog"
-	"waymark/workspace/mcp/search"
 )
 
 // MCPTool is a tool of an MCP server. The server counts as approved and connected.
@@ -56,7 +55,7 @@ func (a *Agent) SearchMCPTools(ctx context.Context, query string, opts client.MC
 	if err != nil {
 		return nil, err
 	}
-	found := search.Tools(all.Tools, query, cmp.Or(opts.Tokens, search.DefaultTokens), cmp.Or(opts.Limit, search.DefaultTools))
+	found := catalog.Tools(all.Tools, query, cmp.Or(opts.Tokens, catalog.DefaultTokens), cmp.Or(opts.Limit, catalog.DefaultTools))
 	found.Phase = all.Phase
 	return &found, nil
 }

@@ -17,7 +17,7 @@ import (
 	"github.com/google/uuid"
 
 	"waymark/agentapi"
-	"waymark/internal/backoff"
+	"waymark/internal/await"
 	"waymark/workspace/output"
 )
 
@@ -214,7 +214,7 @@ func (a *Agent) ProcessOutput(ctx context.Context, id string, opts agentapi.Outp
 			}
 			out = &agentapi.ProcessOutput{Running: p.running(), ExitCode: p.code, Lost: p.lost}
 			if !page {
-				p.view(out)
+				p.view(out, opts.Terminal)
 				return !p.running() || !opts.Wait
 			}
 			p.page(out, *opts.Offset, cmp.Or(opts.Limit, pageBytes), opts.Raw)
@@ -238,11 +238,14 @@ func (p *process) page(out *agentapi.ProcessOutput, offset, limit int64, raw boo
 }
 
 // view adds the head and tail of the output. The caller holds the lock.
-func (p *process) view(out *agentapi.ProcessOutput) {
+func (p *process) view(out *agentapi.ProcessOutput, terminal bool) {
 	n := len(p.output)
 	half := min(n, output.HeadBytes)
 	tail := max(half, n-output.TailBytes)
 	out.Output, out.Truncated = output.Show(output.Piece{Data: p.output[:half]}, output.Piece{Offset: int64(tail), Data: p.output[tail:]}, int64(n), !p.running())
+	if terminal && output.Controls(out.Output) {
+		out.Output, out.Truncated = output.ShowRendered(p.output[max(0, n-output.MaxRendered):], !p.running())
+	}
 }
 
 // onProcess runs do on a running process, with the lock held.
@@ -337,9 +340,9 @@ func own(name string) Program {
 			_, _ = io.Copy(p.Output, p.Stdin)
 		case "sleep":
 			d, _ := time.ParseDuration(strings.Join(p.Argv[1:], " ") + "s")
-			_ = backoff.Sleep(ctx, d)
+			_ = await.Sleep(ctx, d)
 		case "yes":
-			for backoff.Sleep(ctx, time.Second/10) == nil {
+			for await.Sleep(ctx, time.Second/10) == nil {
 				_, _ = fmt.Fprintln(p.Output, "y")
 			}
 		default:

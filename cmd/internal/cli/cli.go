@@ -1,5 +1,6 @@
-// Package cli has what the programs' command lines share: exit codes, errors that carry
-// one, and shell completion.
+// Package cli has what the programs' command lines share: exit codes, errors that carry one,
+// shell completion, and how something is shown to people: tables, sizes, numbers, and
+// untrusted text; and JSON for programs. On a terminal, tables have colors and fit its width.
 //
 // It has no state. Everything in it may be called by any goroutine.
 package cli
@@ -15,7 +16,6 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"waymark/cmd/internal/term"
 	"waymark/internal/errtext"
 	"waymark/internal/httpapi/problem"
 )
@@ -74,7 +74,7 @@ func Code(err error) int {
 // ErrorText is what a program prints of an error: in words for people, and
 // without what a terminal would act on, since errors quote what was typed and
 // what is in files.
-func ErrorText(err error) string { return term.VisibleLines(errtext.Of(err), "") }
+func ErrorText(err error) string { return VisibleLines(errtext.Of(err), "") }
 
 // Report prints an error that ends a program, if it has a text, and returns the
 // exit code. An error may have an Excerpt to print below: the lines of a file
@@ -194,7 +194,7 @@ func (l *LogFlags) Logger(w io.Writer, level slog.Level) (*slog.Logger, error) {
 	opts := &slog.HandlerOptions{Level: level, ReplaceAttr: PlainErrors}
 	switch l.Format {
 	case "text":
-		if term.IsTerminal(w) {
+		if IsTerminal(w) {
 			opts.ReplaceAttr = brief
 		}
 		return slog.New(slog.NewTextHandler(w, opts)), nil

@@ -7,8 +7,6 @@ import (
 	"time"
 
 	"github.com/spf13/cobra"
-
-	"waymark/cmd/internal/term"
 )
 
 // Completions says what a shell offers. A command whose path isn't in arguments
@@ -66,7 +64,7 @@ func Offer(cmd *cobra.Command, text string, ask func(context.Context) ([]cobra.C
 	return slices.DeleteFunc(all, func(s cobra.Completion) bool {
 		name, _, _ := strings.Cut(s, "\t")
 		// A control character would be the shell's to interpret.
-		return !strings.HasPrefix(s, text) || term.Visible(name) != name
+		return !strings.HasPrefix(s, text) || Visible(name) != name
 	}), cobra.ShellCompDirectiveNoFileComp
 }
 

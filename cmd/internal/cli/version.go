@@ -7,8 +7,6 @@ import (
 	"runtime/debug"
 
 	"github.com/spf13/cobra"
-
-	"waymark/cmd/internal/term"
 )
 
 // Version is what a program knows of itself.
@@ -51,7 +49,7 @@ func VersionCommand(program string, w io.Writer, abi int) *cobra.Command {
 			v := CurrentVersion()
 			v.ABI = abi
 			if asJSON {
-				return term.JSON(w, v)
+				return JSON(w, v)
 			}
 			line := fmt.Sprintf("%s %s %s %s", program, v.Version, v.Go, v.Platform)
 			if abi > 0 {

@@ -7,7 +7,7 @@ import (
 	"strings"
 
 	"waymark/abi"
-	"waymark/cmd/internal/term"
+	"waymark/cmd/internal/cli"
 	"waymark/snapshot"
 )
 
@@ -97,17 +97,17 @@ func changed(prev, next *snapshot.Resource) Change {
 // to it.
 func (c *Change) Text(base string) string {
 	r := c.Resource
-	text := fmt.Sprintf("%-16s %-20s %s  %s", r.Kind, term.Dash(term.Visible(r.Name)), Source(r, base), Status(r))
+	text := fmt.Sprintf("%-16s %-20s %s  %s", r.Kind, cli.Dash(cli.Visible(r.Name)), Source(r, base), Status(r))
 	if c.Was != "" {
 		text += ", was " + string(c.Was)
 	}
 	if c.Event != Removed && r.Error != "" {
-		text += ": " + term.Visible(r.Error)
+		text += ": " + cli.Visible(r.Error)
 	}
 	if c.Event != Removed {
 		for _, f := range r.Findings {
 			if f.Severity != abi.SeverityInfo {
-				text += ", " + term.Visible(string(f.Severity)+": "+f.Message)
+				text += ", " + cli.Visible(string(f.Severity)+": "+f.Message)
 			}
 		}
 	}

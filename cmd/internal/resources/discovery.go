@@ -5,7 +5,7 @@ import (
 	"io"
 	"strings"
 
-	"waymark/cmd/internal/term"
+	"waymark/cmd/internal/cli"
 	"waymark/snapshot"
 )
 
@@ -25,15 +25,15 @@ func PrintDiscovery(w io.Writer, d snapshot.Discovery) error {
 	if len(d.Sources) == 0 {
 		return nil
 	}
-	t := term.NewTable(w, "SOURCE", "OUTCOME", "DETAIL")
+	t := cli.NewTable(w, "SOURCE", "OUTCOME", "DETAIL")
 	for i := range d.Sources {
 		s := &d.Sources[i]
-		t.Row(term.Dash(term.Visible(s.Name)), Outcome(s.Outcome), term.Dash(term.Visible(s.Error)))
+		t.Row(cli.Dash(cli.Visible(s.Name)), Outcome(s.Outcome), cli.Dash(cli.Visible(s.Error)))
 	}
 	return t.Flush()
 }
 
 // Outcome is an outcome in words.
 func Outcome(o snapshot.Outcome) string {
-	return term.Dash(term.Visible(strings.ReplaceAll(string(o), "_", " ")))
+	return cli.Dash(cli.Visible(strings.ReplaceAll(string(o), "_", " ")))
 }

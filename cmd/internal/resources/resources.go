@@ -14,7 +14,7 @@ import (
 	"strings"
 
 	"waymark/abi"
-	"waymark/cmd/internal/term"
+	"waymark/cmd/internal/cli"
 	"waymark/internal/text"
 	"waymark/snapshot"
 )
@@ -22,7 +22,7 @@ import (
 // Column is a column of a table that not every command has.
 type Column struct {
 	Header string
-	Cell   func(*snapshot.Resource) string // what it returns is printed as it is: see term.Visible
+	Cell   func(*snapshot.Resource) string // what it returns is printed as it is: see cli.Visible
 }
 
 // PrintTable prints resources as a table, with more columns at the end. A list
@@ -32,10 +32,10 @@ func PrintTable(w io.Writer, list []snapshot.Resource, base string, more ...Colu
 	for _, c := range more {
 		header = append(header, c.Header)
 	}
-	t := term.NewTable(w, header...)
+	t := cli.NewTable(w, header...)
 	for i := range list {
 		r := &list[i]
-		cells := []string{term.Visible(string(r.Kind)), Source(r, base), term.Dash(term.Visible(r.Name)), Status(r), term.Size(r.SizeBytes)}
+		cells := []string{cli.Visible(string(r.Kind)), Source(r, base), cli.Dash(cli.Visible(r.Name)), Status(r), cli.Size(r.SizeBytes)}
 		for _, c := range more {
 			cells = append(cells, c.Cell(r))
 		}
@@ -54,17 +54,17 @@ func InOrder(list []snapshot.Resource) []snapshot.Resource {
 }
 
 // PrintErrors prints what is wrong with resources, and what of them their authors should
-// know, one line each.
+// know, one line each. Why an MCP server doesn't answer, PrintDiscovery prints.
 func PrintErrors(w io.Writer, list []snapshot.Resource, base string) error {
 	out := bufio.NewWriter(w)
 	for i := range list {
 		r := &list[i]
-		if r.Error != "" {
-			_, _ = fmt.Fprintf(out, "%s: %s: %s\n", term.Shorten(r.Source, base), r.Status, term.Visible(r.Error))
+		if r.Error != "" && r.Kind != abi.KindMCPServer {
+			_, _ = fmt.Fprintf(out, "%s: %s: %s\n", cli.Shorten(r.Source, base), r.Status, cli.Visible(r.Error))
 		}
 		for _, f := range r.Findings {
 			if f.Severity != abi.SeverityInfo {
-				_, _ = fmt.Fprintf(out, "%s: %s: %s\n", term.Shorten(r.Source, base), term.Visible(string(f.Severity)), term.Visible(f.Message))
+				_, _ = fmt.Fprintf(out, "%s: %s: %s\n", cli.Shorten(r.Source, base), cli.Visible(string(f.Severity)), cli.Visible(f.Message))
 			}
 		}
 	}
@@ -74,16 +74,16 @@ func PrintErrors(w io.Writer, list []snapshot.Resource, base string) error {
 // Source is what a resource was found in, with its key. A path below base is
 // relative to it.
 func Source(r *snapshot.Resource, base string) string {
-	text := term.Shorten(r.Source, base)
+	text := cli.Shorten(r.Source, base)
 	if r.Key != "" {
-		text += "#" + term.Visible(r.Key)
+		text += "#" + cli.Visible(r.Key)
 	}
 	return text
 }
 
 // Status is the status of a resource, and whether it is stale.
 func Status(r *snapshot.Resource) string {
-	text := term.Visible(string(r.Status))
+	text := cli.Visible(string(r.Status))
 	if r.Stale {
 		text += " (stale)"
 	}
@@ -100,7 +100,7 @@ func Attributes(r *snapshot.Resource) string {
 		if value.List != nil {
 			text = "[" + strings.Join(value.List, ", ") + "]"
 		}
-		list = append(list, term.Visible(name+"="+text))
+		list = append(list, cli.Visible(name+"="+text))
 	}
-	return term.Dash(strings.Join(list, " "))
+	return cli.Dash(strings.Join(list, " "))
 }

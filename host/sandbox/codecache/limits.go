@@ -71,7 +71,7 @@ type BusyError struct {
 }
 
 func (e *BusyError) Error() string {
-	return fmt.Sprintf("this machine is busy: in %s compiling was given %s of processor time. "+
+	return fmt.Sprintf("this machine is slow or busy: in %s compiling was given %s of processor time. "+
 		"Try again when there is less to do; a running agent does so by itself", e.Waited, e.Used.Round(10*time.Millisecond))
 }
 

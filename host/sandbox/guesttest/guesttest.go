@@ -2,6 +2,9 @@
 // for its host imports, so that a test of a package below host/sandbox can call describe
 // without the sandbox. The stand-ins only answer 0 and record the length of the output.
 //
+// It also compares instances that start from an image with separately initialized ones, which
+// are the reference: everything visible of a run must be equal, byte for byte.
+//
 // A Guest may be used by one goroutine at a time.
 package guesttest
 

@@ -87,6 +87,32 @@ func (a *Allocator) Close() error {
 	return err
 }
 
+// Rearm makes the memories of an instance whose run is over what they were when it began with
+// its image, and accounts for them in the same way. others is how many bytes of the other
+// memory were in use at that time. It returns false if it can't, for example because the
+// module's memory has grown; then the allocator can only be closed.
+func (a *Allocator) Rearm(others uint64) bool {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	i := a.Image
+	if a.closed || i == nil || a.module == nil || a.module.size != i.size {
+		return false
+	}
+	a.current = 0
+	for _, m := range a.areas {
+		module := m == a.module
+		if len(m.reserved) > 0 && !i.restore(m, module) {
+			return false
+		}
+		if !module {
+			m.size = others
+		}
+		a.current += int64(m.size) //nolint:gosec // at most 4 GiB
+	}
+	a.peak = a.current
+	return true
+}
+
 // Allocate implements experimental.MemoryAllocator: it makes the memory of the
 // module.
 func (a *Allocator) Allocate(_, maxBytes uint64) experimental.LinearMemory {

@@ -10,13 +10,14 @@ import * as coverage from './coverage.js';
 import * as fleet from './fleet.js';
 import * as historyView from './history.js';
 import * as mcp from './mcp.js';
+import * as operate from './operate.js';
 import * as pins from './pins.js';
 import * as plugins from './plugins.js';
 import * as prompt from './prompt.js';
 import * as resources from './resources.js';
 import * as viewer from './viewer.js';
-import { loadTab } from './load.js';
-import { state, attempt } from './state.js';
+import { loadAgent, loadTab } from './load.js';
+import { attempt, isAway, state } from './state.js';
 import { tabs } from './tabs.js';
 
 // views are the tabs, in order. Each has a key, which is in the address, and a label;
@@ -64,7 +65,8 @@ const views = [
       renderBody();
     }),
   },
-];
+  operate.isOperator && { key: 'manage', label: 'Manage', bare: true, tool: () => operate.manage(state.agents.get(state.selected), reread, left), view: () => null },
+].filter(Boolean);
 
 export const tabKeys = views.map((view) => view.key);
 
@@ -100,7 +102,7 @@ function head(agent) {
   const labels = fleet.chips(agent);
   return h('header', { class: 'agent-head' },
     h('div', { class: 'line' },
-      h('h2', null, inline(fleet.label(agent))),
+      h('h2', { tabindex: -1, 'data-key': 'title' }, inline(fleet.label(agent))),
       fleet.presence(agent),
       s && mcp.isPending(s.discovery) && h('span', { class: 'state info', title: 'more is still to come' }, 'discovery pending')),
     h('p', { class: 'line muted root' },
@@ -120,6 +122,19 @@ function tabItems() {
   });
 }
 
+async function reread() {
+  await loadAgent(state.selected);
+  renderAgent();
+  fleet.soon();
+}
+
+// left goes back to all agents, of which the chosen one is gone.
+function left() {
+  state.agents.delete(state.selected);
+  fleet.remove(state.selected);
+  location.hash = '';
+}
+
 // act does something to pins and reads them again.
 async function act(action) {
   const id = state.selected;
@@ -134,6 +149,7 @@ async function act(action) {
 
 function body() {
   if (state.snapshot || current().bare) return current().view();
+  if (state.agents.get(state.selected)?.revision > 0) return h('p', { class: 'muted' }, isAway() ? 'Not known while the hub does not answer.' : 'Loading');
   return h('div', { class: 'empty' },
     h('p', null, 'This agent has not pushed anything yet. Start it in its workspace, with its token:'),
     command(`agent run --url ${location.origin} --token-file agent.token${insecure}`),
@@ -164,9 +180,9 @@ function renderBody() {
 export const renderAgent = steady(() => {
   const agent = state.agents.get(state.selected);
   if (!agent) {
-    document.title = state.selected ? 'No such agent – Waymark hub' : 'Agents – Waymark hub';
+    document.title = state.selected && !isAway() ? 'No such agent – Waymark hub' : 'Agents – Waymark hub';
     delete $('agent').dataset.frame;
-    show($('agent'), state.selected && h('p', { class: 'empty' }, 'The hub knows no such agent, or your token does not show it. ', h('a', { href: $('back').href }, 'See all agents')));
+    show($('agent'), state.selected && (isAway() ? h('p', { class: 'muted' }, 'Not known while the hub does not answer.') : h('p', { class: 'empty' }, 'The hub knows no such agent, or your token does not show it. ', h('a', { href: $('back').href }, 'See all agents'))));
     return;
   }
   document.title = `${fleet.label(agent)} – Waymark hub`;

@@ -5,15 +5,22 @@ export class Refused extends Error {
   constructor(status, body) {
     super(body.detail ? `${body.message}: ${body.detail}` : body.message);
     this.status = status;
+    // A proxy's words don't help; the hub's own say what is away.
+    this.away = [0, 502, 503, 504].includes(status) && (/database/.test(body.message) ? 'The hub’s database does not answer' : 'The hub does not answer');
   }
 }
 
 async function ask(method, path, body) {
-  const response = await fetch('/api/v0' + path, {
-    method,
-    headers: body === undefined ? {} : { 'Content-Type': 'application/json' },
-    body: body === undefined ? undefined : JSON.stringify(body),
-  });
+  let response;
+  try {
+    response = await fetch('/api/v0' + path, {
+      method,
+      headers: body === undefined ? {} : { 'Content-Type': 'application/json' },
+      body: body === undefined ? undefined : JSON.stringify(body),
+    });
+  } catch {
+    throw new Refused(0, { message: 'The hub does not answer' });
+  }
   if (response.ok) return response;
   const text = await response.text();
   let error;
@@ -28,16 +35,22 @@ async function ask(method, path, body) {
 const json = async (path) => (await ask('GET', path)).json();
 const part = encodeURIComponent;
 
-// agents reads a page of agents: which, how many there are in all, and where the next
-// page begins.
+// nextIn is where the next page of a list begins; empty after the last.
+function nextIn(response) {
+  const link = response.headers.get('Link')?.match(/<([^>]*)>;\s*rel="next"/)?.[1];
+  return link ? new URL(link, location.href).searchParams.get('after') : '';
+}
+
+// agents reads a page of agents: which, how many there are in all, where the next page
+// begins, and where the events go on.
 export async function agents(params) {
   const response = await ask('GET', `/agents?${params}`);
   const list = await response.json();
-  const link = response.headers.get('Link')?.match(/<([^>]*)>;\s*rel="next"/)?.[1];
   return {
     agents: list,
     total: Number(response.headers.get('X-Total-Count') ?? list.length),
-    next: link ? new URL(link, location.href).searchParams.get('after') : '',
+    events: response.headers.get('X-Events-After') ?? '0',
+    next: nextIn(response),
   };
 }
 
@@ -56,3 +69,17 @@ export const pinDiff = (id) => json(`/pins/${part(id)}/diff`);
 export const createPin = async (agentID, name) => (await ask('POST', '/pins', { agent_id: agentID, name })).json();
 export const refreshPin = async (id) => (await ask('POST', `/pins/${part(id)}/refresh`)).json();
 export const deletePin = (id) => ask('DELETE', `/pins/${part(id)}`);
+
+// What operators do.
+export const createEnrollment = (key) => ask('POST', '/enrollments', key);
+export const renameAgent = (id, name) => ask('PATCH', `/agents/${part(id)}`, { name });
+export const labelAgent = (id, change) => ask('PATCH', `/agents/${part(id)}/labels`, change);
+export const removeAgent = (id) => ask('DELETE', `/agents/${part(id)}`);
+export const tokens = () => json('/tokens');
+export const createToken = (token) => ask('POST', '/tokens', token);
+export const revokeToken = (id) => ask('DELETE', `/tokens/${part(id)}`);
+export const addApproval = async (signed) => (await ask('POST', '/approvals', { signed })).json();
+export async function audit(limit, after) {
+  const response = await ask('GET', `/audit?limit=${limit}${after && `&after=${part(after)}`}`);
+  return { acts: await response.json(), next: nextIn(response) };
+}

@@ -5,6 +5,7 @@ import { $ } from './dom.js';
 import { refreshTimes } from './text.js';
 import * as feed from './feed.js';
 import * as fleet from './fleet.js';
+import * as operate from './operate.js';
 import * as viewer from './viewer.js';
 import { renderAgent, tabKeys } from './agent.js';
 import { handlers } from './events.js';
@@ -15,25 +16,31 @@ import { state } from './state.js';
 
 // readHash is the chosen agent and its tab; without an agent, the overview.
 function readHash() {
+  if (operate.isOperator && location.hash === '#operators') return { agentID: '', tab: 'resources', operators: true };
   const [id = '', tab = ''] = location.hash.replace(/^#\//, '').split('/');
   let agentID = '';
   try {
     agentID = decodeURIComponent(id);
   } catch { /* not one of ours */ }
-  return { agentID, tab: tabKeys.includes(tab) ? tab : 'resources' };
+  return { agentID, tab: tabKeys.includes(tab) ? tab : 'resources', operators: false };
 }
 
 function showView() {
-  document.documentElement.dataset.view = state.selected ? 'agent' : 'fleet';
+  document.documentElement.dataset.view = state.selected ? 'agent' : state.operators ? 'operators' : 'fleet';
+  if (state.operators) operate.view();
 }
 
+// begin gives the focus to the heading of what is shown now: whoever reads on, or goes on with
+// the keyboard, begins there.
+const begin = (selector) => document.querySelector(selector)?.focus({ preventScroll: true });
+
 async function navigate() {
-  const { agentID, tab } = readHash();
-  const other = agentID !== state.selected;
+  const { agentID, tab, operators } = readHash();
+  const other = agentID !== state.selected || operators !== state.operators;
   state.tab = tab;
   if (other) {
     const came = state.selected;
-    Object.assign(state, { selected: agentID, snapshot: null, pins: [], history: null, markdown: null, before: null, openDetails: false });
+    Object.assign(state, { selected: agentID, operators, snapshot: null, pins: [], history: null, markdown: null, before: null, openDetails: false });
     state.filter = { text: '', kind: '', status: '', reader: '' };
     for (const set of [state.fresh, state.openGroups]) set.clear();
     viewer.close();
@@ -46,7 +53,9 @@ async function navigate() {
       await loadAgent(agentID);
       await loadSnapshot();
     } else {
-      if (came) setTimeout(() => document.querySelector(`#fleet-rows [data-key="${CSS.escape(`agent-${came}`)}"]`)?.focus({ preventScroll: true }), 50);
+      begin(operators ? '#operators h2' : '#fleet-title');
+      // Who comes back from an agent goes on at its row, once that is drawn.
+      if (came && !operators) setTimeout(() => begin(`#fleet-rows [data-key="${CSS.escape(`agent-${came}`)}"]`), 50);
       await loadRecent();
     }
   } else if (agentID) {
@@ -54,6 +63,7 @@ async function navigate() {
   }
   const focus = document.activeElement?.getAttribute('role') === 'tab';
   renderAgent();
+  if (other && agentID && state.selected === agentID && !$('agent').contains(document.activeElement)) begin('#agent h2');
   if (focus) $(`tab-${state.tab}`)?.focus();
 }
 
@@ -78,8 +88,8 @@ $('viewer').addEventListener('click', (event) => {
   if (event.target === $('viewer')) viewer.close(); // beside the dialog
 });
 
-state.selected = readHash().agentID;
-state.tab = readHash().tab;
+const { agentID, tab, operators } = readHash();
+Object.assign(state, { selected: agentID, tab, operators });
 showView();
 fleet.setUp();
 const list = fleet.load();

@@ -76,7 +76,7 @@ function list(one) {
   const part = (title, items) => items.length > 0 && h('section', { class: 'group' }, h('h3', null, title), h('ol', { class: 'cards' }, items.map((item) => row(item, a.root))));
   return [
     h('p', { class: 'muted' }, inline(`${a.name} ${a.version}, started in ${a.root}. `),
-      a.judged ? 'Its rules are compared with the program.' : 'Its rules follow its documentation.'),
+      inline(`Its rules are judged by: ${a.judged}.`)),
     budget(a.budget),
     a.items.length === 0 && a.withheld === 0 && h('p', { class: 'empty' }, 'Nothing in this workspace is for it.'),
     part(`It begins with ${count(seen.length, 'item')}`, seen),

@@ -45,9 +45,9 @@ export function command(text) {
     h('pre', { class: 'text', tabindex: 0, role: 'group', 'aria-label': 'Command' }, text), copyButton(text, 'Copy', `copy-${text}`));
 }
 
-// onDatabase completes a command that works on the hub's database. Readers of some agents
-// aren't told which that is.
-export const onDatabase = (text) => `${text} --db ${document.documentElement.dataset.database || 'DATABASE'}`;
+// onDatabase completes an operator's command. It works on the hub's database, where the hub
+// runs; readers of some agents aren't told which that is, and need an operator's token.
+export const onDatabase = (text) => `${text} ${document.documentElement.dataset.database ? `--db ${document.documentElement.dataset.database}` : `--url ${location.origin} --token-file operator.token`}`;
 
 // insecure is what enrolling and running an agent want where the hub has no TLS, and isn't
 // on the browser's machine.

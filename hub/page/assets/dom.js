@@ -49,6 +49,27 @@ export const steady = (action) => (...args) => {
   else action(...args);
 };
 
+// sureButton asks once more before it acts.
+export function sureButton(label, key, action) {
+  const button = h('button', { type: 'button', class: 'quiet', 'data-key': key }, label);
+  button.addEventListener('click', () => {
+    if (button.dataset.sure === undefined) {
+      button.dataset.sure = '';
+      button.textContent = `Really ${label[0].toLowerCase()}${label.slice(1)}`;
+      button.classList.add('danger');
+      announce(`Press again to ${label[0].toLowerCase()}${label.slice(1)}.`);
+      return;
+    }
+    action();
+  });
+  button.addEventListener('blur', () => {
+    delete button.dataset.sure;
+    button.textContent = label;
+    button.classList.remove('danger');
+  });
+  return button;
+}
+
 // arrows moves the focus with the arrow keys, Home and End among the elements of a
 // list that match selector.
 export function arrows(list, selector) {

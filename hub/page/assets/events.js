@@ -7,7 +7,7 @@ import * as fleet from './fleet.js';
 import * as viewer from './viewer.js';
 import { renderAgent } from './agent.js';
 import { loadAgent, loadSnapshot, once } from './load.js';
-import { state } from './state.js';
+import { away, isAway, state } from './state.js';
 
 const refreshSelected = once(async () => {
   if (!state.selected) return;
@@ -25,13 +25,24 @@ async function refreshAll() {
 const words = { live: 'live', reconnecting: 'reconnecting' };
 let wasLost = false;
 
+// A stream that is begun anew at once is no news.
+const patient = 3000; // ms
+let patience;
+
+// A stream begins with the agents that moved in the last minute, which is no news.
+const replay = 1000; // ms
+let begun = -replay;
+
 const known = (id) => state.agents.get(id) ?? { id };
 
 export const handlers = {
   state(now) {
     $('connection').textContent = words[now];
     $('connection').dataset.state = now;
-    if (now === 'live' && wasLost) refreshAll(); // events tell of pushes, not of all that was missed
+    clearTimeout(patience);
+    if (now !== 'live') patience = setTimeout(() => away('The hub does not answer'), patient);
+    if (now === 'live') begun = performance.now();
+    if (now === 'live' && (wasLost || isAway())) refreshAll(); // events tell of pushes, not of all that was missed
     wasLost = now !== 'live';
   },
   closed: refreshAll,
@@ -71,7 +82,8 @@ export const handlers = {
       state.agents.delete(agent.id);
       fleet.remove(agent.id);
     } else {
-      if (before?.connected !== agent.connected) feed.presence(agent);
+      const isNews = before || performance.now() - begun > replay;
+      if (isNews && before?.connected !== agent.connected) feed.presence(agent);
       if (agent.not_heard > (before?.not_heard ?? 0)) feed.put('warn', agent, 'another agent with its token is not heard');
       // Of those that aren't shown nothing is kept: there may be very many.
       if (before || agent.id === state.selected) state.agents.set(agent.id, agent);

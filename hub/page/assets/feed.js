@@ -5,7 +5,7 @@ import { inline, clockTime, printable } from './text.js';
 import { base } from './paths.js';
 import { counts } from './diff.js';
 import { href, label } from './fleet.js';
-import { state } from './state.js';
+import { isAway, state } from './state.js';
 
 const longest = 60;
 
@@ -26,7 +26,10 @@ function draw() {
   const mine = lived.filter((entry) => !state.selected || entry.agent?.id === state.selected);
   const known = new Set(mine.map((entry) => entry.id));
   const list = [...mine, ...remembered.filter((entry) => !known.has(entry.id))].sort((a, b) => b.at - a.at).slice(0, longest);
-  show($('feed'), list.length > 0 ? list.map(item) : h('li', { class: 'empty' }, 'Nothing has happened yet.'));
+  const box = $('feed').parentElement; // who reads on below keeps the place
+  const below = box.scrollTop > 0 && box.scrollHeight - box.scrollTop;
+  show($('feed'), list.length > 0 ? list.map(item) : h('li', { class: 'empty' }, isAway() ? 'Not known while the hub does not answer.' : 'Nothing has happened yet.'));
+  if (below) box.scrollTop = box.scrollHeight - below;
 }
 
 function live(entry) {

@@ -3,9 +3,9 @@
 
 import { $, h, show, steady, arrows, typing } from './dom.js';
 import { inline, when, since, count, number } from './text.js';
-import { command, insecure, onDatabase } from './copy.js';
 import { middle } from './paths.js';
 import * as api from './api.js';
+import { steps } from './operate.js';
 import { address, columns, filtered, labelsIn, params, states } from './query.js';
 import { attempt, state } from './state.js';
 
@@ -123,27 +123,21 @@ function emptiness() {
     return h('div', { class: 'empty' }, h('p', null, 'No agent matches.'),
       h('button', { type: 'button', 'data-key': 'clear', onclick: () => ask({ ...state.query, q: '', labels: [], state: '', attention: false }) }, 'Show all agents'));
   }
-  return h('div', { class: 'empty' },
-    h('h2', null, 'No agents yet'),
-    h('p', null, 'Make a code for one, where the hub runs. It works once, and for ten minutes:'),
-    command(onDatabase('hub enroll code')),
-    h('p', null, 'In the workspace, enroll its agent with that code, and start it:'),
-    command(`agent enroll ${location.origin} --root . --code CODE${insecure}`),
-    command('agent run'),
-    h('p', { class: 'muted' }, 'It is listed here as soon as it connects.'));
+  return h('h2', null, 'No agents yet');
 }
 
 // draw shows what is known.
 const draw = steady(() => {
   const { fleet } = state;
   drawAside();
-  if (state.selected) return;
+  if (state.selected || state.operators) return;
   const none = fleet.total === 0;
   $('fleet').dataset.empty = none ? (filtered(state.query) ? 'filtered' : 'yes') : '';
   drawFacets();
   drawHead();
   drawRows();
   show($('fleet-empty'), none && emptiness());
+  if (none && !filtered(state.query)) adding(true);
   $('fleet-table').hidden = none;
   const parts = fleet.total == null ? ['Loading']
     : fleet.ids.length < fleet.total ? [`${number(fleet.ids.length)} of ${count(fleet.total, 'agent')}`] : [count(fleet.total, 'agent')];
@@ -155,11 +149,19 @@ const draw = steady(() => {
 
 let shown;
 
+// adding shows or hides how an agent is added.
+function adding(on) {
+  if (on === !$('adding').hidden) return;
+  $('adding').hidden = !on;
+  $('fleet-add').setAttribute('aria-expanded', String(on));
+  show($('adding'), on && steps());
+}
+
 // The same agents beside a chosen one, in short.
 function drawAside() {
   const { fleet } = state;
   $('agents-count').textContent = fleet.total == null ? '' : number(fleet.total);
-  if (!state.selected) return;
+  if (!state.selected && !state.operators) return;
   show($('agents'), fleet.ids.map((id) => {
     const agent = state.agents.get(id);
     const reasons = attention(agent);
@@ -220,8 +222,21 @@ async function read(keep) {
   render();
 }
 
-// load reads the first page.
-export const load = () => read(false);
+// asking is the last question whose answer somebody waits for.
+let asking;
+
+// load reads the first page of what somebody has chosen.
+export const load = () => (asking = read(false));
+
+// refresh reads again what is shown, but never in the place of what somebody waits for: its
+// answer is kept back from under the pointer.
+async function refresh() {
+  for (let question; question !== asking;) {
+    question = asking;
+    await question;
+  }
+  await read(true);
+}
 
 // count asks how many there are of each state. The hub counts what it doesn't send.
 export async function loadCounts() {
@@ -249,7 +264,7 @@ function later(what, pace, action) {
 
 // soon reads again what has become older by an event.
 export function soon() {
-  later('list', state.selected ? paces.aside : paces.list, () => read(true));
+  later('list', state.selected ? paces.aside : paces.list, refresh);
   later('counts', paces.counts, loadCounts);
 }
 
@@ -319,7 +334,8 @@ export function setUp() {
     if (event.target.closest('a') || String(getSelection())) return;
     event.target.closest('tr')?.querySelector('a.name').click();
   });
-  $('fleet-more').addEventListener('click', more);
+  $('fleet-add').addEventListener('click', () => adding($('adding').hidden));
+  $('fleet-more').addEventListener('click', () => (asking = more()));
   $('fleet-waiting').addEventListener('click', () => {
     document.activeElement?.blur();
     Object.assign(state.fleet, { ids: state.fleet.waiting ?? state.fleet.ids, waiting: null });

@@ -10,7 +10,7 @@ export function follow(after, handlers) {
   let source;
 
   function open() {
-    source = new EventSource(`/api/v0/events?after=${position}`);
+    source = new EventSource(`/api/v0/events?after=${encodeURIComponent(position)}`);
     source.addEventListener('open', () => handlers.state('live'));
     source.addEventListener('error', () => {
       handlers.state('reconnecting');
@@ -22,7 +22,7 @@ export function follow(after, handlers) {
     });
     for (const type of types) {
       source.addEventListener(type, (event) => {
-        if (event.lastEventId) position = Number(event.lastEventId);
+        if (event.lastEventId) position = event.lastEventId;
         handlers[type](JSON.parse(event.data));
       });
     }

@@ -56,12 +56,12 @@ export async function loadAgent(id) {
 
 const recent = 30;
 
-// loadRecent reads which agents have pushed last, and returns how far the hub is.
+// loadRecent reads which agents have pushed last, and returns where the events go on.
 export async function loadRecent() {
-  let newest = 0;
+  let newest = '0';
   await attempt(async () => {
-    const { agents } = await api.agents(new URLSearchParams({ sort: 'last_push_at', order: 'desc', limit: String(recent) }));
-    newest = Math.max(0, ...agents.map((agent) => agent.revision));
+    const { agents, events } = await api.agents(new URLSearchParams({ sort: 'last_push_at', order: 'desc', limit: String(recent) }));
+    newest = events;
     if (!state.selected) feed.rememberFleet(agents);
   });
   return newest;

@@ -4,6 +4,7 @@ import { h } from './dom.js';
 import { inline, lineOf, count } from './text.js';
 import { middle, relative } from './paths.js';
 import * as api from './api.js';
+import { approving } from './operate.js';
 
 const outcomes = {
   pending: ['info', 'pending', 'It is being asked what it offers.'],
@@ -106,7 +107,7 @@ function toolList(agentID, resource, revision, open, i) {
 }
 
 // Attributes that have places of their own.
-const known = new Set(['outcome', 'state', 'transport', 'freshness', 'findings', 'trimmed', 'tools', 'origin']);
+const known = new Set(['outcome', 'state', 'transport', 'freshness', 'findings', 'trimmed', 'tools', 'origin', 'definition']);
 
 const listOf = (value) => value == null ? [] : Array.isArray(value) ? value : [value];
 
@@ -122,6 +123,7 @@ function card(server, agentID, revision, open, root, i) {
     r?.description && h('p', null, inline(r.description)),
     server.error && h('p', { class: tone === 'bad' ? 'reason' : 'reason warn' }, inline(server.error)),
     advice && h('p', { class: 'muted' }, typeof advice === 'function' ? advice(() => inline(server.name)) : advice),
+    server.outcome === 'needs_approval' && approving(server, agentID),
     a.trimmed && h('p', { class: 'muted' }, inline(a.trimmed)),
     findings.length > 0 && h('div', { class: 'notice warn' }, h('strong', null, count(findings.length, 'finding')),
       h('ul', null, findings.map((text) => h('li', null, inline(text))))),

@@ -1,7 +1,7 @@
 // The pins of an agent: what they hold, whether it is still what the agent
 // has, and what became different.
 
-import { h, announce } from './dom.js';
+import { h, sureButton } from './dom.js';
 import { inline, when } from './text.js';
 import * as api from './api.js';
 import { changes, counts, tally } from './diff.js';
@@ -21,27 +21,6 @@ function story(pin) {
   const parts = [`Holds revision ${pin.revision}, pinned `, when(pin.pinned_at ?? pin.created_at)];
   if (pin.drifted_at) parts.push(`; the agent moved on with revision ${pin.drift_revision}, `, when(pin.drifted_at));
   return [...parts, '.'];
-}
-
-// remove asks once more before it deletes.
-function removeButton(pin, act) {
-  const button = h('button', { type: 'button', class: 'quiet', 'data-key': `delete-${pin.id}` }, 'Delete');
-  button.addEventListener('click', () => {
-    if (button.dataset.sure === undefined) {
-      button.dataset.sure = '';
-      button.textContent = 'Really delete';
-      button.classList.add('danger');
-      announce('Press again to delete the pin.');
-      return;
-    }
-    act(() => api.deletePin(pin.id));
-  });
-  button.addEventListener('blur', () => {
-    delete button.dataset.sure;
-    button.textContent = 'Delete';
-    button.classList.remove('danger');
-  });
-  return button;
 }
 
 // What became different since a pin's revision, by what is compared: pins often hold the
@@ -107,7 +86,7 @@ function card(pin, newest, open, root, act) {
         type: 'button', 'data-key': `refresh-${pin.id}`, onclick: () => act(() => api.refreshPin(pin.id)),
       }, `Move to revision ${newest}`),
       copyButton(pin.id, 'Copy id', `id-${pin.id}`),
-      removeButton(pin, act)),
+      sureButton('Delete', `delete-${pin.id}`, () => act(() => api.deletePin(pin.id)))),
     body);
 }
 

@@ -2,6 +2,7 @@
 
 import { $, h, show } from './dom.js';
 import { read } from './query.js';
+import { clockTime } from './text.js';
 
 export const state = {
   agents: new Map(), // by id: those of the overview and the chosen one
@@ -14,7 +15,8 @@ export const state = {
     waiting: null, // what will be shown when nobody points at the list
   },
   pins: [], // of the chosen agent
-  selected: '', // an agent's id; empty: the overview is shown
+  selected: '', // an agent's id; empty: the overview is shown, or
+  operators: false, // what operators did
   tab: 'resources',
   snapshot: null, // of the selected agent; null when it has none
   history: null,
@@ -29,7 +31,23 @@ export const state = {
   openDetails: false, // whether the chosen agent's details are shown
 };
 
+// The hub or its database is away since then; null while it answers.
+let awaySince = null;
+
+export const isAway = () => awaySince !== null;
+
+// away says that the hub, or its database, doesn't answer, and since when.
+export function away(says) {
+  awaySince ??= new Date();
+  show($('notice'), h('p', { class: 'notice bad' }, says, ' since ', clockTime(awaySince), '. What is shown is what was known then; the page goes on by itself.'));
+}
+
 export function complain(error) {
+  if (error?.away) {
+    away(error.away);
+    return;
+  }
+  awaySince = null;
   if (error?.status === 401) {
     show($('notice'), h('p', { class: 'notice bad' }, 'You are signed out. ', h('a', { href: '/login' }, 'How to sign in')));
     return;

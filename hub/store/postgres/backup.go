@@ -58,9 +58,9 @@ func Backup(ctx context.Context, rawURL, file string) (err error) {
 }
 
 // Restore makes pg_restore restore a file of Backup into the schema that it came from, in
-// one transaction. The revision is raised above all that readers may have seen, and older
-// revisions count as no longer kept, so that readers who follow must read everything again.
-// A backup of an older hub is migrated.
+// one transaction. The revision is raised above all that readers may have seen, and the
+// events begin anew, so that readers who follow must read everything again. A backup of an
+// older hub is migrated.
 //
 // No hub may have the database open. With force, a schema that holds anything is replaced.
 //
@@ -101,8 +101,10 @@ func restore(ctx context.Context, file, rawURL string, force bool) error {
 		return err
 	}
 	defer db.Close()
-	_, err = db.pool.Exec(ctx, "UPDATE revision SET value = greatest(value, $1) + $2, floor = greatest(value, $1) + $2", newest, int64(restoreGap))
-	return clarify(err)
+	if _, err = db.pool.Exec(ctx, "SELECT setval('revision', greatest(nextval('revision'), $1) + $2)", newest, int64(restoreGap)); err != nil {
+		return clarify(err)
+	}
+	return clarify(beginEpoch(ctx, db.pool, ""))
 }
 
 // inspect returns the schema that the URL selects, and whether it is empty.
@@ -131,7 +133,7 @@ func replaceable(ctx context.Context, rawURL string, force bool) (newest int64, 
 	defer func() { _ = conn.Close(context.WithoutCancel(ctx)) }()
 	var things, hubs int64
 	err = conn.QueryRow(ctx,
-		`SELECT (SELECT count(*) FROM agents) + (SELECT count(*) FROM tokens), (SELECT value FROM revision),
+		`SELECT (SELECT count(*) FROM agents) + (SELECT count(*) FROM tokens), (SELECT CASE WHEN is_called THEN last_value ELSE 0 END FROM revision),
 		   (SELECT count(*) FROM pg_stat_activity WHERE datname = current_database() AND application_name LIKE 'waymark-hub%')`).
 		Scan(&things, &newest, &hubs)
 	switch {

@@ -110,36 +110,33 @@ func TestServerKilled(t *testing.T) {
 	storetest.CheckCounts(t, at(url), hubs[0], ids...)
 }
 
-// follow reads changes as they come, tells how far it is, and reports a
-// revision that came out of order. It closes told at the end.
+// follow reads events as they come, tells the revisions, and reports one of an agent that
+// came out of order. It closes told at the end.
 func follow(ctx context.Context, t *testing.T, st store.Store, told chan<- int64) {
 	defer close(told)
-	cursor := int64(0)
+	var at store.Cursor
+	newest := map[string]int64{}
 	for {
-		newest, err := st.Wait(ctx, cursor)
-		if err != nil {
+		page, err := st.Events(ctx, at, 100)
+		for _, e := range page.List {
+			if known := newest[e.Change.AgentID]; e.Revision <= known {
+				t.Errorf("revision %d of %s follows %d", e.Revision, e.Change.AgentID, known)
+			}
+			newest[e.Change.AgentID] = e.Revision
+			select {
+			case told <- e.Revision:
+			case <-ctx.Done():
+			default:
+			}
+		}
+		if err == nil { // otherwise the server is down for longer than a call may take, or this is the end
+			at = page.Through
+		}
+		if err := st.Wait(ctx, at); err != nil {
 			if ctx.Err() == nil {
-				t.Errorf("wait after %d: %v", cursor, err)
+				t.Errorf("wait after %v: %v", at, err)
 			}
 			return
-		}
-		if newest < cursor {
-			t.Errorf("revision %d follows %d", newest, cursor)
-		}
-		list, err := st.Changes(ctx, cursor, 100)
-		if err != nil {
-			continue // the server is down for longer than a call may take, or this is the end
-		}
-		for _, ch := range list {
-			if ch.Revision <= cursor {
-				t.Errorf("change %d follows %d", ch.Revision, cursor)
-			}
-			cursor = ch.Revision
-		}
-		select {
-		case told <- cursor:
-		case <-ctx.Done():
-		default:
 		}
 	}
 }

@@ -10,8 +10,9 @@ import (
 	"github.com/jackc/pgx/v5/pgconn"
 	"github.com/jackc/pgx/v5/pgxpool"
 
+	"waymark/hub/store"
 	"waymark/hub/store/internal/sqlstore"
-	"waymark/internal/backoff"
+	"waymark/internal/await"
 )
 
 // database implements sqlstore.Database for a DB.
@@ -53,14 +54,19 @@ const (
 func (db *DB) try(ctx context.Context, f func(context.Context, *pgxpool.Conn) error) error {
 	limited, cancel := context.WithTimeout(ctx, operationTimeout)
 	defer cancel()
-	pauses := backoff.Backoff{Shortest: firstPause, Longest: lastPause, Jitter: true}
+	pauses := await.Backoff{Shortest: firstPause, Longest: lastPause, Jitter: true}
 	for n := 1; ; n++ {
 		again, err := db.once(limited, f)
-		if again && n < tries && backoff.Sleep(limited, pauses.Next()) == nil {
+		if again && n < tries && await.Sleep(limited, pauses.Next()) == nil {
 			continue
 		}
-		if err != nil && limited.Err() != nil && ctx.Err() == nil {
-			err = fmt.Errorf("the database did not answer within %v: %w", operationTimeout, err)
+		var failed *pgconn.ConnectError
+		switch {
+		case err == nil || ctx.Err() != nil:
+		case limited.Err() != nil:
+			return fmt.Errorf("%w within %v: %w", store.ErrAway, operationTimeout, clarify(err))
+		case again || errors.As(err, &failed):
+			return fmt.Errorf("%w: %w", store.ErrAway, clarify(err))
 		}
 		return clarify(err)
 	}

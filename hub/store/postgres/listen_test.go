@@ -3,6 +3,7 @@ package postgres_test
 import (
 	"testing"
 
+	"waymark/hub/store"
 	"waymark/hub/store/postgres"
 	"waymark/test/pgtest"
 )
@@ -11,7 +12,7 @@ import (
 func listening(t *testing.T, url string) {
 	t.Helper()
 	const statement = `SELECT count(*)::int FROM pg_stat_activity WHERE datname = current_database()
-		AND application_name = 'waymark-hub-listen' AND state = 'idle' AND query = 'SELECT value FROM revision'`
+		AND application_name = 'waymark-hub-listen' AND state = 'idle' AND query LIKE 'LISTEN%'`
 	until(t, url, "a hub listens", statement, func(n int) bool { return n == 1 })
 }
 
@@ -23,8 +24,7 @@ func TestListenAgain(t *testing.T) {
 	p, url := newProxy(t, direct)
 	other, st := open(t, direct, postgres.Options{}), open(t, url, postgres.Options{MaxConns: 2})
 	g := session(t, other, "a")
-	heard := make(chan int64)
-	revision := int64(0)
+	heard := make(chan uint64)
 	for round, trouble := range []func(cut chan<- struct{}){
 		func(cut chan<- struct{}) { close(cut) }, // none
 		func(cut chan<- struct{}) { p.cutAll(); close(cut) },
@@ -43,52 +43,38 @@ func TestListenAgain(t *testing.T) {
 			close(cut)
 		},
 	} {
-		go func() {
-			got, err := st.Wait(t.Context(), revision)
-			if err != nil {
-				t.Error(err)
-			}
-			heard <- got
-		}()
-		listening(t, direct)
-		cut := make(chan struct{})
-		trouble(cut)
-		result, err := other.Push(t.Context(), "a", g, state(uint64(round)+1, 1))
+		at, err := other.Newest(t.Context())
 		if err != nil {
 			t.Fatal(err)
 		}
-		<-cut
-		if got := <-heard; got != result.Revision {
-			t.Errorf("round %d: heard of revision %d, want %d", round, got, result.Revision)
+		go func() { heard <- hears(t, st, at) }()
+		listening(t, direct)
+		cut := make(chan struct{})
+		trouble(cut)
+		if _, err := other.Push(t.Context(), "a", g, state(uint64(round)+1, 1)); err != nil {
+			t.Fatal(err)
 		}
-		revision = result.Revision
+		<-cut
+		if got := <-heard; got != uint64(round)+1 {
+			t.Errorf("round %d: heard of version %d", round, got)
+		}
 		p.done()
 	}
 }
 
-// TestSetBack has a database be restored from a backup while hubs are there.
-func TestSetBack(t *testing.T) {
-	url := pgtest.Database(t)
-	st := open(t, url, postgres.Options{})
-	g := session(t, st, "a")
-	var revision int64
-	for v := range uint64(3) {
-		result, err := st.Push(t.Context(), "a", g, state(v+1, 1))
-		if err != nil {
-			t.Fatal(err)
+// hears waits for the next push after a cursor of another hub, and returns its version.
+func hears(t *testing.T, st store.Store, at store.Cursor) uint64 {
+	for {
+		page, err := st.Events(t.Context(), at, 10)
+		if err == nil && len(page.List) > 0 {
+			return page.List[0].Change.Version
 		}
-		revision = result.Revision
-	}
-	heard := make(chan int64)
-	go func() {
-		got, err := st.Wait(t.Context(), revision)
-		if err != nil {
+		if err == nil {
+			at = page.Through
+		}
+		if err := st.Wait(t.Context(), at); err != nil {
 			t.Error(err)
+			return 0
 		}
-		heard <- got
-	}()
-	pgtest.Exec(t, url, "DELETE FROM snapshots WHERE revision > 1", "UPDATE revision SET value = 1", "NOTIFY waymark_revision")
-	if got := <-heard; got != 1 {
-		t.Errorf("heard of revision %d, want 1", got)
 	}
 }

@@ -3,6 +3,7 @@ package postgres_test
 import (
 	"context"
 	"fmt"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -30,6 +31,9 @@ func rival(t *testing.T, url string, statements ...string) *pgx.Conn {
 	return conn
 }
 
+// lockAgent locks an agent, as a push does.
+const lockAgent = "SELECT pg_advisory_xact_lock(hashtextextended(current_schema() || ' agent a', 0))"
+
 // longTimeouts is for stores that must not give up while a slow machine gets
 // a test into the state that it wants.
 const longTimeouts = "&lock_timeout=10min&statement_timeout=10min"
@@ -53,7 +57,7 @@ func TestDeadlock(t *testing.T) {
 		t.Fatal(err)
 	}
 	holdup := rival(t, url, "LOCK TABLE snapshots IN ACCESS EXCLUSIVE MODE")
-	conn := rival(t, url, "SET deadlock_timeout = '10min'", "SELECT * FROM revision FOR UPDATE")
+	conn := rival(t, url, "SET deadlock_timeout = '10min'", "LOCK TABLE events IN EXCLUSIVE MODE")
 	done, rivaled := make(chan error, 1), make(chan error, 1)
 	go func() {
 		result, err := st.Push(t.Context(), "a", g, state(2, 2))
@@ -62,9 +66,9 @@ func TestDeadlock(t *testing.T) {
 		}
 		done <- err
 	}()
-	waitBlocked(t, url, holdup) // it has its agent, and not yet the revision
+	waitBlocked(t, url, holdup) // it has its agent, and has not told of the push
 	go func() {
-		_, err := conn.Exec(t.Context(), "SELECT * FROM agents FOR UPDATE")
+		_, err := conn.Exec(t.Context(), lockAgent)
 		rivaled <- err
 	}()
 	waiting := fmt.Sprintf("SELECT cardinality(pg_blocking_pids(%d))", conn.PgConn().PID())
@@ -81,7 +85,7 @@ func TestDeadlock(t *testing.T) {
 	if err := <-done; err != nil {
 		t.Error(err)
 	}
-	wantState(t, st, state(2, 2), store.PushResult{Revision: 2})
+	wantState(t, st, state(2, 2), store.PushResult{Revision: 3}) // no number comes again
 }
 
 // TestHeldUp has somebody hold a lock for longer than a hub waits.
@@ -89,7 +93,7 @@ func TestHeldUp(t *testing.T) {
 	url := pgtest.Database(t)
 	st := open(t, url+"&lock_timeout=100ms", postgres.Options{})
 	g := session(t, st, "a")
-	conn := rival(t, url, "SELECT * FROM agents FOR UPDATE")
+	conn := rival(t, url, lockAgent)
 	_, err := st.Push(t.Context(), "a", g, state(1, 1))
 	if err == nil || !strings.Contains(err.Error(), "holds the database up") {
 		t.Errorf("error is %v", err)
@@ -102,7 +106,7 @@ func TestHeldUp(t *testing.T) {
 	}
 
 	ctx, cancel := context.WithCancel(t.Context())
-	conn = rival(t, url, "SELECT * FROM agents FOR UPDATE")
+	conn = rival(t, url, lockAgent)
 	slow := open(t, url+longTimeouts, postgres.Options{})
 	done := make(chan error)
 	go func() {
@@ -117,40 +121,122 @@ func TestHeldUp(t *testing.T) {
 	if _, err := conn.Exec(t.Context(), "ROLLBACK"); err != nil {
 		t.Fatal(err)
 	}
-	if result, err := slow.Push(t.Context(), "a", g, state(2, 1)); err != nil || !result.Accepted {
+	// Whether it was stored all the same is open.
+	if result, err := slow.Push(t.Context(), "a", g, state(3, 1)); err != nil || !result.Accepted {
 		t.Errorf("after it: %+v, %v", result, err)
 	}
 }
 
-// TestRevisionsInOrder has a push that has taken its revision take long to
-// commit: nobody may see a later revision before.
-func TestRevisionsInOrder(t *testing.T) {
+// TestOthersUnderWay has a transaction that has begun to write take long to commit: nobody waits for
+// it, readers see what others push meanwhile, and miss nothing whatever comes when.
+func TestOthersUnderWay(t *testing.T) {
 	url := pgtest.Database(t)
 	st := open(t, url+longTimeouts, postgres.Options{})
 	g := session(t, st, "a")
-	conn := rival(t, url, "UPDATE revision SET value = value + 1", // revision 1
-		"INSERT INTO agents (id, name, created_at) VALUES ('slow', '', 0)",
-		`INSERT INTO snapshots (revision, agent_id, step, generation, version, aggregate_hash, snapshot_error, plugins,
-		   resources, added, changed, removed, touched, payload_bytes, row_bytes, written_bytes, created_at, received_at, discovery, summary)
-		 VALUES (1, 'slow', 1, 1, 1, '', '', '[]', 0, 0, 0, 0, '[]', 0, 0, 0, 0, 0, '{}', '{}')`)
-	done := make(chan error)
-	go func() {
-		_, err := st.Push(t.Context(), "a", g, state(1, 1))
-		done <- err
-	}()
-	waitBlocked(t, url, conn)
-	if list, err := st.Changes(t.Context(), 0, 10); err != nil || len(list) != 0 {
-		t.Errorf("changes before the first is committed: %+v, %v", list, err)
+	begin, err := st.Newest(t.Context())
+	if err != nil {
+		t.Fatal(err)
 	}
+	conn := rival(t, url, "INSERT INTO events (what, revision, agent_id, at) VALUES ('agent', 1, 'slow', 0)")
+	read := func(after store.Cursor, want ...string) store.Events {
+		t.Helper()
+		page, err := st.Events(t.Context(), after, 100)
+		var got []string
+		for _, e := range page.List {
+			if e.Change != nil {
+				got = append(got, fmt.Sprint(e.Change.AgentID, e.Change.Version))
+			} else {
+				got = append(got, e.RemovedAgent)
+			}
+		}
+		if err != nil || page.Lost || !slices.Equal(got, want) {
+			t.Errorf("after %v: %v, %v; want %v", after, got, err, want)
+		}
+		return page
+	}
+	push := func(version uint64) {
+		t.Helper()
+		if result, err := st.Push(t.Context(), "a", g, state(version, 1)); err != nil || !result.Accepted {
+			t.Fatalf("%+v, %v", result, err)
+		}
+	}
+	text := func(page store.Events) store.Cursor { // what a reader has that connects again
+		t.Helper()
+		at, err := store.ParseCursor(page.Through.String())
+		if err != nil {
+			t.Fatal(err)
+		}
+		return at
+	}
+	push(1)
+	first := read(begin, "a1")
+	push(2)
+	second := read(first.Through, "a2")
+	if first.Through.Compare(second.Through) != 0 || first.List[0].At.Compare(first.Through) <= 0 {
+		t.Errorf("the reader's cursor went from %v over %v to %v", first.Through, first.List[0].At, second.Through)
+	}
+	read(text(second), "a1", "a2")
 	if _, err := conn.Exec(t.Context(), "COMMIT"); err != nil {
 		t.Fatal(err)
 	}
-	if err := <-done; err != nil {
-		t.Error(err)
+	third := read(second.Through, "slow")
+	read(text(second), "slow", "a1", "a2")
+	read(text(third))
+	read(third.Through)
+	push(3)
+	read(third.Through, "a3")
+	read(text(third), "a3")
+}
+
+// TestManyAtOnce reads more than a page of what came since the last look.
+func TestManyAtOnce(t *testing.T) {
+	url := pgtest.Database(t)
+	st := open(t, url+longTimeouts, postgres.Options{})
+	at, err := st.Newest(t.Context())
+	if err != nil {
+		t.Fatal(err)
 	}
-	list, err := st.Changes(t.Context(), 0, 10)
-	if err != nil || len(list) != 2 || list[0].AgentID != "slow" || list[1].AgentID != "a" || list[1].Revision != 2 {
-		t.Errorf("changes: %+v, %v", list, err)
+	g := session(t, st, "a")
+	for v := range uint64(7) {
+		if _, err := st.Push(t.Context(), "a", g, state(v+1, 1)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	var got []uint64
+	for last := false; !last; {
+		page, err := st.Events(t.Context(), at, 3)
+		if err != nil || page.Lost || len(page.List) > 3 {
+			t.Fatalf("%+v, %v", page, err)
+		}
+		for _, e := range page.List {
+			got = append(got, e.Change.Version)
+		}
+		at, last = page.Through, page.Last
+	}
+	if !slices.Equal(got, []uint64{1, 2, 3, 4, 5, 6, 7}) {
+		t.Error(got)
+	}
+}
+
+// TestAnotherServer: where ids of transactions may come again, the cursors of before are
+// none.
+func TestAnotherServer(t *testing.T) {
+	url := pgtest.Database(t)
+	st := open(t, url, postgres.Options{})
+	g := session(t, st, "a")
+	if _, err := st.Push(t.Context(), "a", g, state(1, 1)); err != nil {
+		t.Fatal(err)
+	}
+	before, err := st.Newest(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	if page, err := open(t, url, postgres.Options{}).Events(t.Context(), before, 10); err != nil || page.Lost {
+		t.Errorf("another hub: %+v, %v", page, err)
+	}
+	pgtest.Exec(t, url, "UPDATE events_kept SET cluster = 'another'")
+	if page, err := open(t, url, postgres.Options{}).Events(t.Context(), before, 10); err != nil || !page.Lost {
+		t.Errorf("of another server: %+v, %v", page, err)
 	}
 }
 

@@ -12,7 +12,7 @@ import (
 	"waymark/snapshot"
 	"waymark/test/contracts/storetest"
 	"waymark/test/pgtest"
-	"waymark/wire/fingerprint"
+	"waymark/wire"
 )
 
 // state is a push of n resources whose content is their version's.
@@ -44,12 +44,12 @@ func wantState(t *testing.T, st store.Store, p store.Push, result store.PushResu
 	}
 }
 
-func session(t *testing.T, st store.Store, id string) int64 {
+func session(t testing.TB, st store.Store, id string) int64 {
 	t.Helper()
 	if _, err := st.CreateToken(t.Context(), store.NewToken{Role: store.RoleAgent, AgentID: id, Hash: credential.HashOf(id)}); err != nil {
 		t.Fatal(err)
 	}
-	g, err := st.BeginSession(t.Context(), id)
+	g, _, err := st.BeginSession(t.Context(), id, "")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -69,7 +69,7 @@ func TestCommitNotAnswered(t *testing.T) {
 	pushes[2].Snapshot.Resources = pushes[1].Snapshot.Resources // the same again: accepted, and no new revision
 	name := storetest.NameOf(pushes[2].Snapshot)
 	pushes[2].Update = &store.Update{Name: name, Head: true}
-	pushes[3].Update = &store.Update{Base: name, Name: fingerprint.Name{1}}
+	pushes[3].Update = &store.Update{Base: name, Name: wire.Name{1}}
 	want := []store.PushResult{
 		{Accepted: true, Revision: 1, Written: 0}, // done again, and then the same as what is there
 		{Accepted: true, Revision: 2, Written: 3},
@@ -137,12 +137,16 @@ func TestReadsAgain(t *testing.T) {
 		t.Fatal(err)
 	}
 	calls := map[string]func(context.Context) error{
-		"agents":  func(ctx context.Context) error { list, err := st.Agents(ctx); return all(len(list) == 1, err) },
-		"tokens":  func(ctx context.Context) error { list, err := st.Tokens(ctx); return all(len(list) == 1, err) },
-		"changes": func(ctx context.Context) error { list, err := st.Changes(ctx, 0, 9); return all(len(list) == 1, err) },
+		"agents": func(ctx context.Context) error { list, err := st.Agents(ctx); return all(len(list) == 1, err) },
+		"tokens": func(ctx context.Context) error { list, err := st.Tokens(ctx); return all(len(list) == 1, err) },
+		"events": func(ctx context.Context) error {
+			page, err := st.Events(ctx, store.Cursor{}, 9)
+			return all(len(page.List) == 1, err)
+		},
+		"newest":  func(ctx context.Context) error { at, err := st.Newest(ctx); return all(!at.IsZero(), err) },
 		"history": func(ctx context.Context) error { list, err := st.History(ctx, "a"); return all(len(list) == 1, err) },
 		"prune":   st.Prune,
-		"begin":   func(ctx context.Context) error { _, err := st.BeginSession(ctx, "a"); return err },
+		"begin":   func(ctx context.Context) error { _, _, err := st.BeginSession(ctx, "a", ""); return err },
 		"snapshot": func(ctx context.Context) error {
 			s, err := st.Snapshot(ctx, store.Query{AgentID: "a"})
 			return all(len(s.Snapshot.Resources) == 5, err)

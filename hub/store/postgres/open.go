@@ -19,7 +19,7 @@ import (
 )
 
 const (
-	// defaultConns suffices for a hub, whose pushes commit one after the other anyway.
+	// defaultConns suffices for a hub: what it does takes milliseconds.
 	// PostgreSQL's default limit is a hundred connections.
 	defaultConns = 10
 	// connectTimeout is per host of the URL.
@@ -39,8 +39,9 @@ var sessionDefaults = map[string]string{
 
 // Options configure a DB. The zero value works.
 type Options struct {
-	// Now is the clock; nil means time.Now.
-	Now func() time.Time
+	// Now is the clock in the place of the database's; nil means that. Local is this
+	// machine's; nil means time.Now.
+	Now, Local func() time.Time
 	// History is how much of the past is kept.
 	History store.Retention
 	// MaxConns limits this hub's connections, plus one for listening. 0 means the URL's
@@ -60,9 +61,17 @@ type DB struct {
 	*core
 	log     *slog.Logger
 	pool    *pgxpool.Pool
-	newest  *sqlstore.Revision
-	listen  *listener
-	pruning *sqlstore.Pruning
+	notices *sqlstore.Notices
+	bus     *bus
+	pushes  *groups[*pusher]
+	begins  *groups[*beginner]
+	lookups *groups[*lookup]
+	uploads *groups[*uploader]
+	health  health
+	// local is this machine's clock.
+	local     func() time.Time
+	condition condition
+	pruning   *sqlstore.Pruning
 
 	closeOnce sync.Once
 }
@@ -71,6 +80,17 @@ var _ store.Store = (*DB)(nil)
 
 // textList is sqlstore.Core.TextList.
 const textList = "SELECT json_array_elements_text($1::json)"
+
+// joinOne is sqlstore.Core.JoinOne. The planner doesn't look into a subquery with a limit.
+func joinOne(table, condition string) string {
+	return "CROSS JOIN LATERAL (SELECT * FROM " + table + " WHERE " + condition + " LIMIT 1) AS " + table[len(table)-1:]
+}
+
+// endedList is sqlstore.Core.EndedList.
+const endedList = "SELECT agent_id, generation, last FROM json_to_recordset($1::json) AS ended (agent_id text, generation bigint, last boolean)"
+
+// saidList is sqlstore.Core.SaidList.
+const saidList = "SELECT * FROM json_to_recordset($1::json) AS said (id text, hostname text, hostname_key text, root text, root_key text, agent_version text, version_key text, about text)"
 
 // Check reports whether url can name a database, without connecting. Errors never contain a
 // password.
@@ -88,8 +108,8 @@ func Check(url string) error {
 // store.ErrForeign, store.ErrNewerSchema and store.ErrOtherSchema say why a database can't
 // be used; it isn't changed then. Errors never contain a password.
 func Open(ctx context.Context, url string, opts Options) (*DB, error) {
-	if opts.Now == nil {
-		opts.Now = time.Now
+	if opts.Local == nil {
+		opts.Local = time.Now
 	}
 	opts.Logger = cmp.Or(opts.Logger, slog.New(slog.DiscardHandler))
 	config, err := configure(url, opts.MaxConns)
@@ -97,13 +117,19 @@ func Open(ctx context.Context, url string, opts Options) (*DB, error) {
 		return nil, fmt.Errorf("open database: %w", err)
 	}
 	where := fmt.Sprintf("%s on %s", config.ConnConfig.Database, config.ConnConfig.Host)
-	db := &DB{log: opts.Logger, newest: sqlstore.NewRevision()}
-	db.core = &core{Database: database{db}, TextList: textList, Now: opts.Now, Keep: opts.History.Effective(), Newest: db.newest, Notify: notify}
+	db := &DB{log: opts.Logger, local: opts.Local, notices: sqlstore.NewNotices()}
+	if opts.Now == nil {
+		opts.Now = func() time.Time { return db.condition.now(db.local) }
+	}
+	db.core = &core{Database: sqlstore.Audited(database{db}), TextList: textList, EndedList: endedList, SaidList: saidList, JoinOne: joinOne, Now: opts.Now, Keep: opts.History.Effective(), Notices: db.notices,
+		Log: eventSQL, NextRevision: "SELECT nextval('revision')", Lock: lockTexts}
 	if err := db.open(ctx, config, opts.Existing); err != nil {
 		_ = db.Close()
 		return nil, fmt.Errorf("open database %s: %w", where, clarify(err))
 	}
-	db.listen = newListener(config.ConnConfig, db.newest, opts.Logger)
+	db.bus, db.pushes = startBus(db, config.ConnConfig), newGroups(db, pushCommitters, storeTogether)
+	db.begins, db.lookups = newGroups(db, beginCommitters, beginTogether), newGroups(db, lookupCommitters, lookUpTogether)
+	db.uploads = newGroups(db, uploadCommitters, uploadTogether)
 	db.pruning = sqlstore.StartPruning(db.Prune, opts.Logger)
 	return db, nil
 }
@@ -115,7 +141,8 @@ func (db *DB) open(ctx context.Context, config *pgxpool.Config, existing bool) (
 	if db.pool, err = pgxpool.NewWithConfig(ctx, config); err != nil {
 		return err
 	}
-	return db.pool.Ping(ctx)
+	_, err = db.Condition(ctx)
+	return err
 }
 
 // configure parses the URL and adds this package's defaults.
@@ -154,8 +181,13 @@ func configure(url string, maxConns int) (*pgxpool.Config, error) {
 // Close implements store.Store.
 func (db *DB) Close() error {
 	db.closeOnce.Do(func() {
-		db.newest.Close()
-		db.listen.close()
+		db.notices.Close()
+		db.pushes.close()
+		db.begins.close()
+		db.lookups.close()
+		db.uploads.close()
+		db.bus.close()
+		db.health.close()
 		db.pruning.Close()
 		if db.pool != nil {
 			db.pool.Close()

@@ -62,7 +62,10 @@ func prepare(ctx context.Context, config *pgx.ConnConfig, existing bool) error {
 	unlimited.RuntimeParams["statement_timeout"] = "0"
 	pool := stdlib.OpenDB(*unlimited)
 	defer func() { _ = pool.Close() }()
-	return migrate(ctx, pool, empty)
+	if err := migrate(ctx, pool, empty); err != nil {
+		return err
+	}
+	return checkCluster(ctx, conn)
 }
 
 func migrate(ctx context.Context, pool *sql.DB, empty bool) error {

@@ -5,35 +5,23 @@ import (
 	"context"
 	"fmt"
 	"slices"
+	"strings"
 
 	"github.com/jackc/pgx/v5"
 
 	"waymark/hub/store/internal/sqlstore"
 )
 
-// channel is where hubs announce new revisions to each other.
-const channel = "waymark_revision"
-
-// confirm records that the push brought the stored content again.
-func (p *pusher) confirm(ctx context.Context) error {
-	batch := &pgx.Batch{}
-	batch.Queue(sqlstore.UpdateHead, p.version(), p.generation, p.now, p.push.Name(), p.state.Head.Revision)
-	return p.commit(ctx, batch)
-}
-
-// commit runs the batch and ends the transaction. An unknown result is remembered for the
-// next try.
-func (p *pusher) commit(ctx context.Context, batch *pgx.Batch) error {
-	batch.Queue("commit")
-	err := p.conn.SendBatch(ctx, batch).Close()
-	if err != nil && (code(err) == "" || p.conn.IsClosed()) {
-		result := p.result
-		p.unsure = &result
-	}
-	return err
-}
-
 const (
+	confirmHeads = `UPDATE snapshots s SET version = u.version, generation = u.generation, received_at = u.received_at, name = u.name
+		FROM unnest($1::bigint[], $2::bigint[], $3::bigint[], $4::bytea[], $5::bigint[]) AS u (version, generation, received_at, name, revision)
+		WHERE s.revision = u.revision`
+
+	pushHeads = "UPDATE heads h SET " + sqlstore.HeadFields + ` FROM unnest($1::text[]) AS u (agent)
+		CROSS JOIN LATERAL (SELECT * FROM snapshots WHERE agent_id = u.agent ORDER BY revision DESC LIMIT 1) AS s WHERE h.agent_id = u.agent`
+	setWriters = `UPDATE heads h SET writer = u.writer, writer_run = u.run, writer_hub = u.hub
+		FROM unnest($1::text[], $2::bigint[], $3::text[], $4::text[]) AS u (agent, writer, run, hub) WHERE h.agent_id = u.agent`
+
 	// Locks the existing payloads, so that they stay.
 	selectBodies = "SELECT hash FROM bodies WHERE hash = ANY($1) ORDER BY hash FOR KEY SHARE"
 	// The payloads of the rows to be deleted.
@@ -45,159 +33,246 @@ const (
 		SELECT hash FROM bodies b WHERE hash = ANY($1) AND NOT EXISTS (SELECT 1 FROM resources r WHERE r.body = b.hash)
 		AND NOT EXISTS (SELECT 1 FROM pin_resources p WHERE p.body = b.hash)
 		FOR UPDATE SKIP LOCKED)`
-	endRows    = "UPDATE resources SET until = $1 WHERE number = ANY($2)"
-	insertRows = `INSERT INTO resources (agent_id, since, created_at, updated_at,
-		  id, kind, source, key, source_path, name, description, status, error, stale,
-		  content_hash, size_bytes, resolver, attributes, facts, body, payload_bytes, digest, whole, row_bytes)
-		SELECT $1, $2, u.created_at, $3,
-		  u.id, u.kind, u.source, u.key, u.source_path, u.name, u.description, u.status, u.error, u.stale,
-		  u.content_hash, u.size_bytes, u.resolver, u.attributes, u.facts, u.body, u.payload_bytes, u.digest, u.whole, u.row_bytes
-		FROM unnest($4::bigint[], $5::text[], $6::text[], $7::text[], $8::text[], $9::text[], $10::text[], $11::text[],
-		  $12::text[], $13::text[], $14::boolean[], $15::bytea[], $16::bigint[], $17::text[], $18::text[], $19::text[],
-		  $20::bytea[], $21::bigint[], $22::bytea[], $23::bytea[], $24::bigint[])
-		AS u (created_at, id, kind, source, key, source_path, name, description, status, error, stale,
-		  content_hash, size_bytes, resolver, attributes, facts, body, payload_bytes, digest, whole, row_bytes)`
-	setFacts = `UPDATE resources r SET facts = u.facts, whole = u.whole
+	deletePasts  = "DELETE FROM snapshots s USING unnest($1::text[], $2::bigint[]) AS u (agent, cut) WHERE s.agent_id = u.agent AND s.revision <= u.cut"
+	deleteRows   = "DELETE FROM resources r USING unnest($1::text[], $2::bigint[]) AS u (agent, oldest) WHERE r.agent_id = u.agent AND r.until <= u.oldest"
+	insertBodies = "INSERT INTO bodies (hash, payload) SELECT * FROM unnest($1::bytea[], $2::bytea[]) ON CONFLICT (hash) DO NOTHING"
+	endRows      = "UPDATE resources r SET until = u.step FROM unnest($1::bigint[], $2::bigint[]) AS u (number, step) WHERE r.number = u.number"
+	setFacts     = `UPDATE resources r SET facts = u.facts, whole = u.whole
 		FROM unnest($1::bigint[], $2::text[], $3::bytea[]) AS u (number, facts, whole) WHERE r.number = u.number`
-	// The revision comes last: while a push holds it, no other gets one.
-	insertRevision = `WITH r AS (UPDATE revision SET value = value + 1, floor = greatest(floor, $12) RETURNING value)
-		INSERT INTO snapshots (revision, agent_id, step, generation, version, aggregate_hash, snapshot_error, plugins,
-		  resources, payload_bytes, written_bytes, created_at, received_at, added, changed, removed, touched, discovery, summary, failing,
-		  row_bytes, name)
-		SELECT value, $1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $11, $13, $14, $15, $16, $17, $18, $19, $20, $21 FROM r RETURNING revision`
-	notify = "SELECT pg_notify('" + channel + "', '')"
+	insertRevisions = `INSERT INTO snapshots (revision, agent_id, step, generation, version, aggregate_hash, snapshot_error, plugins,
+		  discovery, summary, failing, resources, added, changed, removed, touched, payload_bytes, row_bytes, name, written_bytes, created_at, received_at)
+		SELECT nextval('revision'), u.*, u.at FROM unnest($1::text[], $2::bigint[], $3::bigint[], $4::bigint[], $5::bytea[], $6::text[], $7::text[],
+		  $8::text[], $9::text[], $10::integer[], $11::integer[], $12::integer[], $13::integer[], $14::integer[], $15::text[], $16::bigint[], $17::bigint[],
+		  $18::bytea[], $19::bigint[], $20::bigint[]) AS u (agent, step, generation, version, hash, error, plugins, discovery, summary, failing, resources,
+		  added, changed, removed, touched, payload, rows, name, written, at)
+		RETURNING agent_id, revision`
+	pushEvents = sqlstore.PushEvents + "(SELECT (SELECT max(revision) FROM snapshots WHERE agent_id = a.id) FROM unnest($1::text[]) AS a (id)) ORDER BY revision"
 )
-
-// write writes a plan as a new revision.
-func (p *pusher) write(ctx context.Context) error {
-	bodies, unused, err := p.bodies(ctx)
-	if err != nil {
-		return err
-	}
-	batch := &pgx.Batch{}
-	if p.plan.Cut > 0 {
-		batch.Queue(sqlstore.DeletePast, p.agentID, p.plan.Cut)
-	}
-	if len(bodies.uploaded) > 0 {
-		batch.Queue(takeUploads, p.agentID, bodies.uploaded)
-	}
-	if len(p.state.Bodies) > 0 {
-		batch.Queue(sqlstore.DropUploads, p.agentID)
-	}
-	for i, hash := range bodies.hashes { // a single list would be copied several times
-		batch.Queue(sqlstore.InsertBody, hash, bodies.payloads[i])
-	}
-	if len(p.plan.Close) > 0 {
-		batch.Queue(endRows, p.plan.Step, p.plan.Close)
-	}
-	if len(p.plan.Facts) > 0 {
-		batch.Queue(setFacts, p.facts()...)
-	}
-	if len(p.plan.Write) > 0 {
-		batch.Queue(insertRows, p.columns()...)
-	}
-	if p.plan.Cut > 0 {
-		batch.Queue(sqlstore.DeleteRows, p.agentID, p.plan.Oldest)
-		batch.Queue(deleteBodies, unused)
-	}
-	head := &p.plan.Head
-	batch.Queue(insertRevision, p.agentID, p.plan.Step, p.generation, p.version(), []byte(head.Hash), head.SnapshotError, head.Plugins,
-		p.plan.Resources, p.plan.PayloadBytes, p.plan.Bytes, p.now,
-		p.plan.Cut, p.plan.Added, p.plan.Changed, p.plan.Removed, p.plan.TouchedJSON, head.Discovery, head.Summary, head.Failing, p.plan.RowBytes, p.push.Name()).
-		QueryRow(func(row pgx.Row) error { return row.Scan(&p.result.Revision) })
-	for _, s := range sqlstore.PinStatements(p.agentID, p.version(), p.plan, p.state.Head == nil, p.now) {
-		batch.Queue(s.SQL, s.Args...)
-	}
-	batch.Queue(notify)
-	p.result = p.plan.Result(0)
-	return p.commit(ctx, batch)
-}
-
-// columns are the rows to be written, a list for each column.
-func (p *pusher) columns() []any {
-	n := len(p.plan.Write)
-	var (
-		created, size, payload, rest             = make([]int64, n), make([]int64, n), make([]int64, n), make([]int64, n)
-		stale                                    = make([]bool, n)
-		contentHash, body                        = make([][]byte, n), make([][]byte, n)
-		digest, whole                            = make([][]byte, n), make([][]byte, n)
-		id, kind, source, key, path, name        = text(n), text(n), text(n), text(n), text(n), text(n)
-		description, status, failure, res, attrs = text(n), text(n), text(n), text(n), text(n)
-		facts                                    = text(n)
-	)
-	for i := range p.plan.Write {
-		w := &p.plan.Write[i]
-		r := w.Resource
-		created[i], size[i], payload[i], stale[i] = w.CreatedAt, r.SizeBytes, w.Size, r.Stale
-		contentHash[i], body[i], digest[i], whole[i] = sqlstore.NotNull(r.ContentHash), w.Body, w.Digest[:], w.StoredWhole()
-		facts[i], rest[i] = w.Facts, w.Rest
-		id[i], kind[i], source[i], key[i], path[i], name[i] = w.ID, string(r.Kind), r.Source, r.Key, r.SourcePath, r.Name
-		description[i], status[i], failure[i], res[i], attrs[i] = r.Description, string(r.Status), r.Error, r.Resolver, w.Attributes
-	}
-	return []any{
-		p.agentID, p.plan.Step, p.now,
-		created, id, kind, source, key, path, name, description, status, failure, stale,
-		contentHash, size, res, attrs, facts, body, payload, digest, whole, rest,
-	}
-}
-
-// facts are the rows of which only the facts change, a list for each column.
-func (p *pusher) facts() []any {
-	n := len(p.plan.Facts)
-	numbers, facts, whole := make([]int64, n), text(n), make([][]byte, n)
-	for i, f := range p.plan.Facts {
-		numbers[i], facts[i], whole[i] = f.Row, f.JSON, f.Whole
-	}
-	return []any{numbers, facts, whole}
-}
-
-func text(n int) []string { return make([]string, n) }
-
-// newBodies are the payloads that aren't stored yet, ordered by name. Those of uploaded are
-// what the agent brought before.
-type newBodies struct{ hashes, payloads, uploaded [][]byte }
 
 var takeUploads = fmt.Sprintf(sqlstore.TakeUploads, "body = ANY($2)")
 
-// bodies determines which payloads must be written, and which may be unused after this
-// push.
-func (p *pusher) bodies(ctx context.Context) (missing newBodies, unused [][]byte, err error) {
-	payloads := make(map[string][]byte)
-	for _, w := range p.plan.Write {
-		if w.Body != nil && payloads[string(w.Body)] == nil { // one that isn't in the push was uploaded, or a row has it
-			payloads[string(w.Body)] = w.Resource.Payload
+// changes makes the statements of all plans.
+func (g *group) changes(ctx context.Context) (*pgx.Batch, error) {
+	bodies, unused, err := g.bodies(ctx)
+	if err != nil {
+		return nil, err
+	}
+	batch := &pgx.Batch{}
+	if first := columns(slices.Concat(g.write, g.same), func(p *pusher, add adder) {
+		if p.state.Head == nil || p.state.Head.Generation != p.generation {
+			add(p.agentID, p.generation, p.push.Push.Run, p.push.Push.Hub)
+		}
+	}); first != nil {
+		batch.Queue(setWriters, first...)
+	}
+	if len(g.same) > 0 {
+		batch.Queue(confirmHeads, columns(g.same, func(p *pusher, add adder) {
+			add(p.version(), p.generation, p.now, p.push.Name(), p.state.Head.Revision)
+		})...)
+	}
+	if len(g.write) == 0 {
+		return batch, nil
+	}
+	var cut []*pusher
+	for _, p := range g.write {
+		if p.plan.Cut > 0 {
+			cut = append(cut, p)
+		}
+		if taken := bodies.uploaded[p]; len(taken) > 0 {
+			batch.Queue(takeUploads, p.agentID, taken)
+		}
+		if len(p.state.Bodies) > 0 {
+			batch.Queue(sqlstore.DropUploads, p.agentID)
 		}
 	}
-	if len(payloads) == 0 && p.plan.Cut == 0 {
-		return missing, nil, nil
+	if len(cut) > 0 {
+		batch.Queue(deletePasts, columns(cut, func(p *pusher, add adder) { add(p.agentID, p.plan.Cut) })...)
+	}
+	bodies.insert(batch)
+	g.rows(batch)
+	if len(cut) > 0 {
+		batch.Queue(deleteRows, columns(cut, func(p *pusher, add adder) { add(p.agentID, p.plan.Oldest) })...)
+		batch.Queue(deleteBodies, unused)
+	}
+	g.revisions(batch)
+	return batch, nil
+}
+
+// rows writes the resources.
+func (g *group) rows(batch *pgx.Batch) {
+	end := columns(g.write, func(p *pusher, add adder) {
+		for _, number := range p.plan.Close {
+			add(number, p.plan.Step)
+		}
+	})
+	facts := columns(g.write, func(p *pusher, add adder) {
+		for _, f := range p.plan.Facts {
+			add(f.Row, f.JSON, f.Whole)
+		}
+	})
+	rows := columns(g.write, func(p *pusher, add adder) {
+		for i := range p.plan.Write {
+			add(p.plan.Write[i].Written(p.agentID, p.plan.Step, p.now)...)
+		}
+	})
+	for _, s := range []struct {
+		query string
+		args  []any
+	}{{endRows, end}, {setFacts, facts}, {insertRows(rows), rows}} {
+		if s.args != nil {
+			batch.Queue(s.query, s.args...)
+		}
+	}
+}
+
+var listTypes = strings.NewReplacer("[][]uint8", "bytea[]", "[]string", "text[]", "[]int64", "bigint[]", "[]bool", "boolean[]")
+
+// insertRows is the statement for columns of rows.
+func insertRows(rows []any) string {
+	lists := make([]string, len(rows))
+	for i, list := range rows {
+		lists[i] = listTypes.Replace(fmt.Sprintf("$%d::%T", i+1, list))
+	}
+	return "INSERT INTO resources (" + sqlstore.WrittenColumns + ") SELECT * FROM unnest(" + strings.Join(lists, ", ") + ")"
+}
+
+// revisions writes the snapshots, and what follows from them.
+func (g *group) revisions(batch *pgx.Batch) {
+	g.queue(batch, insertRevisions, columns(g.write, func(p *pusher, add adder) {
+		d, head := p.plan, &p.plan.Head
+		add(p.agentID, d.Step, p.generation, p.version(), []byte(head.Hash), head.SnapshotError, head.Plugins,
+			head.Discovery, head.Summary, int64(head.Failing), int64(d.Resources), int64(d.Added), int64(d.Changed), int64(d.Removed), d.TouchedJSON,
+			d.PayloadBytes, d.RowBytes, p.push.Name(), d.Bytes, p.now)
+	}), func(scan scanner) (func(*pusher), error) {
+		var revision int64
+		err := scan(&revision)
+		return func(p *pusher) { p.result.Revision = revision }, err
+	})
+	ids := make([]string, len(g.write))
+	for i, p := range g.write {
+		ids[i] = p.agentID
+		if !p.pinned { // nobody can pin while this push has the agent's lock
+			continue
+		}
+		for _, s := range sqlstore.PinStatements(p.agentID, p.version(), p.plan, p.state.Head == nil, p.now) {
+			batch.Queue(s.SQL, s.Args...)
+		}
+	}
+	batch.Queue(pushEvents, ids)
+}
+
+// adder adds a row of values.
+type adder = func(values ...any)
+
+// columns makes the arguments of a statement with unnest of the rows that all pushers add: a
+// list for each column. Without rows it is nil.
+func columns(list []*pusher, each func(*pusher, adder)) []any {
+	var rows [][]any
+	for _, p := range list {
+		each(p, func(values ...any) { rows = append(rows, values) })
+	}
+	if len(rows) == 0 {
+		return nil
+	}
+	args := make([]any, len(rows[0]))
+	for i, first := range rows[0] {
+		switch first.(type) {
+		case int64:
+			args[i] = column[int64](rows, i)
+		case string:
+			args[i] = column[string](rows, i)
+		case bool:
+			args[i] = column[bool](rows, i)
+		default:
+			args[i] = column[[]byte](rows, i)
+		}
+	}
+	return args
+}
+
+func column[T any](rows [][]any, i int) []T {
+	list := make([]T, len(rows))
+	for n, row := range rows {
+		list[n] = row[i].(T) //nolint:forcetypeassert // of one type in all rows
+	}
+	return list
+}
+
+// newBodies are the payloads that aren't stored yet, ordered by name. Those of uploaded are
+// what the agents brought before.
+type newBodies struct {
+	hashes, payloads [][]byte
+	uploaded         map[*pusher][][]byte
+}
+
+// insert adds the statements. A long list would be copied several times.
+func (b *newBodies) insert(batch *pgx.Batch) {
+	size := 0
+	for _, payload := range b.payloads {
+		size += len(payload)
+	}
+	switch {
+	case len(b.hashes) == 0:
+	case size <= maxGroupBytes:
+		batch.Queue(insertBodies, b.hashes, b.payloads)
+	default:
+		for i, hash := range b.hashes {
+			batch.Queue(sqlstore.InsertBody, hash, b.payloads[i])
+		}
+	}
+}
+
+// bodies determines which payloads must be written, and which may be unused after these
+// pushes.
+func (g *group) bodies(ctx context.Context) (missing newBodies, unused [][]byte, err error) {
+	payloads := make(map[string][]byte)
+	uploaded := make(map[string]*pusher) // who may have brought one
+	batch := &pgx.Batch{}
+	for _, p := range g.write {
+		for _, w := range p.plan.Write {
+			if w.Body == nil || payloads[string(w.Body)] != nil {
+				continue
+			}
+			payloads[string(w.Body)] = w.Resource.Payload // nil: it was uploaded, or a row has it
+			if w.Resource.Payload == nil {
+				uploaded[string(w.Body)] = p
+			}
+		}
+		if p.plan.Cut > 0 {
+			batch.Queue(selectUnseen, p.agentID, p.plan.Oldest, p.endingUnseen()).Query(func(rows pgx.Rows) error {
+				list, err := pgx.CollectRows(rows, pgx.RowTo[[]byte])
+				unused = append(unused, list...)
+				return err
+			})
+		}
 	}
 	hashes := make([][]byte, 0, len(payloads))
 	for hash := range payloads {
 		hashes = append(hashes, []byte(hash))
 	}
 	slices.SortFunc(hashes, bytes.Compare)
-	batch := &pgx.Batch{}
-	batch.Queue(selectBodies, hashes).Query(func(rows pgx.Rows) error {
-		var hash []byte
-		_, err := pgx.ForEachRow(rows, []any{&hash}, func() error {
-			delete(payloads, string(hash))
-			return nil
-		})
-		return err
-	})
-	if p.plan.Cut > 0 {
-		batch.Queue(selectUnseen, p.agentID, p.plan.Oldest, p.endingUnseen()).Query(func(rows pgx.Rows) (err error) {
-			unused, err = pgx.CollectRows(rows, pgx.RowTo[[]byte])
+	if len(hashes) > 0 {
+		batch.Queue(selectBodies, hashes).Query(func(rows pgx.Rows) error {
+			var hash []byte
+			_, err := pgx.ForEachRow(rows, []any{&hash}, func() error {
+				delete(payloads, string(hash))
+				return nil
+			})
 			return err
 		})
 	}
-	if err := p.conn.SendBatch(ctx, batch).Close(); err != nil {
+	if batch.Len() == 0 {
+		return missing, nil, nil
+	}
+	if err := g.conn.SendBatch(ctx, batch).Close(); err != nil {
 		return missing, nil, err
 	}
+	missing.uploaded = make(map[*pusher][][]byte)
 	for _, hash := range hashes {
 		switch payload, ok := payloads[string(hash)]; {
 		case ok && payload == nil:
-			missing.uploaded = append(missing.uploaded, hash)
+			p := uploaded[string(hash)]
+			missing.uploaded[p] = append(missing.uploaded[p], hash)
 		case ok:
 			missing.hashes = append(missing.hashes, hash)
 			missing.payloads = append(missing.payloads, payload)

@@ -27,7 +27,7 @@ func begin(t *testing.T, db store.Store) int64 {
 	if _, err := db.CreateToken(t.Context(), store.NewToken{Role: store.RoleAgent, AgentID: "a", Hash: credential.HashOf("a")}); err != nil {
 		t.Fatal(err)
 	}
-	g, err := db.BeginSession(t.Context(), "a")
+	g, _, err := db.BeginSession(t.Context(), "a", "")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -114,14 +114,19 @@ func TestAfterReboot(t *testing.T) {
 		t.Fatalf("opened again: %+v, %v", result, err)
 	}
 	exec(t, path, "UPDATE revision SET boot = 'an earlier one'")
+	cursor, err := open(t, path).Newest(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
 	for want := range int64(2) {
 		db := open(t, path)
 		result, err := pushOne(t, db, g, uint64(want)+3)
 		if err != nil || result.Revision != 1_000_003+want {
 			t.Errorf("after a reboot: %+v, %v", result, err)
 		}
-		if newest, err := db.Wait(t.Context(), 2); err != nil || newest != 1_000_003+want {
-			t.Errorf("newest is %d, %v", newest, err)
+		page, err := db.Events(t.Context(), cursor, 10)
+		if err != nil || len(page.List) != int(want)+1 || page.List[want].At.N < 1_000_000 {
+			t.Errorf("who was away meanwhile gets %+v, %v", page, err)
 		}
 	}
 }
@@ -133,21 +138,19 @@ func TestHeardAtOnce(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		db := open(t, path)
 		g := begin(t, db)
-		heard := make(chan int64)
-		go func() {
-			revision, err := db.Wait(t.Context(), 0)
-			if err != nil {
-				t.Error(err)
-			}
-			heard <- revision
-		}()
+		now, err := db.Newest(t.Context())
+		if err != nil {
+			t.Fatal(err)
+		}
+		heard := make(chan error)
+		go func() { heard <- db.Wait(t.Context(), now) }()
 		synctest.Wait()
 		start := time.Now()
 		if _, err := pushOne(t, db, g, 1); err != nil {
 			t.Fatal(err)
 		}
-		if revision := <-heard; revision != 1 || time.Since(start) > 0 {
-			t.Errorf("heard of revision %d after %v", revision, time.Since(start))
+		if err := <-heard; err != nil || time.Since(start) > 0 {
+			t.Errorf("heard of it after %v: %v", time.Since(start), err)
 		}
 		if err := db.Close(); err != nil {
 			t.Error(err)

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"time"
 
+	"waymark/hub/store"
 	"waymark/hub/store/internal/sqlstore"
 )
 
@@ -75,10 +76,40 @@ func (c closer) Close()                 { _ = c.rows.Close() }
 // of its own process at once.
 const pollEvery = time.Second
 
-// Wait implements store.Store.
-func (db *DB) Wait(ctx context.Context, after int64) (int64, error) {
-	return db.newest.Wait(ctx, after, pollEvery, func(ctx context.Context) (revision int64, err error) {
-		err = db.read.QueryRowContext(ctx, sqlstore.SelectRevision).Scan(&revision)
-		return revision, err
-	})
+// Wait implements store.Following.
+func (db *DB) Wait(ctx context.Context, after store.Cursor) error {
+	return db.notices.Wait(ctx, after.Heard, pollEvery)
+}
+
+// Writable implements store.Store.
+func (db *DB) Writable(ctx context.Context) error {
+	return db.changes.do(ctx, &job{run: func(ctx context.Context, tx *transaction) error {
+		_, err := tx.ExecContext(ctx, sqlstore.Touch)
+		return err
+	}})
+}
+
+// Condition implements store.Store: no transaction is slow, and there is one clock.
+func (db *DB) Condition(context.Context) (store.Condition, error) {
+	return store.Condition{ClockOff: db.clock.off()}, nil
+}
+
+// Prune implements store.Store. After a jump of the clock nothing's age is known.
+func (db *DB) Prune(ctx context.Context) error {
+	if db.clock.off() != 0 {
+		return nil
+	}
+	return db.core.Prune(ctx)
+}
+
+const nextRevision = "UPDATE revision SET value = value + 1 RETURNING value"
+
+// eventSQL needs no transactions: only one writes at a time, so that all that is visible is
+// settled.
+var eventSQL = sqlstore.EventSQL{
+	Now:    `SELECT k.epoch, 0, k.n, 0, max(k.n, coalesce((SELECT seq FROM sqlite_sequence WHERE name = 'events'), 0)), '' FROM events_kept k`,
+	Page:   "SELECT 0, e.n, " + sqlstore.EventColumns + "$1 = 0 AND $3 = 0 AND e.n > $2" + sqlstore.EventListed + " ORDER BY e.n LIMIT $4",
+	Oldest: "SELECT 0, n, at FROM events ORDER BY n LIMIT $1",
+	Delete: "DELETE FROM events WHERE $1 = 0 AND n <= $2",
+	Floor:  "UPDATE events_kept SET n = $2 WHERE $1 = 0",
 }

@@ -4,7 +4,7 @@ import (
 	"bytes"
 	"maps"
 
-	"waymark/hub/store/internal/plan"
+	"waymark/hub/store/internal/sqlstore"
 )
 
 const (
@@ -17,9 +17,9 @@ const (
 // head is what is remembered of an agent.
 type head struct {
 	// past is never empty, and begins with the newest revision.
-	past []plan.Past
+	past []sqlstore.Past
 	// rows are all rows of the newest revision, by id; nil if unknown.
-	rows map[string]plan.Stored
+	rows map[string]sqlstore.Stored
 }
 
 // heads remembers the state of agents after their last pushes. So a push needn't read all
@@ -63,20 +63,20 @@ func (h *heads) forget(agentID string) {
 }
 
 // apply applies a plan to all rows. numbers are those of the written rows.
-func apply(rows map[string]plan.Stored, decided *plan.Plan, numbers []int64) map[string]plan.Stored {
+func apply(rows map[string]sqlstore.Stored, decided *sqlstore.Plan, numbers []int64) map[string]sqlstore.Stored {
 	if decided.Removed > 0 {
 		closed := make(map[int64]bool, len(decided.Close))
 		for _, number := range decided.Close {
 			closed[number] = true
 		}
-		maps.DeleteFunc(rows, func(_ string, row plan.Stored) bool { return closed[row.Row] })
+		maps.DeleteFunc(rows, func(_ string, row sqlstore.Stored) bool { return closed[row.Row] })
 	}
 	if rows == nil {
-		rows = make(map[string]plan.Stored, len(decided.Write))
+		rows = make(map[string]sqlstore.Stored, len(decided.Write))
 	}
 	for i := range decided.Write {
 		w := &decided.Write[i]
-		stored := plan.Stored{Row: numbers[i], Digest: bytes.Clone(w.Digest[:]), Payload: w.Size, Rest: w.Rest, CreatedAt: w.CreatedAt}
+		stored := sqlstore.Stored{Row: numbers[i], Digest: bytes.Clone(w.Digest[:]), Payload: w.Size, Rest: w.Rest, CreatedAt: w.CreatedAt}
 		stored.Whole = wholeOf(w.StoredWhole(), stored.Digest)
 		rows[w.ID] = stored
 	}

@@ -84,7 +84,7 @@ func push(t *testing.T, path string) {
 	if _, err := db.CreateToken(t.Context(), token); err != nil {
 		t.Fatal(err)
 	}
-	generation, err := db.BeginSession(t.Context(), "a")
+	generation, _, err := db.BeginSession(t.Context(), "a", "")
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -30,8 +30,10 @@ const (
 
 // Options configure a DB. The zero value works.
 type Options struct {
-	// Now is the clock; nil means time.Now.
-	Now func() time.Time
+	// Now is the clock; nil means time.Now. Steady is the time since some moment, by which a jump
+	// of Now is noticed; nil means the machine's, or none if there is a Now.
+	Now    func() time.Time
+	Steady func() time.Duration
 	// History says how much of the past is kept.
 	History store.Retention
 	// BusyTimeout is how long a write waits for another process; 0 means 5
@@ -59,9 +61,9 @@ type DB struct {
 	// changes writes, for all.
 	changes batches
 	heads   heads
+	clock   clock
 	fold    *fold
-	// newest gets the revisions of this process's pushes.
-	newest  *sqlstore.Revision
+	notices *sqlstore.Notices
 	pruning *sqlstore.Pruning
 
 	closeOnce sync.Once
@@ -70,6 +72,16 @@ type DB struct {
 
 // textList is sqlstore.Core.TextList.
 const textList = "SELECT value FROM json_each($1)"
+
+// joinOne is sqlstore.Core.JoinOne.
+func joinOne(table, condition string) string { return "JOIN " + table + " ON " + condition }
+
+// endedList is sqlstore.Core.EndedList.
+const endedList = "SELECT value ->> 'agent_id' AS agent_id, value ->> 'generation' AS generation, value ->> 'last' AS last FROM json_each($1)"
+
+// saidList is sqlstore.Core.SaidList.
+const saidList = "SELECT value ->> 'id' AS id, value ->> 'hostname' AS hostname, value ->> 'hostname_key' AS hostname_key, value ->> 'root' AS root," +
+	"value ->> 'root_key' AS root_key, value ->> 'agent_version' AS agent_version, value ->> 'version_key' AS version_key, value ->> 'about' AS about FROM json_each($1)"
 
 var _ store.Store = (*DB)(nil)
 
@@ -83,7 +95,7 @@ var _ store.Store = (*DB)(nil)
 // can't be used; it is not changed then.
 func Open(ctx context.Context, path string, opts Options) (*DB, error) {
 	if opts.Now == nil {
-		opts.Now = time.Now
+		opts.Now, opts.Steady = time.Now, sinceBoot
 	}
 	if opts.BusyTimeout <= 0 {
 		opts.BusyTimeout = defaultBusyTimeout
@@ -95,9 +107,11 @@ func Open(ctx context.Context, path string, opts Options) (*DB, error) {
 	if info, err := os.Stat(path); opts.Existing && (errors.Is(err, fs.ErrNotExist) || err == nil && info.Mode().IsRegular() && info.Size() == 0) {
 		return nil, fmt.Errorf("open database %s: %w", path, store.ErrNone)
 	}
-	db := &DB{newest: sqlstore.NewRevision(), busy: opts.BusyTimeout}
+	db := &DB{notices: sqlstore.NewNotices(), busy: opts.BusyTimeout, clock: clock{wall: opts.Now, steady: opts.Steady}}
+	db.clock.off() // now it is right
 	db.changes.db = db
-	db.core = &core{Database: database{db}, TextList: textList, Now: opts.Now, Keep: opts.History.Effective(), Newest: db.newest}
+	db.core = &core{Database: sqlstore.Audited(database{db}), TextList: textList, EndedList: endedList, SaidList: saidList, JoinOne: joinOne, Now: opts.Now, Keep: opts.History.Effective(), Notices: db.notices,
+		Log: eventSQL, NextRevision: nextRevision}
 	if err := db.open(ctx, path, opts.Logger); err != nil {
 		_ = db.Close()
 		return nil, fmt.Errorf("open database %s: %w", path, clarify(err))
@@ -134,7 +148,7 @@ func (db *DB) open(ctx context.Context, path string, log *slog.Logger) error {
 // Close implements store.Store.
 func (db *DB) Close() error {
 	db.closeOnce.Do(func() {
-		db.newest.Close()
+		db.notices.Close()
 		db.pruning.Close()
 		db.changes.close()
 		if db.fold != nil {

@@ -127,9 +127,9 @@ func checkVersion(ctx context.Context, db *sql.DB, schema sqlstore.Schema, provi
 // several pages.
 const bootGap = 1_000_000
 
-// writeBoot raises the revision if the machine was booted since the database was last
+// writeBoot raises the revision, and the events' number, if the machine was booted since the database was last
 // opened. A crash may have lost the last pushes after they were read, and their readers
-// would mistake new pushes with the same revisions for known ones. It does nothing on a
+// would mistake new ones of the same numbers for known ones. It does nothing on a
 // system without a boot id.
 func writeBoot(ctx context.Context, pool *sql.DB) error {
 	id, err := os.ReadFile("/proc/sys/kernel/random/boot_id")
@@ -137,9 +137,16 @@ func writeBoot(ctx context.Context, pool *sql.DB) error {
 	if err != nil || boot == "" {
 		return nil //nolint:nilerr // not Linux
 	}
-	_, err = pool.ExecContext(ctx,
+	result, err := pool.ExecContext(ctx,
 		`UPDATE revision SET boot = $1, value = CASE WHEN boot = '' OR value = 0 THEN value ELSE value + $2 END
 		 WHERE boot <> $1`, boot, bootGap)
+	if err != nil {
+		return err
+	}
+	if n, err := result.RowsAffected(); err != nil || n == 0 {
+		return err
+	}
+	_, err = pool.ExecContext(ctx, "UPDATE sqlite_sequence SET seq = seq + $1 WHERE name = 'events'", bootGap)
 	return err
 }
 
@@ -155,9 +162,11 @@ func clarify(err error) error {
 	case sqlite3.SQLITE_CORRUPT:
 		return fmt.Errorf("%w; restore a backup, or move it away to begin anew (%w)", store.ErrCorrupt, err)
 	case sqlite3.SQLITE_BUSY:
-		return fmt.Errorf("another process has been writing for too long; stop it or try again (%w)", err)
+		return fmt.Errorf("%w: another process has been writing for too long; stop it or try again (%w)", store.ErrAway, err)
 	case sqlite3.SQLITE_FULL:
-		return fmt.Errorf("the disk is full (%w)", err)
+		return fmt.Errorf("%w: the disk is full (%w)", store.ErrAway, err)
+	case sqlite3.SQLITE_IOERR, sqlite3.SQLITE_CANTOPEN, sqlite3.SQLITE_READONLY:
+		return fmt.Errorf("%w: %w", store.ErrAway, err)
 	}
 	return err
 }

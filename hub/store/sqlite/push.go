@@ -9,13 +9,12 @@ import (
 	"fmt"
 
 	"waymark/hub/store"
-	"waymark/hub/store/internal/plan"
 	"waymark/hub/store/internal/sqlstore"
 )
 
 // Push implements store.Store.
 func (db *DB) Push(ctx context.Context, agentID string, generation int64, push store.Push) (store.PushResult, error) {
-	prepared, err := plan.Prepare(&push)
+	prepared, err := sqlstore.Prepare(&push)
 	if err != nil {
 		return store.PushResult{}, fmt.Errorf("push: %w", err)
 	}
@@ -24,7 +23,7 @@ func (db *DB) Push(ctx context.Context, agentID string, generation int64, push s
 		bytes: prepared.Bytes(),
 		run: func(ctx context.Context, tx *transaction) (err error) {
 			p.tx, p.now, p.after = tx, db.Stamp(), nil
-			p.result, err = p.run(ctx, db.Keep)
+			p.result, err = p.run(ctx, db.clock.keep(db.Keep))
 			return err
 		},
 		committed: func() {
@@ -36,7 +35,7 @@ func (db *DB) Push(ctx context.Context, agentID string, generation int64, push s
 	if err != nil {
 		return store.PushResult{}, fmt.Errorf("push: %w", err)
 	}
-	db.newest.Announce(p.result.Revision)
+	db.notices.Give()
 	return p.result, nil
 }
 
@@ -46,7 +45,7 @@ type pusher struct {
 	agentID    string
 	generation int64
 	now        int64
-	push       *plan.Prepared
+	push       *sqlstore.Prepared
 	heads      *heads
 	// after remembers the result of the push once it is stored; nil if nothing.
 	after  func()
@@ -71,9 +70,15 @@ func (p *pusher) run(ctx context.Context, keep store.Retention) (store.PushResul
 			p.after = func() { p.heads.put(p.agentID, &head{past: state.Past, rows: state.Rows}) }
 		}
 		_, err := p.tx.ExecContext(ctx, sqlstore.UpdateHead, p.version(), p.generation, p.now, p.push.Name(), state.Head.Revision)
+		if err == nil {
+			err = p.takeOver(ctx, state)
+		}
 		return decided.Result(state.Head.Revision), err
 	}
 	revision, numbers, err := p.write(ctx, decided)
+	if err == nil {
+		err = p.takeOver(ctx, state)
+	}
 	if err == nil && len(state.Bodies) > 0 {
 		_, err = p.tx.ExecContext(ctx, sqlstore.DropUploads, p.agentID)
 	}
@@ -83,7 +88,7 @@ func (p *pusher) run(ctx context.Context, keep store.Retention) (store.PushResul
 	if err == nil && decided.Cut > 0 {
 		err = p.drop(ctx, decided)
 	}
-	past := append(make([]plan.Past, 0, len(state.Past)+1), plan.Past{Revision: revision, Step: decided.Step, CreatedAt: p.now, Bytes: decided.Bytes})
+	past := append(make([]sqlstore.Past, 0, len(state.Past)+1), sqlstore.Past{Revision: revision, Step: decided.Step, CreatedAt: p.now, Bytes: decided.Bytes})
 	for _, old := range state.Past[:min(len(state.Past), keep.Revisions-1)] {
 		if old.Revision > decided.Cut {
 			past = append(past, old)
@@ -100,11 +105,24 @@ func (p *pusher) run(ctx context.Context, keep store.Retention) (store.PushResul
 	return decided.Result(revision), err
 }
 
+// takeOver updates the agent's row for lists, and makes the session its writer, with its first
+// push.
+func (p *pusher) takeOver(ctx context.Context, state *sqlstore.State) error {
+	if _, err := p.tx.ExecContext(ctx, sqlstore.PushHead, p.agentID); err != nil {
+		return err
+	}
+	if state.Head != nil && state.Head.Generation == p.generation {
+		return nil
+	}
+	_, err := p.tx.ExecContext(ctx, sqlstore.SetWriter, p.agentID, p.generation, p.push.Push.Run, p.push.Push.Hub)
+	return err
+}
+
 func (p *pusher) version() int64 { return int64(p.push.Push.Snapshot.Version) } //nolint:gosec // CheckPush bounds it
 
 // state reads the agent's stored state, and reports whether it has all rows.
-func (p *pusher) state(ctx context.Context, keep store.Retention) (state *plan.State, whole bool, err error) {
-	state = &plan.State{}
+func (p *pusher) state(ctx context.Context, keep store.Retention) (state *sqlstore.State, whole bool, err error) {
+	state = &sqlstore.State{}
 	err = p.tx.QueryRowContext(ctx, sqlstore.SelectGeneration, p.agentID).Scan(&state.Newest)
 	if errors.Is(err, sql.ErrNoRows) {
 		return nil, false, refusal{&store.NotFoundError{What: "agent", ID: p.agentID}}
@@ -112,7 +130,7 @@ func (p *pusher) state(ctx context.Context, keep store.Retention) (state *plan.S
 	if err != nil {
 		return nil, false, err
 	}
-	state.Head, err = sqlstore.ScanHead(p.tx.QueryRowContext(ctx, sqlstore.SelectHead, p.agentID).Scan)
+	state.Head, err = sqlstore.ScanHead(p.tx.QueryRowContext(ctx, selectHead, p.agentID).Scan)
 	switch {
 	case errors.Is(err, sql.ErrNoRows):
 		state.Head, whole, err = nil, true, nil
@@ -126,8 +144,10 @@ func (p *pusher) state(ctx context.Context, keep store.Retention) (state *plan.S
 	return state, whole, err
 }
 
+var selectHead = fmt.Sprintf(sqlstore.SelectHead, "$1")
+
 // rows completes the state with the past and the rows, remembered or read.
-func (p *pusher) rows(ctx context.Context, state *plan.State, keep store.Retention) (whole bool, err error) {
+func (p *pusher) rows(ctx context.Context, state *sqlstore.State, keep store.Retention) (whole bool, err error) {
 	known := p.heads.get(p.agentID, state.Head.Revision)
 	if known != nil {
 		state.Past, state.Rows = known.past, known.rows
@@ -173,8 +193,8 @@ func (p *pusher) bodies(ctx context.Context, names [][]byte) (map[store.Digest]i
 }
 
 // stored reads the rows that Decide needs.
-func (p *pusher) stored(ctx context.Context) (map[string]plan.Stored, error) {
-	query := sqlstore.SelectStored
+func (p *pusher) stored(ctx context.Context) (map[string]sqlstore.Stored, error) {
+	query := "SELECT " + sqlstore.StoredColumns + " FROM resources WHERE agent_id = $1 AND until IS NULL"
 	args := []any{p.agentID}
 	if p.push.Push.Partial() {
 		ids, err := json.Marshal(p.push.Touched())
@@ -189,7 +209,7 @@ func (p *pusher) stored(ctx context.Context) (map[string]plan.Stored, error) {
 		return nil, err
 	}
 	defer rows.Close()
-	stored := make(map[string]plan.Stored)
+	stored := make(map[string]sqlstore.Stored)
 	for rows.Next() {
 		id, s, err := sqlstore.ScanStored(rows.Scan)
 		if err != nil {
@@ -200,18 +220,21 @@ func (p *pusher) stored(ctx context.Context) (map[string]plan.Stored, error) {
 	return stored, rows.Err()
 }
 
-// pins updates the agent's pins.
-func (p *pusher) pins(ctx context.Context, decided *plan.Plan, first bool) error {
+// pins updates the agent's pins, and tells readers of them and of the push.
+func (p *pusher) pins(ctx context.Context, decided *sqlstore.Plan, first bool) error {
 	for _, s := range sqlstore.PinStatements(p.agentID, p.version(), decided, first, p.now) {
 		if _, err := p.tx.ExecContext(ctx, s.SQL, s.Args...); err != nil {
 			return err
 		}
 	}
-	return nil
+	_, err := p.tx.ExecContext(ctx, pushEvent, p.agentID)
+	return err
 }
 
+const pushEvent = sqlstore.PushEvents + "(SELECT max(revision) FROM snapshots WHERE agent_id = $1)"
+
 // drop deletes the dropped revisions and everything that only they had.
-func (p *pusher) drop(ctx context.Context, decided *plan.Plan) error {
+func (p *pusher) drop(ctx context.Context, decided *sqlstore.Plan) error {
 	tx := runner{p.tx}
 	if err := sqlstore.DropPast(ctx, tx, p.agentID, decided.Cut); err != nil {
 		return err

@@ -22,8 +22,8 @@ import (
 const restoreGap = 1_000_000_000
 
 // Restore replaces the database at path with a backup's content. The revision is raised
-// above all that readers may have seen, and older revisions count as no longer kept, so
-// that readers who follow must read everything again. A backup of an older hub is migrated.
+// above all that readers may have seen, and the events begin anew, so that readers who
+// follow must read everything again. A backup of an older hub is migrated.
 //
 // No hub may have the database open. It is replaced in one step once the new one is
 // complete. force allows replacing a database that holds anything or is damaged.
@@ -159,8 +159,13 @@ func fetch(ctx context.Context, file, partial string, newest int64) error {
 		return err
 	}
 	defer func() { _ = pool.Close() }()
-	if _, err := pool.ExecContext(ctx, "UPDATE revision SET value = max(value, $1) + $2, floor = max(value, $1) + $2", newest, restoreGap); err != nil {
+	if _, err := pool.ExecContext(ctx, "UPDATE revision SET value = max(value, $1) + $2", newest, restoreGap); err != nil {
 		return err
+	}
+	for _, statement := range []string{"DELETE FROM events", "UPDATE events_kept SET epoch = lower(hex(randomblob(6)))"} {
+		if _, err := pool.ExecContext(ctx, statement); err != nil {
+			return err
+		}
 	}
 	var mode string // everything in one file
 	if err := pool.QueryRowContext(ctx, "PRAGMA journal_mode = DELETE").Scan(&mode); err != nil {

@@ -114,7 +114,7 @@ func TestRestartKeepsEverything(t *testing.T) {
 			if _, err := db.CreateToken(t.Context(), store.NewToken{Role: store.RoleAgent, AgentID: "a", Hash: hash}); err != nil {
 				t.Fatal(err)
 			}
-			generation, _ = db.BeginSession(t.Context(), "a")
+			generation, _, _ = db.BeginSession(t.Context(), "a", "")
 			push := store.Push{Snapshot: snapshot.Snapshot{Version: 4, Resources: []snapshot.Resource{{Kind: "skill", Source: "/s", Payload: []byte("p")}}}}
 			if _, err := db.Push(t.Context(), "a", generation, push); err != nil {
 				t.Fatal(err)
@@ -134,7 +134,7 @@ func TestRestartKeepsEverything(t *testing.T) {
 			if token, err := db.TokenByHash(t.Context(), hash); err != nil || token.AgentID != "a" {
 				t.Errorf("token: %+v, %v", token, err)
 			}
-			if g, err := db.BeginSession(t.Context(), "a"); err != nil || g <= generation {
+			if g, _, err := db.BeginSession(t.Context(), "a", ""); err != nil || g <= generation {
 				t.Errorf("generation %d follows %d, %v", g, generation, err)
 			}
 		}

@@ -3,15 +3,15 @@ package sqlite
 import (
 	"context"
 	"fmt"
+	"strings"
 
-	"waymark/hub/store/internal/plan"
 	"waymark/hub/store/internal/sqlstore"
 )
 
 // write writes a plan as a new revision, and returns the revision and the numbers of the
 // written rows.
-func (p *pusher) write(ctx context.Context, decided *plan.Plan) (revision int64, numbers []int64, err error) {
-	err = p.tx.QueryRowContext(ctx, "UPDATE revision SET value = value + 1, floor = max(floor, $1) RETURNING value", decided.Cut).Scan(&revision)
+func (p *pusher) write(ctx context.Context, decided *sqlstore.Plan) (revision int64, numbers []int64, err error) {
+	err = p.tx.QueryRowContext(ctx, nextRevision).Scan(&revision)
 	if err != nil {
 		return 0, nil, err
 	}
@@ -49,14 +49,13 @@ func (p *pusher) end(ctx context.Context, numbers []int64, step int64) error {
 	return nil
 }
 
-const insertRow = `INSERT INTO resources (
-  agent_id, id, since, kind, source, key, source_path, name, description, status, error, stale,
-  content_hash, size_bytes, resolver, attributes, body, payload_bytes, digest, created_at, updated_at, facts, whole, row_bytes)
-VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17, $18, $19, $20, $21, $22, $23, $24)`
+var (
+	insertRow = "INSERT INTO resources (" + sqlstore.WrittenColumns +
+		") VALUES (?" + strings.Repeat(", ?", strings.Count(sqlstore.WrittenColumns, ",")) + ")"
+	takeUpload = fmt.Sprintf(sqlstore.TakeUploads, "body = $2")
+)
 
-var takeUpload = fmt.Sprintf(sqlstore.TakeUploads, "body = $2")
-
-func (p *pusher) insert(ctx context.Context, rows []plan.Write, step int64) (numbers []int64, err error) {
+func (p *pusher) insert(ctx context.Context, rows []sqlstore.Write, step int64) (numbers []int64, err error) {
 	numbers = make([]int64, len(rows))
 	for i := range rows {
 		if numbers[i], err = p.insertOne(ctx, &rows[i], step); err != nil {
@@ -66,20 +65,17 @@ func (p *pusher) insert(ctx context.Context, rows []plan.Write, step int64) (num
 	return numbers, nil
 }
 
-func (p *pusher) insertOne(ctx context.Context, w *plan.Write, step int64) (number int64, err error) {
-	r := w.Resource
+func (p *pusher) insertOne(ctx context.Context, w *sqlstore.Write, step int64) (number int64, err error) {
 	switch {
-	case r.Payload != nil:
-		_, err = p.tx.ExecContext(ctx, sqlstore.InsertBody, w.Body, r.Payload)
+	case w.Resource.Payload != nil:
+		_, err = p.tx.ExecContext(ctx, sqlstore.InsertBody, w.Body, w.Resource.Payload)
 	case w.Body != nil: // the agent has uploaded it, or a row has it
 		_, err = p.tx.ExecContext(ctx, takeUpload, p.agentID, w.Body)
 	}
 	if err != nil {
 		return 0, err
 	}
-	result, err := p.tx.ExecContext(ctx, insertRow,
-		p.agentID, w.ID, step, string(r.Kind), r.Source, r.Key, r.SourcePath, r.Name, r.Description, string(r.Status), r.Error, r.Stale,
-		sqlstore.NotNull(r.ContentHash), r.SizeBytes, r.Resolver, w.Attributes, w.Body, w.Size, w.Digest[:], w.CreatedAt, p.now, w.Facts, w.StoredWhole(), w.Rest)
+	result, err := p.tx.ExecContext(ctx, insertRow, w.Written(p.agentID, step, p.now)...)
 	if err != nil {
 		return 0, err
 	}

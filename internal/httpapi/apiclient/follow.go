@@ -6,7 +6,7 @@ import (
 	"net/http"
 	"time"
 
-	"waymark/internal/backoff"
+	"waymark/internal/await"
 	"waymark/internal/httpapi/problem"
 )
 
@@ -18,7 +18,7 @@ type Connection[T any] struct {
 
 	reached bool // somebody has answered
 	lost    bool // and doesn't any more; the error has been yielded
-	backoff backoff.Backoff
+	backoff await.Backoff
 }
 
 // Open reports that the server answers.
@@ -47,7 +47,7 @@ func (c *Connection[T]) Yield(v T) bool {
 // the last thing it yields. It ends without an error when ctx ends.
 func Follow[T any](ctx context.Context, longest time.Duration, connect func(context.Context, *Connection[T]) error) iter.Seq2[T, error] {
 	return func(yield func(T, error) bool) {
-		c := &Connection[T]{yield: yield, backoff: backoff.Backoff{Shortest: max(longest/16, 1), Longest: longest}}
+		c := &Connection[T]{yield: yield, backoff: await.Backoff{Shortest: max(longest/16, 1), Longest: longest}}
 		for ctx.Err() == nil {
 			c.fresh = false
 			err := connect(ctx, c)
@@ -61,7 +61,7 @@ func Follow[T any](ctx context.Context, longest time.Duration, connect func(cont
 				}
 				c.backoff.Reset()
 			}
-			_ = backoff.Sleep(ctx, c.backoff.Next()) // the loop checks ctx
+			_ = await.Sleep(ctx, c.backoff.Next()) // the loop checks ctx
 		}
 	}
 }

@@ -1,5 +1,5 @@
 // Package problem is the form of errors in Waymark's HTTP APIs, for both ends:
-// {"message","detail"}, with "see" if that helps, and the status.
+// {"message","detail"}, with "see" and "cause" if these help, and the status.
 package problem
 
 import (
@@ -18,6 +18,9 @@ type Error struct {
 	Detail string `json:"detail"`
 	// See is a request that tells more, or helps: "GET /path".
 	See string `json:"see,omitempty"`
+	// Cause is what another program has answered, as it has said it: of an MCP server, the
+	// error of JSON-RPC with its code, message and data.
+	Cause json.RawMessage `json:"cause,omitempty"`
 	// Code is the HTTP status. It isn't part of the body.
 	Code int `json:"-"`
 	// RetryAfter is when to try again, with 429 and 503; 0 is the router's own.

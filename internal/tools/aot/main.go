@@ -17,6 +17,11 @@
 //
 //	go run ./internal/tools/aot -pack packed.wasm host/builtin/dist/builtin.wasm
 //
+// Before all of this, the native code of a module that Go has compiled is reduced, in place (see
+// package gowasm; it is for modules of this repository):
+//
+//	go run ./internal/tools/aot -shrink host/builtin/dist/builtin.wasm
+//
 // An agent of another architecture, on a CPU with other features, or with another version of
 // wazero or of the rewriter doesn't use the result, and compiles the module once instead. If
 // only the version of the image differs, it uses the code alone.
@@ -34,6 +39,7 @@ import (
 	"waymark/host/builtin"
 	"waymark/host/sandbox"
 	"waymark/host/sandbox/codecache"
+	"waymark/host/sandbox/gowasm"
 	"waymark/internal/atomicfile"
 )
 
@@ -41,19 +47,22 @@ func main() {
 	output := flag.String("o", "", "the `file` to write")
 	pack := flag.String("pack", "", "the `file` to write the packed module to")
 	place := flag.String("place", "", "the `executable` that the code is embedded in")
+	smaller := flag.Bool("shrink", false, "reduce a module's native code, in place")
 	flag.Parse()
 	var err error
 	switch {
-	case flag.NArg() == 1 && *pack != "" && *output == "" && *place == "":
+	case flag.NArg() == 1 && *smaller && *pack == "" && *output == "" && *place == "":
+		err = shrink(flag.Arg(0))
+	case flag.NArg() == 1 && !*smaller && *pack != "" && *output == "" && *place == "":
 		err = packTo(*pack, flag.Arg(0))
-	case flag.NArg() == 1 && *output != "" && *place == "" && *pack == "":
+	case flag.NArg() == 1 && !*smaller && *output != "" && *place == "" && *pack == "":
 		err = run(context.Background(), *output, flag.Arg(0))
-	case flag.NArg() == 1 && *output == "" && *place != "" && *pack == "":
+	case flag.NArg() == 1 && !*smaller && *output == "" && *place != "" && *pack == "":
 		if runtime.GOOS != "darwin" {
 			err = placeIn(*place, flag.Arg(0))
 		}
 	default:
-		fmt.Fprintln(os.Stderr, "usage: aot -o file.native file.wasm, or aot -place executable file.native, or aot -pack packed.wasm file.wasm")
+		fmt.Fprintln(os.Stderr, "usage: aot -o file.native file.wasm, aot -place executable file.native, aot -pack packed.wasm file.wasm, or aot -shrink file.wasm")
 		os.Exit(2)
 	}
 	if err != nil {
@@ -101,4 +110,15 @@ func placeIn(executable, input string) error {
 		return atomicfile.WriteFile(executable, program, info.Mode().Perm())
 	}
 	return nil
+}
+
+func shrink(file string) error {
+	wasm, err := os.ReadFile(file)
+	if err != nil {
+		return err
+	}
+	if wasm, err = gowasm.Shrink(wasm); err != nil {
+		return fmt.Errorf("%s: %w", file, err)
+	}
+	return atomicfile.WriteFile(file, wasm, 0o644)
 }

@@ -29,7 +29,7 @@ func (v *visitor) File(c *conventions.Convention, p string) {
 }
 
 func (v *visitor) Skill(*conventions.Convention, string, fs.DirEntry) bool { return false }
-func (v *visitor) Unreadable(dir string, err error) {
+func (v *visitor) Unreadable(_ *conventions.Convention, dir string, err error) {
 	v.found = append(v.found, dir+": "+err.Error())
 }
 func (v *visitor) Skip(c *conventions.Convention) bool { return c.ID == "off" }

@@ -28,6 +28,8 @@ type Settings struct {
 	directories []string
 	// children are directories in which all places begin, besides in the root.
 	children []string
+	// nested are files below the root or a child, at nested places of their directories.
+	nested []string
 	// plugins are those that are installed for the user of a home directory.
 	plugins []installed.Plugin
 	// used is what the walks of children have taken, all together.
@@ -42,7 +44,7 @@ const scopeConfigured conventions.Scope = ""
 
 // Configure reads these keys, of which the host has checked the values: grants,
 // disabled and conventions, of which those of some kinds count, and dependencies, which
-// has their "**" look into node_modules; scope and base; directories and children;
+// has their "**" look into node_modules; scope and base; directories, children, nested and
 // plugins.
 //
 // # Errors
@@ -74,6 +76,9 @@ func Configure(config guest.Config, kinds []abi.Kind) (s Settings, err error) {
 		return s, err
 	}
 	if s.children, err = config.Strings("children"); err != nil {
+		return s, err
+	}
+	if s.nested, err = config.Strings("nested"); err != nil {
 		return s, err
 	}
 	if rows, ok := config.Value("plugins"); ok {
@@ -135,6 +140,11 @@ func (s *Settings) Directories() []string { return s.directories }
 // Children are the directories at the top of the root that are projects of their own: all
 // places of projects begin in each of them, too.
 func (s *Settings) Children() []string { return s.children }
+
+// Nested are files below the root or one of the Children, relative to the root, at the nested
+// places of their directories: the host knows them from elsewhere, so that nobody looks for
+// them.
+func (s *Settings) Nested() []string { return s.nested }
 
 // Plugins are those that the user of a home directory has installed, whether they are on
 // or not.
@@ -247,6 +257,14 @@ func configured(row jsonlite.Value) (c conventions.Convention, err error) {
 			c.Applies.GlobsKey = text(v)
 		case "globs_of_all":
 			c.Applies.GlobsOfAll, _ = v.Bool()
+		case "manual_key":
+			c.Applies.ManualKey = text(v)
+		case "mode_key":
+			c.Applies.ModeKey = text(v)
+		case "words":
+			for is, mode := range v.Members() {
+				c.Applies.Words = append(c.Applies.Words, conventions.Word{Is: is, Mode: text(mode)})
+			}
 		case "imports":
 			c.Imports, _ = v.Bool()
 		case "places":

@@ -19,8 +19,9 @@ type Visitor interface {
 	// Skill is called for a directory in which a SKILL.md may lie, or a link that may
 	// lead to one, and reports whether it is a skill, in which no others lie.
 	Skill(c *conventions.Convention, dir string, entry fs.DirEntry) bool
-	// Unreadable is called for a directory that exists and can't be listed.
-	Unreadable(dir string, err error)
+	// Unreadable is called for a directory that exists and can't be listed, with the first
+	// convention of what would lie there; nil where the walk itself ends.
+	Unreadable(c *conventions.Convention, dir string, err error)
 	// Skip reports whether a convention is switched off.
 	Skip(c *conventions.Convention) bool
 }
@@ -67,7 +68,7 @@ func (b *bounded) take(p string) bool {
 	}
 	if !b.usage.cut {
 		b.usage.cut = true
-		b.visitor.Unreadable(p, errTooMany)
+		b.visitor.Unreadable(nil, p, errTooMany)
 	}
 	return false
 }
@@ -82,7 +83,11 @@ func (b *bounded) Skill(c *conventions.Convention, dir string, entry fs.DirEntry
 	return !b.take(dir) || b.visitor.Skill(c, dir, entry)
 }
 
-func (b *bounded) Unreadable(dir string, err error) { b.visitor.Unreadable(dir, err) }
+func (b *bounded) Unreadable(c *conventions.Convention, dir string, err error) {
+	if c == nil || b.take(dir) {
+		b.visitor.Unreadable(c, dir, err)
+	}
+}
 
 func (b *bounded) Skip(c *conventions.Convention) bool { return b.visitor.Skip(c) }
 
@@ -191,7 +196,7 @@ func (w *walk) below(dir string, without []string) {
 			if errors.Is(err, fs.ErrNotExist) || errors.Is(err, syscall.ENOTDIR) {
 				continue
 			}
-			v.Unreadable(dir, err) // the others can't be looked at either
+			v.Unreadable(nil, dir, err) // the others can't be looked at either
 			return
 		}
 		e := fs.FileInfoToDirEntry(info)
@@ -239,6 +244,7 @@ func (w *walk) directory(dir string, states []at) {
 		name = "."
 	}
 	if w.spent(states) {
+		w.tooMany(name)
 		return
 	}
 	if w.directories++; w.directories > maxWalked || w.entries > maxEntries {
@@ -249,7 +255,13 @@ func (w *walk) directory(dir string, states []at) {
 	w.entries += len(entries)
 	if err != nil {
 		if !absent(w.root, name, err) {
-			w.visitor.Unreadable(name, err)
+			first := none
+			for _, s := range states {
+				first = w.firstBelow(first, s.node)
+			}
+			if first != none {
+				w.visitor.Unreadable(&w.tree.table[first], name, err)
+			}
 		}
 		return
 	}
@@ -338,6 +350,7 @@ func (w *walk) entry(dir string, e fs.DirEntry, below bool, states []at) {
 	link := e.Type()&fs.ModeSymlink != 0
 	if ends && !e.IsDir() && (!leads || !link || !isDir(w.root, p)) {
 		w.file(p, states)
+		return // it is said once of a link that it leads nowhere
 	}
 	if leads && (e.IsDir() || link) {
 		w.enter(p, link, states)
@@ -401,7 +414,7 @@ const maxAbsolute = 8
 func (w *walk) tooMany(at string) {
 	if !w.cut {
 		w.cut = true
-		w.visitor.Unreadable(at, errTooMany)
+		w.visitor.Unreadable(nil, at, errTooMany)
 	}
 }
 
@@ -422,6 +435,17 @@ func isAbsolute(root fs.FS, p string) bool {
 	}
 	target, err := links.ReadLink(p)
 	return err == nil && path.IsAbs(target)
+}
+
+// firstBelow returns the first convention that counts of what may lie in a node's directory, or
+// one before that.
+func (w *walk) firstBelow(before int, n *node) int {
+	before = w.first(w.first(before, n.ends), n.skills)
+	w.each(n, func(next *node) { before = w.firstBelow(before, next) })
+	if n.deep != nil {
+		before = w.firstBelow(before, n.deep)
+	}
+	return before
 }
 
 // file reports a file for the first convention of each kind that has it.

@@ -384,7 +384,7 @@ func unitOf(key string) time.Duration {
 func (r *reader) timeout(v jsonlite.Value) {
 	s := &r.server
 	switch r.shape {
-	case Editor, Goose:
+	case Editor, Cline, Goose:
 		s.CallTimeout = duration(v, time.Second)
 	case Zed, OpenCode:
 		if start, ok := v.Get("startup"); ok {

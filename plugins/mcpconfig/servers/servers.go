@@ -101,6 +101,27 @@ func Check(shape Shape, text []byte) string {
 	return problem
 }
 
+// otherRoots are the keys below which other clients have their servers.
+var otherRoots = []string{"mcpServers", "servers", "mcp_servers", "context_servers"}
+
+// Misplaced says that a file has its servers below a key of another client, so that its own
+// one finds none; it is empty if they are where they belong.
+func Misplaced(shape Shape, text []byte) string {
+	doc, problem := document(shape.format(), text)
+	if problem != "" || doc.Kind() != jsonlite.Object {
+		return ""
+	}
+	if _, ok := doc.Get(shape.root()); ok {
+		return ""
+	}
+	for _, key := range otherRoots {
+		if v, ok := doc.Get(key); ok && v.Kind() == jsonlite.Object && (shape != Claude || !isFlat(doc)) {
+			return "its servers are below " + key + ", where its client looks for " + shape.root() + ": it finds none"
+		}
+	}
+	return ""
+}
+
 // Parse reads a configuration file. Servers are in the order in which the entries that
 // count stand there; those of a project come before those of all. No two of one
 // project have one name.

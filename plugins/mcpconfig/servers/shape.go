@@ -21,12 +21,14 @@ const (
 	Client Shape = "client"
 	// AgentPlugin is the mcp.json of Agent Plugins 1.0.0, a closed format.
 	AgentPlugin Shape = "agent-plugin"
-	// Editor is Client with the references of editors: Cursor, Roo Code, Cline,
-	// Windsurf.
+	// Editor is Client with the references of editors: Cursor, Roo Code, Windsurf.
 	Editor Shape = "editor"
+	// Cline is Client without references, as Cline CLI reads it.
+	Cline Shape = "cline"
 	// VSCode is {"servers": {…}, "inputs": […]}.
 	VSCode Shape = "vscode"
-	// Copilot is GitHub Copilot CLI's: Client, with the tools that may be used.
+	// Copilot is GitHub Copilot CLI's: Client, with the tools that may be used, and $VAR
+	// where that is set.
 	Copilot Shape = "copilot"
 	// Codex is [mcp_servers.NAME] in TOML, of Codex and Grok CLI.
 	Codex Shape = "codex"
@@ -45,7 +47,7 @@ const (
 
 // Shapes returns all shapes that a place can say.
 func Shapes() []Shape {
-	return []Shape{Claude, ClaudeUser, ClaudeDesktop, Client, Editor, VSCode, Copilot, Codex, Gemini, OpenCode, Amp, Zed, Goose}
+	return []Shape{Claude, ClaudeUser, ClaudeDesktop, Client, Editor, Cline, VSCode, Copilot, Codex, Gemini, OpenCode, Amp, Zed, Goose}
 }
 
 // format is how a file is written.
@@ -96,9 +98,9 @@ func (s Shape) syntax() Syntax {
 		return EditorSyntax
 	case OpenCode:
 		return BraceSyntax
-	case Gemini:
+	case Gemini, Copilot:
 		return BareSyntax
-	case AgentPlugin, ClaudeDesktop, Codex, Zed, Goose:
+	case AgentPlugin, ClaudeDesktop, Cline, Codex, Zed, Goose:
 		return NoSyntax
 	}
 	return ShellSyntax
@@ -124,7 +126,9 @@ func ShapeOf(place string) Shape {
 		return Gemini
 	case "opencode.json", "opencode.jsonc", "kilo.json", "kilo.jsonc":
 		return OpenCode
-	case "cline_mcp_settings.json", "mcp_settings.json":
+	case "cline_mcp_settings.json":
+		return Cline
+	case "mcp_settings.json":
 		return Editor
 	case "mcp.json":
 		return ofMCPJSON(dir)

@@ -24,7 +24,7 @@ func TestShapeOf(t *testing.T) {
 		".github/mcp.json": servers.Copilot, ".copilot/mcp-config.json": servers.Copilot,
 		".cursor/mcp.json": servers.Editor, ".roo/mcp.json": servers.Editor, ".devin/mcp_config.json": servers.Editor, "mcp_config.json": servers.Editor,
 		".devin/mcp_config.local.json": servers.Editor, "mcp_config.json.local": servers.Editor, ".agents/mcp_config.json": servers.Editor,
-		".cline/data/settings/cline_mcp_settings.json": servers.Editor,
+		".cline/data/settings/cline_mcp_settings.json": servers.Cline,
 		".codex/config.toml":                           servers.Codex, ".grok/config.toml": servers.Codex, "other.toml": servers.Codex,
 		".gemini/settings.json": servers.Gemini, ".qwen/settings.json": servers.Gemini, "gemini-extension.json": servers.Gemini,
 		"opencode.json": servers.OpenCode, "opencode.jsonc": servers.OpenCode, "kilo.jsonc": servers.OpenCode,
@@ -613,4 +613,25 @@ func FuzzShapes(f *testing.F) {
 			}
 		}
 	})
+}
+
+// TestMisplaced: servers below the key of another client are told.
+func TestMisplaced(t *testing.T) {
+	for _, c := range []struct {
+		shape servers.Shape
+		text  string
+		want  bool
+	}{
+		{servers.Claude, `{"servers": {"a": {"command": "x"}}}`, true},
+		{servers.VSCode, `{"mcpServers": {"a": {"command": "x"}}}`, true},
+		{servers.Codex, "[mcpServers.a]\ncommand = \"x\"\n", true},
+		{servers.Claude, `{"mcpServers": {}, "servers": {"a": {}}}`, false},
+		{servers.Claude, `{"servers": {"command": "x"}}`, false}, // a server of that name, as in a plugin
+		{servers.Claude, `{"servers": []}`, false},
+		{servers.Claude, `{`, false},
+	} {
+		if got := servers.Misplaced(c.shape, []byte(c.text)); (got != "") != c.want {
+			t.Errorf("%s %s: %q", c.shape, c.text, got)
+		}
+	}
 }

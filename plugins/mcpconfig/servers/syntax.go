@@ -22,6 +22,11 @@ const (
 	NoSyntax Syntax = "none"
 )
 
+// Keeps reports whether a reference to a variable that isn't set, and has no default, stays
+// as it is written. Claude Code 2.1.332, GitHub Copilot CLI 1.0.102 and, in arguments, Gemini
+// CLI 0.61.0 keep it; opencode 1.18.33 removes it.
+func (s Syntax) Keeps() bool { return s == ShellSyntax || s == BareSyntax }
+
 // Reference is a reference in a text.
 type Reference struct {
 	Kind       ReferenceKind

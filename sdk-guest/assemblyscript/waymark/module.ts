@@ -13,6 +13,7 @@ export class Resolver {
   // readsFromConfig names config keys that hold literal relative paths, which
   // count as reads.
   readsFromConfig: string[] = [];
+  ignored: string[] = [];
 
   // name is lower-case words joined by hyphens. kinds lists what it may emit.
   // reads holds doublestar patterns, relative to the root: what matches none of
@@ -30,11 +31,19 @@ export class Resolver {
     return this;
   }
 
+  // ignores names fields of the request that make no difference to the answer, such as
+  // "root.name".
+  ignores(fields: string[]): this {
+    this.ignored = fields;
+    return this;
+  }
+
   write(w: JsonWriter): void {
     w.beginObject().key("name").string(this.name).key("kinds").strings(this.kinds);
     if (this.summary != "") w.key("summary").string(this.summary);
     w.key("reads").strings(this.reads);
     if (this.readsFromConfig.length > 0) w.key("reads_from_config").strings(this.readsFromConfig);
+    if (this.ignored.length > 0) w.key("ignores").strings(this.ignored);
     w.endObject();
   }
 }

@@ -150,6 +150,8 @@ func (s *suite) access() {
 				_, err := c.client.ListDirectory(s.ctx, agentapi.ListDirectory{Relativity: "home"})
 				return err
 			},
+			"find":     func() error { _, err := c.client.FindFiles(s.ctx, agentapi.FindFiles{Query: "f"}); return err },
+			"search":   func() error { _, err := c.client.SearchFiles(s.ctx, agentapi.SearchFiles{Pattern: "f"}); return err },
 			"status":   func() error { _, err := c.client.Status(s.ctx); return err },
 			"snapshot": func() error { _, err := c.client.Snapshot(s.ctx, client.SnapshotOptions{}); return err },
 			"health":   func() error { return c.client.Health(s.ctx) },

@@ -72,12 +72,13 @@ type Features struct {
 	Tracked   bool // starts that can be asked after and fenced off
 	Context   bool // where context is looked for, sources, clients, plugins
 	Git       bool
+	Desktop   bool // a screen that pictures show and recordings hold
 	Servers   bool // MCP servers that are approved, started and read by hand
 }
 
 // All are all features, as the agent has them.
 func All() Features {
-	return Features{Links: true, Secrets: true, Minting: true, Profiles: true, Terminals: true, Tracked: true, Context: true, Git: true, Servers: true}
+	return Features{Links: true, Secrets: true, Minting: true, Profiles: true, Terminals: true, Tracked: true, Context: true, Git: true, Desktop: true, Servers: true}
 }
 
 // Run runs the suite. start starts an agent that finds nothing but an empty
@@ -105,6 +106,7 @@ func Run(t *testing.T, has Features, start func(t *testing.T) (client.Client, En
 		{"lines", (*suite).lines, true},
 		{"write", (*suite).write, true},
 		{"directories", (*suite).directories, true},
+		{"search", (*suite).search, true},
 		{"edit", (*suite).edit, true},
 		{"secrets", (*suite).secrets, has.Secrets},
 		{"plan", (*suite).plan, true},
@@ -113,6 +115,7 @@ func Run(t *testing.T, has Features, start func(t *testing.T) (client.Client, En
 		{"git", (*suite).git, has.Git},
 		{"git of chats", (*suite).gitOfChats, has.Git},
 		{"git diff", (*suite).gitDiff, has.Git},
+		{"desktop", (*suite).desktop, true},
 		{"context", (*suite).context, has.Context},
 		{"no MCP servers", (*suite).mcpNone, true},
 		{"approval of MCP servers", (*suite).mcpApproval, has.Servers},

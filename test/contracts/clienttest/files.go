@@ -1,6 +1,7 @@
 package clienttest
 
 import (
+	"fmt"
 	"io"
 	"path"
 	"slices"
@@ -228,6 +229,51 @@ func (s *suite) directories() {
 	}
 }
 
+// search: files are found by their names, and lines by their text.
+func (s *suite) search() {
+	dir := s.env.Home() + "/s"
+	for name, content := range map[string]string{"a.go": "one\ntwo\n", "b/a.go": "two", "b/c.txt": "TWO\n", "b/bin": "two\x00"} {
+		s.env.Write(s, dir+"/"+name, content)
+	}
+	for _, c := range []struct {
+		ask  agentapi.FindFiles
+		want string
+		code int
+	}{
+		{agentapi.FindFiles{Path: dir, Query: "a.go"}, "a.go b/a.go", 0}, {agentapi.FindFiles{Path: dir, Query: "*.txt"}, "b/c.txt", 0}, {agentapi.FindFiles{Path: dir + "/b", Query: "*", Limit: 1}, "bin", 0},
+		{agentapi.FindFiles{Path: dir, Query: "none"}, "", 0}, {agentapi.FindFiles{Path: dir}, "", 400}, {agentapi.FindFiles{Path: dir, Query: "["}, "", 400},
+		{agentapi.FindFiles{Path: dir + "/none", Query: "a"}, "", 404}, {agentapi.FindFiles{Path: dir + "/a.go", Query: "a"}, "", 400}, {agentapi.FindFiles{Path: "s", Query: "a"}, "", 400},
+	} {
+		got, err := s.c.FindFiles(s.ctx, c.ask)
+		s.code(c.ask.Query+" in "+c.ask.Path, err, c.code)
+		if err == nil && (strings.Join(got.Files, " ") != c.want || got.Path != c.ask.Path || got.Files == nil) {
+			s.Errorf("%+v: got %+v", c.ask, got)
+		}
+	}
+	for _, c := range []struct {
+		ask  agentapi.SearchFiles
+		want string
+		code int
+	}{
+		{agentapi.SearchFiles{Path: dir, Pattern: "two"}, "a.go:1 2:two\n b/a.go:1 1:two\n", 0}, {agentapi.SearchFiles{Path: dir, Pattern: "^TWO|ne$", Regexp: true, Context: 1}, "a.go:1 1:one\n2-two\n b/c.txt:1 1:TWO\n", 0},
+		{agentapi.SearchFiles{Path: dir, Pattern: "two", IgnoreCase: true, Glob: "b/*", Output: "files"}, "b/a.go:1  b/c.txt:1 ", 0},
+		{agentapi.SearchFiles{Path: dir}, "", 400}, {agentapi.SearchFiles{Path: dir, Pattern: "(", Regexp: true}, "", 400}, {agentapi.SearchFiles{Path: dir, Pattern: "a", Output: "x"}, "", 400}, {agentapi.SearchFiles{Path: dir + "/none", Pattern: "a"}, "", 404},
+	} {
+		got, err := s.c.SearchFiles(s.ctx, c.ask)
+		s.code(c.ask.Pattern+" in "+c.ask.Path, err, c.code)
+		if err != nil {
+			continue
+		}
+		var list []string
+		for _, f := range got.Files {
+			list = append(list, fmt.Sprintf("%s:%d %s", f.Path, f.Matches, f.Text))
+		}
+		if strings.Join(list, " ") != c.want || got.Path != dir || got.Matching != len(list) || got.Binary > 1 {
+			s.Errorf("%+v: got %+v", c.ask, got)
+		}
+	}
+}
+
 // edit: texts are replaced, all or none.
 func (s *suite) edit() {
 	root := s.env.Root()
@@ -252,7 +298,7 @@ func (s *suite) edit() {
 		{"all of them", edits(agentapi.FileEdits{Path: f, Edits: []agentapi.Edit{{Search: "a", Replace: "A", ReplaceAll: true}}}), 0, "", "A\nb\nc\nA\n", "x\n"},
 		{"two files", edits(one(f, "b", "B"), one(g, "x", "y")), 0, "", "a\nB\nc\na\n", "y\n"},
 		{"by a link", edits(one(root+"/link", "b", "B")), 0, "", "a\nB\nc\na\n", "x\n"},
-		{"nothing changes", edits(one(f, "b", "b")), 0, "", "a\nb\nc\na\n", "x\n"},
+		{"nothing changes", edits(one(f, "b", "b")), 400, "the same", "", ""},
 		{"blanks differ", edits(one(f, "b  \n c", "B\nC")), 0, "", "a\nB\nC\na\n", "x\n"},
 		{"an ambiguous one", edits(one(f, "a", "A")), 400, "2 occurrences", "", ""},
 		{"which lines", edits(one(f, "a", "A")), 400, "4", "", ""},
@@ -305,8 +351,7 @@ func (s *suite) diffs(name string, asked agentapi.EditFiles, got *agentapi.Edite
 		return
 	}
 	for i, d := range got.Files {
-		nothing := asked.Files[i].Edits[0].Search == asked.Files[i].Edits[0].Replace
-		if d.Path != asked.Files[i].Path || nothing != (d.Diff == "") || !nothing && (!strings.Contains(d.Diff, "\n@@ ") || !strings.Contains(d.Diff, "\n-") || !strings.Contains(d.Diff, "\n+")) {
+		if d.Path != asked.Files[i].Path || !strings.Contains(d.Diff, "\n@@ ") || !strings.Contains(d.Diff, "\n-") || !strings.Contains(d.Diff, "\n+") {
 			s.Errorf("%s: a diff is of %s: %q", name, d.Path, d.Diff)
 		}
 	}

@@ -18,7 +18,7 @@ func testSameAgain(t *testing.T, s store.Store) {
 	first := push(t, s, "a", g, p)
 	before := read(t, s, "a")
 
-	g, err := s.BeginSession(t.Context(), "a")
+	g, _, err := s.BeginSession(t.Context(), "a", "")
 	if err != nil {
 		t.Fatal(err)
 	}

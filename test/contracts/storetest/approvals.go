@@ -59,14 +59,8 @@ func testApprovalLife(t *testing.T, db Database) {
 		t.Errorf("nothing has changed: %v, %d, %v", list, revision, err)
 	}
 	woken := make(chan error, 1)
-	at, err := other.Wait(t.Context(), -1)
-	if err != nil {
-		t.Fatal(err)
-	}
-	go func() {
-		_, err := other.Wait(context.WithoutCancel(t.Context()), at)
-		woken <- err
-	}()
+	at := newest(t, other)
+	go func() { woken <- other.Wait(context.WithoutCancel(t.Context()), at) }()
 	b := add(t, s, newApproval("b", c.Now().Add(time.Hour)))
 	if err := <-woken; err != nil {
 		t.Fatal(err)

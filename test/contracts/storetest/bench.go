@@ -3,7 +3,6 @@ package storetest
 import (
 	"context"
 	"fmt"
-	"math"
 	"math/rand/v2"
 	"strings"
 	"sync"
@@ -16,7 +15,7 @@ import (
 	"waymark/hub/store"
 	"waymark/internal/credential"
 	"waymark/snapshot"
-	"waymark/wire/fingerprint"
+	"waymark/wire"
 )
 
 // Bench measures pushes of 50 and of 200 resources of 8 KiB:
@@ -30,7 +29,7 @@ import (
 //
 // what readers ask for: the snapshot, and its list; and what is asked of a fleet of 5,000:
 //
-//	agents  the list of all, which the overview is made of
+//	agents  the list of all, which the overview is made of; count, how many, for metrics
 //	search  fifty hits
 //	events  a page of the oldest, as for a reader that was away for long; news, the newest one
 //	notice  what webhooks are to be told, when a twentieth of the agents have failing
@@ -91,7 +90,7 @@ func benchAgent(b *testing.B, s store.Store, id string) int64 {
 	if _, err := s.CreateToken(b.Context(), newToken(store.RoleAgent, id)); err != nil {
 		b.Fatal(err)
 	}
-	g, err := s.BeginSession(b.Context(), id)
+	g, _, err := s.BeginSession(b.Context(), id, "")
 	if err != nil {
 		b.Fatal(err)
 	}
@@ -128,7 +127,7 @@ type pushBench struct {
 	generation int64
 	version    uint64
 	list       []snapshot.Resource
-	name       fingerprint.Name
+	name       wire.Name
 }
 
 func newPushBench(b *testing.B, s store.Store, id string, n int) *pushBench {
@@ -196,7 +195,7 @@ func Fleet(b *testing.B, s store.Store, n int) {
 }
 
 func fleetAgent(ctx context.Context, s store.Store, id string, i int) error {
-	g, err := s.BeginSession(ctx, id)
+	g, _, err := s.BeginSession(ctx, id, "")
 	if err != nil {
 		return err
 	}
@@ -206,7 +205,7 @@ func fleetAgent(ctx context.Context, s store.Store, id string, i int) error {
 		return fmt.Errorf("push: accepted %t, %w", result.Accepted, err)
 	}
 	d := store.AgentDescription{Hostname: fmt.Sprintf("host-%d.example.com", i/4), Root: fmt.Sprintf("/home/user-%d/src/project", i), AgentVersion: "1.2.3"}
-	if err := s.DescribeAgent(ctx, id, d); err != nil {
+	if err := s.DescribeAgents(ctx, map[string]store.AgentDescription{id: d}); err != nil {
 		return err
 	}
 	_, err = s.LabelAgent(ctx, id, store.Labels{"env": []string{"prod", "dev"}[i%2], "team": fmt.Sprint("t", i%40)}, nil)
@@ -229,6 +228,13 @@ func benchFleet(b *testing.B, database Make, n int) {
 			}
 		}
 	})
+	b.Run("count", func(b *testing.B) {
+		for b.Loop() {
+			if counts, err := s.CountAgents(b.Context()); err != nil || counts.Agents != n {
+				b.Fatal(counts, err)
+			}
+		}
+	})
 	b.Run("search", func(b *testing.B) {
 		for b.Loop() {
 			if list, err := s.Search(b.Context(), store.SearchQuery{Text: "skill-42", Limit: 1000}); err != nil || len(list) != n/100 {
@@ -237,20 +243,17 @@ func benchFleet(b *testing.B, database Make, n int) {
 		}
 	})
 	const page = 1000
-	events := func(b *testing.B, after int64, limit, want int) {
+	events := func(b *testing.B, after store.Cursor, limit, want int) {
 		for b.Loop() {
 			if got, err := s.Events(b.Context(), after, limit); err != nil || len(got.List) != want {
 				b.Fatal(len(got.List), err)
 			}
 		}
 	}
-	b.Run("events", func(b *testing.B) { events(b, 0, page, page) })
+	b.Run("events", func(b *testing.B) { events(b, store.Cursor{}, page, page) })
 	b.Run("news", func(b *testing.B) {
-		newest, err := s.Events(b.Context(), math.MaxInt32, 1)
-		if err != nil {
-			b.Fatal(err)
-		}
-		events(b, newest.Newest-1, page, 1)
+		list, _ := follow(b, s, store.Cursor{}, page)
+		events(b, list[len(list)-2].At, page, 1)
 	})
 	turn := func(b *testing.B, o store.NoticeOptions) int {
 		ahead.Add(int64(store.WebhookTurn))

@@ -10,7 +10,7 @@ import (
 	"waymark/abi"
 	"waymark/hub/store"
 	"waymark/snapshot"
-	"waymark/wire/fingerprint"
+	"waymark/wire"
 )
 
 var deltaTests = map[string]func(*testing.T, store.Store){
@@ -26,17 +26,17 @@ var deltaTests = map[string]func(*testing.T, store.Store){
 }
 
 // NameOf is the name of what an agent has.
-func NameOf(s snapshot.Snapshot) fingerprint.Name {
-	head, err := fingerprint.HeadOf(&s)
+func NameOf(s snapshot.Snapshot) wire.Name {
+	head, err := wire.HeadOf(&s)
 	if err != nil {
 		panic(err)
 	}
 	var rows [][sha256.Size]byte
 	for i := range s.Resources {
 		r := &s.Resources[i]
-		rows = append(rows, fingerprint.Row(r, r.Payload != nil, sha256.Sum256(r.Payload)))
+		rows = append(rows, wire.RowName(r, r.Payload != nil, sha256.Sum256(r.Payload)))
 	}
-	return fingerprint.Of(&head, rows)
+	return wire.NameOf(&head, rows)
 }
 
 // full is a push of everything, by its name.
@@ -56,12 +56,12 @@ func unnamed(p store.Push, version uint64) store.Push {
 }
 
 // at is what a delta of that version is called here: a store takes an agent's word for it.
-func at(version uint64) fingerprint.Name {
+func at(version uint64) wire.Name {
 	return sha256.Sum256([]byte(fmt.Sprint("version ", version)))
 }
 
 // delta is a push of what changed since base.
-func delta(base fingerprint.Name, version uint64, removed []string, changed ...snapshot.Resource) store.Push {
+func delta(base wire.Name, version uint64, removed []string, changed ...snapshot.Resource) store.Push {
 	p := whole(version, changed...)
 	p.Update = &store.Update{Base: base, Name: at(version), Removed: removed}
 	return p
@@ -174,7 +174,7 @@ func testDeltaOfSession(t *testing.T, s store.Store) {
 	older := agent(t, s, "a")
 	first := full(3, skill("x", "1"))
 	push(t, s, "a", older, first)
-	newer, err := s.BeginSession(t.Context(), "a")
+	newer, _, err := s.BeginSession(t.Context(), "a", "")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -204,7 +204,7 @@ func testDeltaOfNothing(t *testing.T, s store.Store) {
 		p.Update.Name = p.Update.Base
 		return p
 	}
-	g2, err := s.BeginSession(t.Context(), "a")
+	g2, _, err := s.BeginSession(t.Context(), "a", "")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -356,7 +356,7 @@ func testLimits(t *testing.T, s store.Store) {
 	push(t, s, "a", g, limit(first, 2, 8))
 	base := first.Update.Name
 	rows := delta(base, 2, nil, skill("z", ""))
-	rows.MaxRows = int64(fingerprint.Size(&first.Snapshot.Resources[0])*3 - 1)
+	rows.MaxRows = int64(wire.RowSize(&first.Snapshot.Resources[0])*3 - 1)
 	for i, p := range []store.Push{
 		limit(delta(base, 2, nil, skill("z", "")), 2, 0),
 		limit(delta(base, 2, nil, skill("z", "1")), 0, 8),
@@ -374,6 +374,6 @@ func testLimits(t *testing.T, s store.Store) {
 	push(t, s, "a", g, limit(delta(base, 2, ids(skill("x", "")), skill("z", "5678")), 2, 8))
 	wantResources(t, s, "a", 2, skill("y", "1234"), skill("z", "5678"))
 	rows = delta(at(2), 3, ids(skill("y", "")), skill("x", ""))
-	rows.MaxRows = int64(fingerprint.Size(&first.Snapshot.Resources[0]) * 2)
+	rows.MaxRows = int64(wire.RowSize(&first.Snapshot.Resources[0]) * 2)
 	push(t, s, "a", g, rows)
 }

@@ -20,6 +20,7 @@ var fleetTests = map[string]func(*testing.T, store.Store){
 	"Labels":   testLabels,
 	"Health":   testHealth,
 	"Search":   testSearch,
+	"Count":    testCount,
 }
 
 // show returns one agent, which is the same in the list of all.
@@ -43,7 +44,7 @@ func testDescribe(t *testing.T, s store.Store) {
 	for _, d := range []store.AgentDescription{
 		{Hostname: "box", Root: "/w/a b", AgentVersion: "1.2.3"}, {Hostname: "box", Root: "/w/a b", AgentVersion: "1.2.3"}, {Hostname: "☃", AgentVersion: "1.2.4"},
 	} {
-		if err := s.DescribeAgent(t.Context(), "a", d); err != nil {
+		if err := s.DescribeAgents(t.Context(), map[string]store.AgentDescription{"a": d}); err != nil {
 			t.Fatal(err)
 		}
 		if got := show(t, s, "a"); got.AgentDescription != d {
@@ -53,9 +54,17 @@ func testDescribe(t *testing.T, s store.Store) {
 	if got := show(t, s, "b"); got.AgentDescription != (store.AgentDescription{}) {
 		t.Errorf("another says %+v", got.AgentDescription)
 	}
-	wantErr(t, s.DescribeAgent(t.Context(), "a", store.AgentDescription{Hostname: "a\x00"}), store.ErrInvalid)
-	wantErr(t, s.DescribeAgent(t.Context(), "c", store.AgentDescription{Hostname: "x"}), store.ErrNotFound)
-	wantErr(t, s.DescribeAgent(t.Context(), "\xff", store.AgentDescription{Hostname: "x"}), store.ErrNotFound)
+	wantErr(t, s.DescribeAgents(t.Context(), map[string]store.AgentDescription{"a": {Hostname: "a\x00"}}), store.ErrInvalid)
+	// Those that aren't there are passed over.
+	many := map[string]store.AgentDescription{"c": {Hostname: "x"}, "\xff": {Hostname: "x"}, "a": {Hostname: "one"}, "b": {Hostname: "two"}}
+	if err := s.DescribeAgents(t.Context(), many); err != nil {
+		t.Fatal(err)
+	}
+	for _, id := range []string{"a", "b"} {
+		if got := show(t, s, id); got.AgentDescription != many[id] {
+			t.Errorf("%s says %+v, want %+v", id, got.AgentDescription, many[id])
+		}
+	}
 }
 
 func testSeen(t *testing.T, s store.Store) {
@@ -79,7 +88,7 @@ func testSeen(t *testing.T, s store.Store) {
 	for !time.Now().Truncate(time.Microsecond).After(before) {
 		continue // clocks have steps
 	}
-	if err := s.SeenAgents(t.Context(), []string{"a", "gone", "\x00"}); err != nil {
+	if err := s.EndSessions(t.Context(), "", []store.EndedSession{{AgentID: "a", Generation: g, Last: true}, {AgentID: "gone"}}); err != nil {
 		t.Fatal(err)
 	}
 	if a, b := show(t, s, "a").SeenAt, show(t, s, "b").SeenAt; !a.After(begun) || !b.Equal(before) {
@@ -212,4 +221,42 @@ func testSearch(t *testing.T, s store.Store) {
 		_, err := s.Search(t.Context(), store.SearchQuery{Text: bad, Limit: 1})
 		wantErr(t, err, store.ErrInvalid)
 	}
+}
+
+// testCount compares the counts with the list, while agents come, fail, drift and go.
+func testCount(t *testing.T, s store.Store) {
+	check := func(name string, want store.AgentCounts) {
+		t.Helper()
+		var listed store.AgentCounts
+		for _, a := range agents(t, s) {
+			listed.Agents++
+			listed.DriftedPins += a.DriftedPins
+			if a.SeenAt.IsZero() {
+				listed.NeverSeen++
+			}
+			if a.FailingPlugins > 0 {
+				listed.Failing++
+			}
+		}
+		if got, err := s.CountAgents(t.Context()); err != nil || got != want || got != listed {
+			t.Errorf("%s: %+v, %v; want %+v, listed are %+v", name, got, err, want, listed)
+		}
+	}
+	check("nothing", store.AgentCounts{})
+	if _, err := s.CreateToken(t.Context(), newToken(store.RoleAgent, "never")); err != nil {
+		t.Fatal(err)
+	}
+	g := agent(t, s, "a")
+	check("two", store.AgentCounts{Agents: 2, NeverSeen: 1})
+	failing := hashed(1, skill("x", "1"))
+	failing.Snapshot.Plugins = []snapshot.Plugin{{Name: "p", State: "failing"}, {Name: "q", State: "failing"}}
+	push(t, s, "a", g, failing)
+	createPin(t, s, "a")
+	check("failing", store.AgentCounts{Agents: 2, NeverSeen: 1, Failing: 1})
+	push(t, s, "a", g, hashed(2, skill("x", "2")))
+	check("well again, and drifted", store.AgentCounts{Agents: 2, NeverSeen: 1, DriftedPins: 1})
+	if err := s.RemoveAgent(t.Context(), "a"); err != nil {
+		t.Fatal(err)
+	}
+	check("gone, but for the pin", store.AgentCounts{Agents: 1, NeverSeen: 1})
 }

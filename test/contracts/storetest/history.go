@@ -16,7 +16,6 @@ import (
 var historyTests = map[string]func(*testing.T, Database){
 	"AsOf":        testAsOf,
 	"HistoryList": testHistoryList,
-	"Changes":     testChanges,
 	"Diff":        testDiff,
 	"DiffMissing": testDiffMissing,
 	"TextInAsking": func(t *testing.T, db Database) {
@@ -139,38 +138,6 @@ func testHistoryList(t *testing.T, db Database) {
 	}
 }
 
-func testChanges(t *testing.T, db Database) {
-	s := db.Open(t, Config{})
-	if list, err := s.Changes(t.Context(), 0, 10); err != nil || len(list) != 0 {
-		t.Errorf("changes of an empty store: %+v, %v", list, err)
-	}
-	session := map[string]int64{"a": agent(t, s, "a"), "b": agent(t, s, "b")}
-	var want []string
-	for i, id := range []string{"a", "b", "b", "a", "b"} {
-		push(t, s, id, session[id], whole(uint64(i)+1, skill("x", strconv.Itoa(i))))
-		want = append(want, id)
-	}
-	for after := range int64(7) {
-		for limit := range 7 {
-			list, err := s.Changes(t.Context(), after, limit)
-			if err != nil {
-				t.Fatal(err)
-			}
-			expected := want[min(int(after), len(want)):]
-			expected = expected[:min(limit, len(expected))]
-			if len(list) != len(expected) {
-				t.Errorf("%d changes after %d, at most %d: got %d", len(expected), after, limit, len(list))
-				continue
-			}
-			for i, ch := range list {
-				if ch.Revision != after+int64(i)+1 || ch.AgentID != expected[i] || ch.Version != uint64(ch.Revision) || ch.Resources != 1 {
-					t.Errorf("change %d after %d is %+v", i, after, ch)
-				}
-			}
-		}
-	}
-}
-
 func testDiff(t *testing.T, db Database) {
 	s := db.Open(t, Config{})
 	g := agent(t, s, "a")
@@ -269,9 +236,9 @@ func testTextInAsking(t *testing.T, s store.Store) {
 		_, e3 := s.ResourceBody(ctx, of("a"), bad)
 		_, e4 := s.History(ctx, bad)
 		_, e5 := s.Diff(ctx, bad, 1, 2)
-		_, e6 := s.BeginSession(ctx, bad)
+		_, _, e6 := s.BeginSession(ctx, bad, "")
 		_, e7 := s.Push(ctx, bad, 1, whole(2))
-		for _, err := range []error{e1, e2, e3, e4, e5, e6, e7, s.TouchToken(ctx, bad), s.RevokeToken(ctx, bad)} {
+		for _, err := range []error{e1, e2, e3, e4, e5, e6, e7, s.RevokeToken(ctx, bad)} {
 			wantErr(t, err, store.ErrNotFound)
 		}
 		if valid, err := s.ValidTokens(ctx, []string{bad}); err != nil || len(valid) != 0 {

@@ -56,7 +56,7 @@ func RunKill(t *testing.T, db Database, name string, r *rand.Rand) {
 		// A transaction that the process has left behind ends before a session
 		// can begin. Closing and opening is what a new hub does.
 		for _, id := range killAgents {
-			if _, err := st.BeginSession(t.Context(), id); err != nil {
+			if _, _, err := st.BeginSession(t.Context(), id, ""); err != nil {
 				t.Fatal(err)
 			}
 		}

@@ -10,18 +10,18 @@ import (
 
 	"waymark/hub/store"
 	"waymark/snapshot"
-	"waymark/wire/fingerprint"
+	"waymark/wire"
 )
 
 // model is what a store should be, in the plainest way: every revision is a
 // whole copy. It has nothing in common with what it is compared to.
 type model struct {
-	keep     store.Retention // effective, without a limit of bytes
-	revision int64
-	agents   map[string]*modelAgent
-	pins     map[string]*modelPin
-	removals []modelRemoval
-	floor    int64
+	keep         store.Retention // effective, without a limit of bytes
+	revision     int64
+	agents       map[string]*modelAgent
+	pins         map[string]*modelPin
+	prunedBefore time.Time
+	log          []modelEvent // of pushes, deleted pins and removed agents
 }
 
 type modelAgent struct {
@@ -32,7 +32,7 @@ type modelAgent struct {
 type modelRevision struct {
 	revision, generation int64
 	head                 snapshot.Snapshot // without resources
-	name                 fingerprint.Name  // zero for none
+	name                 wire.Name         // zero for none
 	rows                 map[string]snapshot.Resource
 	created, received    time.Time
 	added, changed, gone int
@@ -93,7 +93,7 @@ func (m *model) push(id string, generation int64, p *store.Push, now time.Time) 
 	made, facts := compareRows(old.rows, rows)
 	result.Written, result.Removed = made.added+made.changed, made.gone
 	head.Resources = nil
-	var name fingerprint.Name
+	var name wire.Name
 	if p.Update != nil {
 		name = p.Update.Name
 	}
@@ -108,6 +108,7 @@ func (m *model) push(id string, generation int64, p *store.Push, now time.Time) 
 	m.revision++
 	made.revision, made.generation, made.head, made.name, made.rows, made.created, made.received = m.revision, generation, head, name, rows, now, now
 	a.past = append(a.past, made)
+	m.log = append(m.log, modelEvent{store.Event{Revision: m.revision, Change: new(made.change(id))}, id, now})
 	m.pushPins(id, made, len(a.past) == 1 || !head.Discovery.Equal(old.head.Discovery), now)
 	m.prune(a, now)
 	result.Revision = m.revision
@@ -195,9 +196,6 @@ func (m *model) prune(a *modelAgent, now time.Time) {
 		tooMany := superseded >= m.keep.Revisions
 		tooOld := superseded > 0 && a.past[i+1].created.Before(now.Add(-m.keep.Age))
 		if !tooMany && !tooOld {
-			if i > 0 {
-				m.floor = max(m.floor, a.past[i-1].revision)
-			}
 			a.past = a.past[i:]
 			return
 		}
@@ -206,7 +204,7 @@ func (m *model) prune(a *modelAgent, now time.Time) {
 
 var errNone = errors.New("none")
 
-// at returns an agent's revision at a store-wide one, 0 for the newest.
+// at returns an agent's revision at one of any agent, 0 for the newest.
 func (m *model) at(id string, revision int64) (*modelRevision, error) {
 	var found *modelRevision
 	for _, r := range m.agents[id].past {
@@ -238,19 +236,6 @@ func (r *modelRevision) change(id string) store.Change {
 		AggregateHash: r.head.AggregateHash, Resources: len(r.rows), At: r.created,
 		Added: r.added, Changed: r.changed, Removed: r.gone, Touched: r.touched, Discovery: r.head.Discovery.Summary(),
 	}
-}
-
-// changes lists all kept revisions above after, in order.
-func (m *model) changes(after int64) (list []store.Change) {
-	for id, a := range m.agents {
-		for _, r := range a.past {
-			if r.revision > after {
-				list = append(list, r.change(id))
-			}
-		}
-	}
-	slices.SortFunc(list, func(a, b store.Change) int { return int(a.Revision - b.Revision) })
-	return list
 }
 
 // counts returns how many rows and payloads a store needs for what is kept.

@@ -17,14 +17,15 @@ type modelPin struct {
 	head     snapshot.Snapshot
 	rows     map[string]snapshot.Resource
 	received time.Time
+	// changedAt is when Changed was set.
+	changedAt time.Time
 }
 
-// modelRemoval is something that was there once.
-type modelRemoval struct {
-	revision int64
-	pin      *store.Pin // nil for an agent
-	agent    string
-	at       time.Time
+// modelEvent is something that happened to an agent, or to a pin of it.
+type modelEvent struct {
+	store.Event
+	agent string
+	at    time.Time
 }
 
 // fill makes a pin hold what the revision has; nil is nothing.
@@ -37,6 +38,8 @@ func (p *modelPin) fill(r *modelRevision, now time.Time) {
 	}
 }
 
+func (p *modelPin) change(revision int64, now time.Time) { p.Changed, p.changedAt = revision, now }
+
 // pushPins does to pins what a push does; all says that it is the first one, or that
 // the discovery has changed, which pins have of their agents.
 func (m *model) pushPins(agentID string, made *modelRevision, all bool, now time.Time) {
@@ -45,18 +48,19 @@ func (m *model) pushPins(agentID string, made *modelRevision, all bool, now time
 			continue
 		}
 		if all {
-			p.Changed = made.revision
+			p.change(made.revision, now)
 		}
 		if p.Revision == 0 {
 			p.fill(made, now)
-			p.Changed = made.revision
+			p.change(made.revision, now)
 			continue
 		}
 		if p.follow(made) {
-			p.Changed = made.revision
+			p.change(made.revision, now)
 		}
 		if p.DriftedAt.IsZero() && string(p.AggregateHash) != string(made.head.AggregateHash) {
-			p.DriftedAt, p.DriftRevision, p.Changed = now, made.revision, made.revision
+			p.DriftedAt, p.DriftRevision = now, made.revision
+			p.change(made.revision, now)
 		}
 	}
 }
@@ -89,47 +93,30 @@ func (m *model) removeAgent(id string, now time.Time) {
 	m.agents[id] = &modelAgent{}
 	for _, p := range m.pins {
 		if p.AgentID == id {
-			p.Changed = m.revision
+			p.change(m.revision, now)
 		}
 	}
-	m.removals = append(m.removals, modelRemoval{revision: m.revision, agent: id, at: now})
+	m.log = slices.DeleteFunc(m.log, func(e modelEvent) bool { return e.Change != nil && e.agent == id })
+	m.log = append(m.log, modelEvent{store.Event{Revision: m.revision, RemovedAgent: id}, id, now})
 }
 
-func (m *model) pruneRemovals(now time.Time) {
-	last := int64(0)
-	for _, r := range m.removals {
-		if r.at.Before(now.Add(-m.keep.Age)) {
-			last = r.revision
-		}
-	}
-	m.removals = slices.DeleteFunc(m.removals, func(r modelRemoval) bool { return r.revision <= last })
-	m.floor = max(m.floor, last)
+// pruneEvents forgets the first events, as long as they are old. Those of pins are in time
+// with what changed them.
+func (m *model) pruneEvents(now time.Time) {
+	m.prunedBefore = now.Add(-min(m.keep.Age, store.EventsFor))
+	m.log = slices.DeleteFunc(m.log, func(e modelEvent) bool { return e.at.Before(m.prunedBefore) })
 }
 
 // events is what a store should answer.
-func (m *model) events(after int64, limit int) store.Events {
-	var all []store.Event
-	ids := slices.SortedFunc(maps.Keys(m.pins), strings.Compare)
-	for _, id := range ids {
-		pin := m.pins[id].Pin
-		all = append(all, store.Event{Revision: pin.Changed, Pin: &pin})
-	}
-	for _, ch := range m.changes(after) {
-		all = append(all, store.Event{Revision: ch.Revision, Change: &ch})
-	}
-	for _, r := range m.removals {
-		all = append(all, store.Event{Revision: r.revision, Deleted: r.pin, RemovedAgent: r.agent})
-	}
-	all = slices.DeleteFunc(all, func(e store.Event) bool { return e.Revision <= after })
-	slices.SortStableFunc(all, func(a, b store.Event) int { return cmp.Compare(a.Revision, b.Revision) })
-	page := store.Events{Newest: m.revision, Floor: m.floor, Through: max(after, m.revision)}
-	for i, e := range all {
-		if i == 0 || e.Revision != all[i-1].Revision {
-			if limit--; limit < 0 {
-				break
-			}
+func (m *model) events() (all []store.Event) {
+	for _, id := range slices.SortedFunc(maps.Keys(m.pins), strings.Compare) {
+		if p := m.pins[id]; !p.changedAt.Before(m.prunedBefore) {
+			all = append(all, store.Event{Revision: p.Changed, Pin: &p.Pin})
 		}
-		page.List, page.Through = append(page.List, e), e.Revision
 	}
-	return page
+	for _, e := range m.log {
+		all = append(all, e.Event)
+	}
+	slices.SortStableFunc(all, func(a, b store.Event) int { return cmp.Compare(a.Revision, b.Revision) })
+	return all
 }

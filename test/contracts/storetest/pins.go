@@ -26,9 +26,9 @@ var pinTests = map[string]func(*testing.T, Database){
 	"PinLimits":    testPinLimits,
 	"PinsTwoHubs":  testPinsTwoHubs,
 	"RemoveAgent":  testRemoveAgent,
-	"EventsFloor":  testEventsFloor,
+	"EventsKept":   testEventsKept,
+	"EventsLost":   testEventsLost,
 	"EventsPages":  testEventsPages,
-	"RemovalsGone": testRemovalsGone,
 }
 
 // server is what a pin follows live: outside the hash.

@@ -105,7 +105,7 @@ func testSuperseded(t *testing.T, s store.Store) {
 	push(t, s, "a", older, whole(1, skill("old", "1")))
 	var newer []int64
 	for range 3 {
-		g, err := s.BeginSession(t.Context(), "a")
+		g, _, err := s.BeginSession(t.Context(), "a", "")
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -214,7 +214,7 @@ func testAgentsDontMix(t *testing.T, s store.Store) {
 	}
 	_, err := s.Push(t.Context(), "nobody", 1, whole(1))
 	wantErr(t, err, store.ErrNotFound)
-	_, err = s.BeginSession(t.Context(), "nobody")
+	_, _, err = s.BeginSession(t.Context(), "nobody", "")
 	wantErr(t, err, store.ErrNotFound)
 }
 
@@ -277,7 +277,7 @@ func testConcurrentBegin(t *testing.T, s store.Store) {
 	seen := map[int64]bool{}
 	for range 16 {
 		wg.Go(func() {
-			g, err := s.BeginSession(t.Context(), "a")
+			g, _, err := s.BeginSession(t.Context(), "a", "")
 			mu.Lock()
 			defer mu.Unlock()
 			if err != nil || seen[g] {

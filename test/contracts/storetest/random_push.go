@@ -9,7 +9,7 @@ import (
 	"waymark/abi"
 	"waymark/hub/store"
 	"waymark/snapshot"
-	"waymark/wire/fingerprint"
+	"waymark/wire"
 )
 
 // push makes a push that is mostly right, and sometimes wrong in one thing.
@@ -112,8 +112,8 @@ func (w *walk) whole(p *store.Push, old *modelRevision) {
 // delta pushes some changes, on a base that is sometimes wrong.
 func (w *walk) delta(p *store.Push, old *modelRevision) {
 	p.Update = &store.Update{Base: old.name, Name: sha256.Sum256([]byte(fmt.Sprint(w.Uint64())))}
-	if w.IntN(10) == 0 || old.name == (fingerprint.Name{}) { // which would be everything
-		p.Update.Base = fingerprint.Name{1}
+	if w.IntN(10) == 0 || old.name == (wire.Name{}) { // which would be everything
+		p.Update.Base = wire.Name{1}
 	}
 	if p.Update.Head = w.IntN(3) == 0; !p.Update.Head {
 		p.Snapshot = snapshot.Snapshot{Version: p.Snapshot.Version}

@@ -43,7 +43,7 @@ func Run(t *testing.T, database Make) {
 			t.Run(name, func(t *testing.T) { test(t, database(t).Open(t, Config{})) })
 		}
 	}
-	for _, group := range []map[string]func(*testing.T, Database){historyTests, retentionTests, pinTests, sharedTests, readerTests, approvalTests, enrollmentTests, webhookTests} {
+	for _, group := range []map[string]func(*testing.T, Database){historyTests, retentionTests, pinTests, sharedTests, readerTests, approvalTests, enrollmentTests, webhookTests, presenceTests, findTests, auditTests} {
 		for name, test := range group {
 			t.Run(name, func(t *testing.T) { test(t, database(t)) })
 		}
@@ -59,7 +59,7 @@ func agent(t *testing.T, s store.Store, id string) int64 {
 	if _, err := s.CreateToken(t.Context(), newToken(store.RoleAgent, id)); err != nil {
 		t.Fatal(err)
 	}
-	generation, err := s.BeginSession(t.Context(), id)
+	generation, _, err := s.BeginSession(t.Context(), id, "")
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -156,7 +156,7 @@ func testWebhookNotice(t *testing.T, db Database) {
 	push(t, s, "a", g, withHash(5, "c"))
 	notice("pins.drifted 1 a[]")
 	now = now.Add(store.WebhookQuiet)
-	if err := s.SeenAgents(t.Context(), []string{"a"}); err != nil {
+	if err := s.EndSessions(t.Context(), "", []store.EndedSession{{AgentID: "a"}}); err != nil {
 		t.Fatal(err)
 	}
 	notice()

@@ -11,7 +11,7 @@ import (
 
 	"waymark/hub/store"
 	"waymark/snapshot"
-	"waymark/wire/fingerprint"
+	"waymark/wire"
 )
 
 // WorkHistory is the retention that a Worker's store should have: short, so
@@ -48,11 +48,11 @@ func ParseAck(line string) (a Ack, err error) {
 // Session begins a session, pushes as an agent does, a full push first and
 // then deltas with a full one now and then, and returns what ends it.
 func (w *Worker) Session(ctx context.Context) error {
-	generation, err := w.Store.BeginSession(ctx, w.AgentID)
+	generation, _, err := w.Store.BeginSession(ctx, w.AgentID, "")
 	if err != nil {
 		return err
 	}
-	var last fingerprint.Name
+	var last wire.Name
 	for version := uint64(1); ; version++ {
 		p := whole(version, work(w.AgentID, version)...)
 		if version%5 > 1 {
@@ -91,7 +91,7 @@ func work(agentID string, version uint64) []snapshot.Resource {
 }
 
 // workDelta is the step from the version before.
-func workDelta(agentID string, version uint64, base fingerprint.Name) store.Push {
+func workDelta(agentID string, version uint64, base wire.Name) store.Push {
 	before, after := work(agentID, version-1), work(agentID, version)
 	p := delta(base, version, nil)
 	p.Update.Head = true

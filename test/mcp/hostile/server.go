@@ -243,7 +243,7 @@ const lasting = 10 * time.Minute
 // Main is the program: the name of a mode, and its arguments.
 func Main(args []string) int {
 	if len(args) == 0 {
-		fmt.Fprintln(os.Stderr, "usage: server MODE [NAME=VALUE]…")
+		fmt.Fprintln(os.Stderr, "usage: hostile MODE [NAME=VALUE]…")
 		return 2
 	}
 	for _, m := range Modes() {

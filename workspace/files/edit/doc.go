@@ -54,6 +54,9 @@
 //	all                 | "a b a\n"                    | "a"              | "x"                 | exact "x b x\n"
 //	more than one       | "a b\na\n"                   | "a"              | "x"                 | error: matches 2 occurrences, on lines 1 and 2
 //	empty search        | "a\n"                        | ""               | "x"                 | error: must not be empty
+//	no change           | "a\n"                        | "a"              | "a"                 | error: nothing would change
+//	not text            | "a\x00b\x00"                 | "a"              | "x"                 | error: the file is UTF-16
+//	only looks like it  | "“a”\n"                      | "\"a\""          | "x"                 | error: it has the character U+201C where the search string has the character U+0022
 //	not there           | "a\n"                        | "b"              | "x"                 | error: search string not found
 //	trailing blanks     | "a  \nb\nc\n"                | "a\nb\n"         | "x\ny\n"            | trailing blanks "x  \ny\nc\n"
 //	... in the search   | "a\nb\n"                     | "a \n"           | "x \n"              | trailing blanks "x\nb\n"
@@ -81,8 +84,10 @@
 //
 // Several edits are made in order, each on the result of the one before. A failed
 // search gets hints: that search and replacement may be swapped, that a character is
-// repeated a different number of times, or where the closest place is. Hints name
-// lines and quote nothing.
+// repeated a different number of times or only looks like the one of the search (quotes,
+// dashes, composed and decomposed letters, full width, no width), or where the closest
+// place is. Hints name lines and quote nothing. What isn't text, and an edit whose search
+// equals its replacement, is refused.
 //
 // No byte outside a match changes. Time and memory are bounded for all input
 // ([MaxSize], and a limit of work in one call, beyond which it fails with

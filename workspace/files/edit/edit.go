@@ -55,6 +55,9 @@ func Apply(content string, edits []agentapi.Edit) (string, []Applied, error) {
 
 func apply(w *work, content string, edits []agentapi.Edit) (string, []Applied, error) {
 	all := make([]Applied, 0, len(edits))
+	if what := notText(content); what != "" && len(edits) > 0 {
+		return "", nil, &Error{Err: ErrNotText, Hints: []string{what}, edits: len(edits)}
+	}
 	before := ending(content)
 	for i, e := range edits {
 		result, applied, err := one(w, content, before, e)
@@ -77,6 +80,9 @@ func one(w *work, content, before string, e agentapi.Edit) (string, Applied, *Er
 		return "", Applied{}, &Error{Err: ErrTooLarge}
 	}
 	e.Search, e.Replace = endAs(w, content, before, e.Search, e.Replace)
+	if e.Search == e.Replace {
+		return "", Applied{}, &Error{Err: ErrSame}
+	}
 	found := locate(w, content, e.Search, e.Replace, e.ReplaceAll)
 	switch {
 	case found.count == 0:

@@ -14,6 +14,8 @@ var (
 	ErrNotFound    = errors.New("search string not found")
 	ErrAmbiguous   = errors.New("search string matches several occurrences")
 	ErrTooLarge    = errors.New("the edits are too much for one call")
+	ErrSame        = errors.New("search and replace are the same: nothing would change")
+	ErrNotText     = errors.New("only text is edited by searching, in UTF-8 or another encoding that has ASCII as it is")
 )
 
 // Error says which edit can't be made and why. Its text has line numbers but no content of
@@ -21,14 +23,16 @@ var (
 type Error struct {
 	// Edit is the edit's index.
 	Edit int
-	// Err is one of ErrEmptySearch, ErrNotFound, ErrAmbiguous and ErrTooLarge.
+	// Err is one of ErrEmptySearch, ErrNotFound, ErrAmbiguous, ErrTooLarge, ErrSame and
+	// ErrNotText.
 	Err error
 	// For ErrAmbiguous: Count is the number of matches, Rule how they match, and Lines the
 	// first lines of the first MaxPlaces, from 1.
 	Count int
 	Rule  Rule
 	Lines []int
-	// Hints, for ErrNotFound, say what may be meant, the likeliest first.
+	// Hints, for ErrNotFound, say what may be meant, the likeliest first; for ErrNotText, what
+	// the file is.
 	Hints []string
 
 	edits int // the number of edits in the call

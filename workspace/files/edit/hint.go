@@ -47,7 +47,7 @@ func swapped(w *work, content string, e agentapi.Edit) string {
 }
 
 // nearly says where the search would match if it ignored repetitions of characters, the
-// case of letters, or blanks within lines.
+// case of letters, blanks within lines, or what only looks alike.
 func nearly(w *work, content, search string) string {
 	n := countLines(search)
 	if n > maxLines || n > countLines(content) || strings.TrimSpace(search) == "" {
@@ -58,7 +58,11 @@ func nearly(w *work, content, search string) string {
 		key  func(line) string
 		tell func(at span) string
 	}{
+		{withoutSurrounding, func(at span) string {
+			return fmt.Sprintf("line %d has it, but with other text before or after it in the line", at.line)
+		}},
 		{func(l line) string { return collapse(l.body) }, func(at span) string { return repeated(content, parts, at) }},
+		{func(l line) string { return folded(l.body) }, func(at span) string { return lookAlike(content, parts, at) }},
 		{func(l line) string { return strings.ToLower(l.body) }, func(at span) string {
 			return fmt.Sprintf("it is there with other upper and lower case, from line %d on", at.line)
 		}},
@@ -95,11 +99,11 @@ func withoutBlanks(r rune) rune {
 // within finds a single line as part of lines.
 func within(w *work, content string, part line, key func(line) string, visit func(span)) {
 	at, number, want := 0, 0, key(part)
-	for rest := content; rest != ""; {
+	for rest := content; rest != "" && want != ""; {
 		var l line
 		l, rest = next(rest)
 		number++
-		if len(l.body) >= len(want) && strings.Contains(key(l), want) {
+		if strings.Contains(key(l), want) {
 			visit(span{start: at, end: at + l.size(), line: number})
 		}
 		at += l.size()

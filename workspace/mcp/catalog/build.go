@@ -10,8 +10,8 @@ import (
 	"github.com/go-json-experiment/json/jsontext"
 
 	"waymark/internal/defaults"
+	"waymark/internal/mcpserving"
 	"waymark/internal/text"
-	"waymark/internal/toolschema"
 )
 
 // Limits limit a catalogue. Zero means the default.
@@ -266,7 +266,7 @@ func (b *Builder) annotations(tool string, raw jsontext.Value) []byte {
 		b.Find("bad_annotations", tool, "The tool's annotations are nested too deep, and are left out.")
 		return nil
 	}
-	if !toolschema.Annotations(clean) {
+	if !mcpserving.Annotations(clean) {
 		b.Find("bad_annotations", tool, "The tool's annotations have what clients refuse all tools for, and are left out.")
 		return nil
 	}

@@ -1,5 +1,6 @@
 // Package catalog has the types for what an MCP server offers. Sessions fetch catalogues,
-// approvals pin them, and snapshots list them.
+// approvals pin them, and snapshots list them. Their tools are found by the words of a query,
+// which the fake agent for tests does by the same code.
 //
 // # Concurrency
 //
@@ -24,6 +25,8 @@ type Catalogue struct {
 	Protocol string `json:"protocol,omitempty"`
 	// Instructions are the server's instructions for models.
 	Instructions string `json:"instructions,omitempty"`
+	// Offers says what it offers besides tools; see OffersOf.
+	Offers []string `json:"offers,omitempty"`
 	// Tools are in the server's order. Names are unique.
 	Tools []Tool `json:"tools"`
 	// Findings say what was left out or looks suspicious.
@@ -50,6 +53,36 @@ type Finding struct {
 	Tool string `json:"tool,omitempty"`
 	// Text is a sentence for people. It contains no value from the configuration.
 	Text string `json:"text"`
+}
+
+// The requests of MCP that are relayed to servers, besides calls of tools.
+const (
+	ListResources = "resources/list"
+	ListTemplates = "resources/templates/list"
+	ReadResource  = "resources/read"
+	ListPrompts   = "prompts/list"
+	GetPrompt     = "prompts/get"
+	Complete      = "completion/complete"
+)
+
+// What servers offer besides tools.
+const (
+	OffersResources   = "resources"
+	OffersPrompts     = "prompts"
+	OffersCompletions = "completions"
+)
+
+// OffersOf returns what a server must offer for a request; "" for one that isn't relayed.
+func OffersOf(method string) string {
+	switch method {
+	case ListResources, ListTemplates, ReadResource:
+		return OffersResources
+	case ListPrompts, GetPrompt:
+		return OffersPrompts
+	case Complete:
+		return OffersCompletions
+	}
+	return ""
 }
 
 // Separator separates the server's name from the tool's.

@@ -49,6 +49,8 @@ type Entry struct {
 	// Source is the Path of its File.
 	Source string
 	Origin Origin
+	// Shape is the Shape of its File.
+	Shape servers.Shape
 	// Shadowed is the Source of the entry that wins the name; empty for the winner.
 	Shadowed string
 	// Listed says why the server isn't connected; empty when it is.
@@ -68,6 +70,6 @@ type Expanded struct {
 	// are: names of variables and headers, "command", "arguments", "directory", "url".
 	Secrets, Redacted []string
 	// Unset are variables that are referred to but neither set nor given a default, and
-	// Withheld are the agent's own variables. Both expand to nothing.
+	// Withheld are the agent's own variables, which count as unset.
 	Unset, Withheld []string
 }

@@ -133,7 +133,7 @@ func TestSyntaxes(t *testing.T) {
 		{servers.EditorSyntax, "${env:A}-${env:NO}-$A-${A}", "alpha--$A-${A}"},
 		{servers.EditorSyntax, "${workspaceFolder}${/}s ${userHome} ${workspaceFolderBasename} ${env:CODER_AGENT_TOKEN}", "/w/s /home/u w "},
 		{servers.BraceSyntax, "{env:A} ${A} {env:NO} {x}", "alpha ${A}  {x}"},
-		{servers.BareSyntax, "$A ${A} $NO. $1 $$A ${NO:-d}", "alpha alpha . $1 $alpha d"},
+		{servers.BareSyntax, "$A ${A} $NO. $1 $$A ${NO:-d}", "alpha alpha $NO. $1 $alpha d"},
 		{servers.NoSyntax, "$A ${A} ${env:A} {env:A}", "$A ${A} ${env:A} {env:A}"},
 	} {
 		e := entry.Entry{Server: servers.Server{Name: "a", Transport: "stdio", Command: "c", Args: []string{tt.text}, Syntax: tt.syntax}}
@@ -147,7 +147,7 @@ func TestSyntaxes(t *testing.T) {
 // TestNamedVariables: what an entry has by the names of variables.
 func TestNamedVariables(t *testing.T) {
 	t.Parallel()
-	e := entry.Entry{Server: servers.Server{
+	e := entry.Entry{Shape: servers.Codex, Server: servers.Server{
 		Name: "a", Transport: "stdio", Command: "x", Env: map[string]string{"B_2": ""}, Inherit: []string{"A", "B_2", "NO", "WAYMARK_HUB_TOKEN"}, Syntax: servers.NoSyntax,
 	}}
 	x, err := e.Expand(options(environment))
@@ -226,20 +226,20 @@ func TestExpandText(t *testing.T) {
 	t.Parallel()
 	for text, want := range map[string]string{
 		"": "", "plain": "plain", "$A": "$A", "${A}": "alpha", "x${A}y$A-$B_2": "xalphay$A-$B_2", "pa$$word": "pa$$word", "for f in *; do echo $f; done": "for f in *; do echo $f; done",
-		"${NO}": "", "$NO.": "$NO.", "$$": "$$", "$$$A": "$$$A", "$${A}": "$alpha", "${NO:-d}": "d", "${NO:-}": "", "${A:-d}": "alpha", "${EMPTY:-d}": "", "${NO:-a b/c:-$A}": "a b/c:-$A",
+		"${NO}": "${NO}", "$NO.": "$NO.", "$$": "$$", "$$$A": "$$$A", "$${A}": "$alpha", "${NO:-d}": "d", "${NO:-}": "", "${A:-d}": "alpha", "${EMPTY:-d}": "", "${NO:-a b/c:-$A}": "a b/c:-$A",
 		"$": "$", "a$": "a$", "$$A": "$$A", "$1": "$1", "$(id)": "$(id)", "${": "${", "${A": "${A", "${}": "${}", "${1}": "${1}",
 		"${A:?x}": "${A:?x}", "${A-x}": "${A-x}", "${env:A}": "${env:A}", "$é": "$é", "${REC}": "$A", "${NO:-${A}}": "${A}",
-		"${CODER_AGENT_TOKEN}": "", "$WAYMARK_HUB_TOKEN": "$WAYMARK_HUB_TOKEN", "${WAYMARK_HUB_TOKEN:-none}": "none",
+		"${CODER_AGENT_TOKEN}": "${CODER_AGENT_TOKEN}", "$WAYMARK_HUB_TOKEN": "$WAYMARK_HUB_TOKEN", "${WAYMARK_HUB_TOKEN:-none}": "none",
 	} {
 		e := entry.Entry{Server: servers.Server{
-			Name: "a", Transport: "stdio", Command: "c" + text, Args: []string{text}, Env: map[string]string{"K": text}, Cwd: "/" + text,
+			Name: "a", Transport: "stdio", Command: "c", Args: []string{text}, Env: map[string]string{"K": text}, Cwd: "/" + text,
 		}}
 		x, err := e.Expand(options(environment))
 		if err != nil {
 			t.Fatalf("%s: %v", text, err)
 		}
-		if x.Command != "c"+want || x.Args[0] != want || x.Env["K"] != want {
-			t.Errorf("%s: %q, %q, %q, want %q", text, x.Command, x.Args[0], x.Env["K"], want)
+		if x.Args[0] != want || x.Env["K"] != want {
+			t.Errorf("%s: %q, %q, want %q", text, x.Args[0], x.Env["K"], want)
 		}
 		h := entry.Entry{Server: servers.Server{Name: "a", Transport: "http", URL: "https://h/" + text, Headers: map[string]string{"K": text}}}
 		y, err := h.Expand(options(environment))
@@ -292,17 +292,47 @@ func TestDirectories(t *testing.T) {
 	}
 }
 
+// TestProjectDirectory: servers of Claude Code's files get the workspace's directory in a
+// variable, and can refer to it.
+func TestProjectDirectory(t *testing.T) {
+	t.Parallel()
+	environment := map[string]string{"CLAUDE_PROJECT_DIR": "/of/the/agent"}
+	for _, tt := range []struct {
+		shape           servers.Shape
+		root, own       string
+		variable, means string
+	}{
+		{shape: servers.Claude, root: "/w", variable: "/w", means: "/w /w"},
+		{shape: servers.ClaudeUser, root: "/w", variable: "/w", means: "/w /w"},
+		{shape: servers.Claude, root: "/w", own: "mine", variable: "mine", means: "/w /w"},
+		{shape: servers.Claude, variable: "", means: "/of/the/agent /of/the/agent"},
+		{shape: servers.Client, root: "/w", variable: "", means: "/of/the/agent /of/the/agent"},
+	} {
+		e := entry.Entry{Shape: tt.shape, Server: servers.Server{Transport: "stdio", Command: "x", Args: []string{"${CLAUDE_PROJECT_DIR} ${CLAUDE_PROJECT_DIR:-.}"}}}
+		if tt.own != "" {
+			e.Env = map[string]string{"CLAUDE_PROJECT_DIR": tt.own}
+		}
+		opts := options(environment)
+		opts.Root = tt.root
+		x, err := e.Expand(opts)
+		if err != nil || x.Env["CLAUDE_PROJECT_DIR"] != tt.variable || x.Args[0] != tt.means || len(x.Unset) > 0 {
+			t.Errorf("%+v: %+v, %v", tt, x, err)
+		}
+	}
+}
+
 // TestErrors: what can't be used says why without a value.
 func TestExpandErrors(t *testing.T) {
 	t.Parallel()
 	for want, s := range map[string]servers.Server{
 		"out of a file": {Problem: "out of a file"},
-		"its command is empty: not set here are NO":  {Transport: "stdio", Command: "${NO}"},
-		"its command is empty: what it refers to is": {Transport: "stdio", Command: "${EMPTY}"},
-		"its url isn't an address":                   {Transport: "http", URL: "${A}"},
-		"begins with http:// or https://":            {Transport: "sse", URL: "ftp://alpha/"},
-		"its url isn't an":                           {Transport: "http", URL: "http://[alpha"},
-		"its header X holds a line break":            {Transport: "http", URL: "http://h", Headers: map[string]string{"X": "${LINES}"}},
+		"its command refers to what isn't set here: CODER_AGENT_TOKEN, NO": {Transport: "stdio", Command: "x${NO}${CODER_AGENT_TOKEN}"},
+		"its url refers to what isn't set here: NO":                        {Transport: "http", URL: "${NO}/mcp"},
+		"its command is empty: what it refers to is":                       {Transport: "stdio", Command: "${EMPTY}"},
+		"its url isn't an address":                                         {Transport: "http", URL: "${A}"},
+		"begins with http:// or https://":                                  {Transport: "sse", URL: "ftp://alpha/"},
+		"its url isn't an":                                                 {Transport: "http", URL: "http://[alpha"},
+		"its header X holds a line break":                                  {Transport: "http", URL: "http://h", Headers: map[string]string{"X": "${LINES}"}},
 	} {
 		e := entry.Entry{Server: s}
 		_, err := e.Expand(options(map[string]string{"A": "alpha", "EMPTY": "", "LINES": "alpha\nb"}))

@@ -26,11 +26,14 @@ type ExpandOptions struct {
 // Expand expands the references in the command, the arguments, the values of variables and
 // headers, the working directory and the URL, in the syntax of the entry. In a .mcp.json
 // these are ${VAR} and ${VAR:-default}. It also adds variables that an entry inherits by
-// name. As in Coder's agent, a variable that isn't set expands to its default or to nothing
-// (see Expanded.Unset), and an empty variable doesn't use the default. Anything else that
-// looks like a reference stays as it is.
+// name. An empty variable doesn't use the default. A reference to a variable that isn't set
+// and has no default becomes what the file's client makes of it: it stays, or it is removed
+// (see servers.Syntax.Keeps and Expanded.Unset). Anything else that looks like a reference
+// stays as it is.
 //
-// The agent's own variables count as unset; see launch.AgentVariable.
+// The agent's own variables count as unset; see launch.AgentVariable. As Claude Code does, an
+// entry of its files gets CLAUDE_PROJECT_DIR, which is the workspace's directory; the entry
+// may also refer to it.
 //
 // The working directory is relative to the workspace and defaults to it, or to the home
 // directory if there is no workspace. The working directory and the command may begin with
@@ -83,21 +86,30 @@ func unique(names []string) []string {
 	return slices.Compact(names)
 }
 
+// projectDir is the variable with the project's directory in the servers of Claude Code.
+const projectDir = "CLAUDE_PROJECT_DIR"
+
 // resolver collects the results of an expansion.
 type resolver struct {
 	opts            ExpandOptions
 	syntax          servers.Syntax
+	project         string // the value of projectDir; empty if there is none
 	secrets         map[string]bool
 	redacted        map[string]bool
 	unset, withheld []string
 }
 
 func newResolver(e *Entry, opts ExpandOptions) *resolver {
-	return &resolver{opts: opts, syntax: e.Syntax, secrets: map[string]bool{}, redacted: map[string]bool{}}
+	r := &resolver{opts: opts, syntax: e.Syntax, secrets: map[string]bool{}, redacted: map[string]bool{}}
+	if e.Shape == servers.Claude || e.Shape == servers.ClaudeUser {
+		r.project = opts.Root
+	}
+	return r
 }
 
 func (r *resolver) program(e *Entry, x *Expanded) error {
 	x.Command = r.home(r.expand("command", "", e.Command))
+	missing := unique(append(slices.Clone(r.unset), r.withheld...))
 	for _, arg := range e.Args {
 		x.Args = append(x.Args, r.expand("arguments", "", arg))
 	}
@@ -107,6 +119,9 @@ func (r *resolver) program(e *Entry, x *Expanded) error {
 		}
 	}
 	x.Env = map[string]string{}
+	if r.project != "" {
+		x.Env[projectDir] = r.project
+	}
 	for name, value := range e.Env {
 		x.Env[name] = r.expand(name, name, value)
 	}
@@ -119,21 +134,16 @@ func (r *resolver) program(e *Entry, x *Expanded) error {
 	}
 	x.Cwd = r.directory(e.Cwd)
 	switch {
+	case len(missing) > 0:
+		return fmt.Errorf("its command refers to what isn't set here: %s", strings.Join(missing, ", "))
 	case x.Command == "":
-		return fmt.Errorf("its command is empty: %s", r.because())
+		return errors.New("its command is empty: what it refers to is")
 	case runsAgent(x.Command, x.Args):
 		return errors.New(listedOwn)
 	case x.Cwd == "":
 		return errors.New("there is no directory to run it in: neither a workspace nor a home")
 	}
 	return nil
-}
-
-func (r *resolver) because() string {
-	if missing := unique(append(r.unset, r.withheld...)); len(missing) > 0 {
-		return "not set here are " + strings.Join(missing, ", ")
-	}
-	return "what it refers to is"
 }
 
 // directory returns the absolute working directory.
@@ -164,6 +174,7 @@ func (r *resolver) home(path string) string {
 
 func (r *resolver) address(e *Entry, x *Expanded) error {
 	x.URL = r.expand("url", "", e.URL)
+	missing := unique(append(slices.Clone(r.unset), r.withheld...))
 	x.Headers = map[string]string{}
 	for name, value := range e.Headers {
 		x.Headers[name] = r.expand(name, name, value)
@@ -182,6 +193,9 @@ func (r *resolver) address(e *Entry, x *Expanded) error {
 	// The URL's error would repeat the URL.
 	u, err := url.Parse(x.URL)
 	if err != nil || u.Host == "" || u.Scheme != "http" && u.Scheme != "https" {
+		if len(missing) > 0 {
+			return fmt.Errorf("its url refers to what isn't set here: %s", strings.Join(missing, ", "))
+		}
 		return errors.New("its url isn't an address that begins with http:// or https://")
 	}
 	for name, value := range x.Headers {
@@ -205,26 +219,31 @@ func (r *resolver) hide(of, name, value string) {
 // between references count as secrets.
 func (r *resolver) expand(of, name, text string) string {
 	shown := r.refersToOrdinary(text)
-	var b strings.Builder
+	var b, known strings.Builder // known is without references that stay
 	for rest := text; ; {
 		before, ref, after, ok := r.syntax.Next(rest)
 		b.WriteString(before)
+		known.WriteString(before)
 		if shown {
 			r.hide(of, "", before)
 		}
 		if !ok {
 			break
 		}
-		value := r.lookup(ref)
+		value, set := r.lookup(ref)
+		known.WriteString(value)
 		if ref.Kind == servers.Variable && !slices.Contains(ordinary, ref.Name) {
 			r.hide(of, ref.Name, value)
 			r.hide(of, name, value)
+		}
+		if !set && r.syntax.Keeps() {
+			value = rest[len(before) : len(rest)-len(after)]
 		}
 		b.WriteString(value)
 		rest = after
 	}
 	if !shown {
-		r.hide(of, name, b.String())
+		r.hide(of, name, known.String())
 	}
 	return b.String()
 }
@@ -236,27 +255,28 @@ func (r *resolver) refersToOrdinary(text string) bool {
 	})
 }
 
-func (r *resolver) lookup(ref servers.Reference) string {
+// lookup returns what a reference stands for; known is false for a variable that isn't set
+// and has no default.
+func (r *resolver) lookup(ref servers.Reference) (value string, known bool) {
 	switch ref.Kind {
 	case servers.Folder:
-		return cmp.Or(r.opts.Root, r.opts.Home)
+		return cmp.Or(r.opts.Root, r.opts.Home), true
 	case servers.FolderName:
-		return filepath.Base(cmp.Or(r.opts.Root, r.opts.Home))
+		return filepath.Base(cmp.Or(r.opts.Root, r.opts.Home)), true
 	case servers.Home:
-		return r.opts.Home
+		return r.opts.Home, true
 	case servers.Separator:
-		return "/"
+		return "/", true
 	case servers.Foreign: // such an entry is only listed
-		return ""
+		return "", true
 	}
 	if ref.HasDefault {
 		if value, set := r.get(ref.Name); set {
-			return value
+			return value, true
 		}
-		return ref.Default
+		return ref.Default, true
 	}
-	value, _ := r.variable(ref.Name)
-	return value
+	return r.variable(ref.Name)
 }
 
 // variable looks up a variable, and records it if it isn't set.
@@ -272,6 +292,9 @@ func (r *resolver) get(name string) (value string, set bool) {
 	if launch.AgentVariable(name) {
 		r.withheld = append(r.withheld, name)
 		return "", false
+	}
+	if name == projectDir && r.project != "" {
+		return r.project, true
 	}
 	if r.opts.Getenv == nil {
 		return "", false

@@ -45,7 +45,7 @@ func Load(ctx context.Context, files []File, read func(File) ([]byte, error), op
 		}
 		for _, s := range found {
 			if s.Project == "" || s.Project == opts.Root {
-				list = append(list, Entry{Server: s, Source: f.Path, Origin: f.Origin, Listed: opts.why(&s, f.Origin)})
+				list = append(list, Entry{Server: s, Source: f.Path, Origin: f.Origin, Shape: f.Shape, Listed: opts.why(&s, f.Origin)})
 			}
 		}
 	}

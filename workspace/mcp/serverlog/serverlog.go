@@ -1,5 +1,7 @@
 // Package serverlog keeps an MCP server's output outside the protocol, for people who look
-// for a problem: its standard error, other text on its standard output, and events.
+// for a problem: its standard error, other text on its standard output, and events. A
+// [Redactor] removes secrets that were given to the server from this, and from what else the
+// server says.
 //
 // # Guarantees
 //
@@ -8,10 +10,11 @@
 //   - Redaction happens before a line is stored.
 //   - Offsets count all bytes ever stored. An offset that was returned once always stands for
 //     the same text, or for text that is gone.
+//   - A [Redactor] doesn't reveal its values when it is printed, logged or encoded.
 //
 // # Concurrency
 //
-// A Log may be used by any number of goroutines, a Writer by one.
+// A Log may be used by any number of goroutines, a Writer by one. A Redactor is immutable.
 //
 // # Limits
 //

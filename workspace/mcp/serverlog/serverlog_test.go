@@ -12,7 +12,6 @@ import (
 	"time"
 	"unicode/utf8"
 
-	"waymark/workspace/mcp/redact"
 	"waymark/workspace/mcp/serverlog"
 )
 
@@ -134,7 +133,7 @@ func TestRedacted(t *testing.T) {
 	w := l.Writer(serverlog.Stderr)
 	_, _ = io.WriteString(w, "early 0a1b2c3d4e5f\nkept\n")
 	_, _, before := l.Read(t.Context(), 0, 0, 0)
-	l.Redact(redact.New("0a1b2c3d4e5f").String)
+	l.Redact(serverlog.NewRedactor("0a1b2c3d4e5f").String)
 	if text, _, next := l.Read(t.Context(), 0, 0, 0); strings.Contains(text, "0a1b2c3d") || !strings.Contains(text, " kept\n") || next != before {
 		t.Errorf("what was there: %q", text)
 	}
@@ -151,7 +150,7 @@ func TestRedactedAcross(t *testing.T) {
 	const value = "0a1b2c3d4e5f6g7h"
 	log := func(writes ...string) string {
 		l := serverlog.New(1 << 20)
-		l.Redact(redact.New(value).String)
+		l.Redact(serverlog.NewRedactor(value).String)
 		w := l.Writer(serverlog.Stderr)
 		for _, text := range writes {
 			_, _ = io.WriteString(w, text)
@@ -164,7 +163,7 @@ func TestRedactedAcross(t *testing.T) {
 	for i := range len(text) {
 		for j := i; j <= len(text); j++ {
 			got := log(text[:i], text[i:j], text[j:])
-			if strings.Count(got, redact.Mask) != 3 || strings.Contains(got, "0a") || strings.Contains(got, "7h") {
+			if strings.Count(got, serverlog.Mask) != 3 || strings.Contains(got, "0a") || strings.Contains(got, "7h") {
 				t.Fatalf("parted at %d and %d: %s", i, j, got)
 			}
 		}

@@ -11,6 +11,8 @@ import (
 	"sync"
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
+
+	"waymark/agentapi"
 )
 
 // discovers is the first protocol version with server/discover.
@@ -60,13 +62,20 @@ func (h hungUp) Close() error {
 
 // HTTP connects to a server by streamable HTTP. The values of header are sent only to the
 // origin of the address. ctx limits connecting only. HTTP returns ErrNeedsAuthorization if
-// the server requires a token and there is none.
+// the server requires a token and there is none. If the server doesn't take the first message
+// by this transport, HTTP tries that of SSE, as the clients do whose entries don't tell both
+// apart.
 func HTTP(ctx context.Context, address string, header http.Header, opts Options) (Session, error) {
 	opts = opts.orDefaults()
 	s, err := dial(ctx, address, header, opts)
 	if errors.Is(err, ErrDiscover) { // there is no process to start again
 		opts.Protocol = Fallback
 		s, err = dial(ctx, address, header, opts)
+	}
+	if otherTransport(err) && ctx.Err() == nil {
+		if older, olderErr := SSE(ctx, address, header, opts); olderErr == nil {
+			return older, nil
+		}
 	}
 	if err != nil {
 		return nil, err
@@ -97,7 +106,9 @@ func dial(ctx context.Context, address string, header http.Header, opts Options)
 	}
 	s.guard = guard
 	guard.setProtocol(s.Protocol())
-	if caps := s.sdk.InitializeResult().Capabilities; s.Protocol() < discovers && caps != nil && caps.Tools != nil && caps.Tools.ListChanged {
+	caps := s.sdk.InitializeResult().Capabilities
+	tells := caps != nil && caps.Tools != nil && caps.Tools.ListChanged
+	if s.Protocol() < discovers && (tells || len(opts.Asks) > 0) { // it may ask there, too
 		t.listens()
 		t.run(func() { t.overhear(guard) })
 	}
@@ -139,7 +150,9 @@ func connect(ctx context.Context, t *tap, transport *tapTransport, discover func
 	client := mcp.NewClient(&mcp.Implementation{Name: "waymark", Title: "Waymark", Version: version()}, &mcp.ClientOptions{
 		// Not nil, because the SDK would declare the roots capability, with change
 		// notifications.
-		Capabilities: &mcp.ClientCapabilities{},
+		Capabilities: capabilities(opts.Asks),
+		// Call does it.
+		MultiRoundTrip: &mcp.MultiRoundTripOptions{Disabled: true},
 		// With a handler, the SDK subscribes to changes. The tap handles the notifications.
 		ToolListChangedHandler: func(context.Context, *mcp.ToolListChangedRequest) {},
 	})
@@ -174,6 +187,27 @@ func connect(ctx context.Context, t *tap, transport *tapTransport, discover func
 		return nil, why
 	}
 	return nil, words
+}
+
+// capabilities declares what a server may ask.
+func capabilities(asks []string) *mcp.ClientCapabilities {
+	caps := new(mcp.ClientCapabilities)
+	for _, ask := range asks {
+		if caps.Elicitation == nil && (ask == agentapi.MCPAskForm || ask == agentapi.MCPAskURL) {
+			caps.Elicitation = new(mcp.ElicitationCapabilities)
+		}
+		switch ask {
+		case agentapi.MCPAskForm:
+			caps.Elicitation.Form = new(mcp.FormElicitationCapabilities)
+		case agentapi.MCPAskURL:
+			caps.Elicitation.URL = new(mcp.URLElicitationCapabilities)
+		case agentapi.MCPAskSampling:
+			caps.Sampling = new(mcp.SamplingCapabilities)
+		case agentapi.MCPAskRoots:
+			caps.RootsV2 = new(mcp.RootCapabilities)
+		}
+	}
+	return caps
 }
 
 // version returns the version of this program.

@@ -9,6 +9,8 @@ import (
 	"io"
 
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
+
+	"waymark/internal/text"
 )
 
 // maxNesting limits the depth of a message. The SDK ends a session at 1,000, and no useful
@@ -29,6 +31,7 @@ type lineFilter struct {
 	noise   func([]byte)
 	pending []byte
 	buf     []byte
+	speaks  bool // it has sent a message
 }
 
 func newLineFilter(src io.ReadCloser, maxLine int, noise func([]byte)) *lineFilter {
@@ -62,7 +65,7 @@ func (f *lineFilter) line() ([]byte, error) {
 	for {
 		part, err := f.lines.ReadSlice('\n')
 		if len(f.buf)+len(part) > f.max {
-			return nil, fmt.Errorf("the server has written a line of more than %d bytes", f.max)
+			return f.skip(part, err)
 		}
 		f.buf = append(f.buf, part...)
 		switch {
@@ -77,22 +80,48 @@ func (f *lineFilter) line() ([]byte, error) {
 	}
 }
 
+// skip reads the rest of a line that is too long, of which part is read and is the end if err
+// is nil. It returns an error for the call that the line answers; the session ends if that
+// can't be known, and before the server has sent any message.
+func (f *lineFilter) skip(part []byte, err error) ([]byte, error) {
+	s := newSkim()
+	s.add(f.buf)
+	s.add(part)
+	for n := 0; errors.Is(err, bufio.ErrBufferFull) && f.speaks && n < maxSkipped*f.max; n += len(part) {
+		part, err = f.lines.ReadSlice('\n')
+		s.add(part)
+	}
+	if answer := s.answer(int64(f.max)); answer != nil && err == nil && f.speaks {
+		f.noise(fmt.Appendf(nil, "(a message of more than %d bytes)", f.max))
+		return answer, nil
+	}
+	return nil, fmt.Errorf("the server has written a line of more than %d bytes", f.max)
+}
+
 // messages returns the messages in a line, each with a newline; nil if there are none.
 func (f *lineFilter) messages(line []byte) []byte {
 	line = bytes.TrimSpace(line)
 	if len(line) == 0 {
 		return nil
 	}
+	whole := line
+	if last := line[len(line)-1]; line[0] != '{' && line[0] != '[' || last != '}' && last != ']' {
+		// Colors, titles and byte order marks may be around a message.
+		if line = bytes.TrimSpace([]byte(text.WithoutEscapes(string(line)))); len(line) == 0 {
+			return nil
+		}
+	}
 	if line[0] == '{' || line[0] == '[' {
 		pruned := prune(line, maxNesting)
 		if line[0] == '{' && isMessage(pruned) {
+			f.speaks = true
 			return append(pruned, '\n')
 		}
 		if all := single(pruned); all != nil {
 			return all
 		}
 	}
-	f.noise(bytes.Clone(line[:min(len(line), maxNoise)]))
+	f.noise(bytes.Clone(whole[:min(len(whole), maxNoise)]))
 	return nil
 }
 

@@ -69,9 +69,9 @@ func TestPruneEvents(t *testing.T) {
 	t.Parallel()
 	deep := strings.Repeat("[", maxNesting+1)
 	src := "data: " + deep + "\r\n\r\n: note\n\ndata: {\"a\":\ndata: [1]}\n\n"
-	want := "data: " + deep[:maxNesting] + "null" + "\n: note\n\ndata: {\"a\":\ndata: [1]}\n\n"
+	want := "data: " + deep[:maxNesting] + "null" + "\n\n: note\n\ndata: {\"a\":\ndata: [1]}\n\n"
 	for _, size := range []int{1, 2, 7, 4096} {
-		body := &boundedBody{ReadCloser: io.NopCloser(strings.NewReader(src)), left: -1, events: true, pruner: pruner{max: maxNesting}}
+		body := newEventsBody(io.NopCloser(strings.NewReader(src)), 1<<20, nil)
 		var got bytes.Buffer
 		if _, err := io.CopyBuffer(struct{ io.Writer }{&got}, struct{ io.Reader }{body}, make([]byte, size)); err != nil {
 			t.Fatal(err)

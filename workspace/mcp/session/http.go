@@ -1,7 +1,6 @@
 package session
 
 import (
-	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -201,80 +200,20 @@ func (g *guard) check(req *http.Request, resp *http.Response) (*http.Response, e
 		return resp, nil
 	}
 	kind, _, _ := mime.ParseMediaType(resp.Header.Get("Content-Type"))
-	body := &boundedBody{ReadCloser: resp.Body, left: g.maxBody, pruner: pruner{max: maxNesting}}
 	switch {
 	case resp.StatusCode >= 300:
-		body.left = maxErrorBody
-		body.silent = true
+		resp.Body = &errorBody{Reader: io.LimitReader(resp.Body, maxErrorBody), Closer: resp.Body}
 	case kind == "text/event-stream":
-		body.left, body.events = -1, true // the SDK limits each event
+		resp.Body = newEventsBody(resp.Body, g.maxBody, func(err error) { note(req.Context(), err) })
+	default:
+		resp.Body = &jsonBody{ReadCloser: resp.Body, limit: g.maxBody}
 	}
-	resp.Body = body
 	resp.ContentLength = -1
 	return resp, nil
 }
 
-// boundedBody is the body of an answer, limited in length and depth.
-type boundedBody struct {
-	io.ReadCloser
-	pruner  pruner
-	left    int64 // -1 means no limit
-	silent  bool  // cut what exceeds the limit, instead of an error
-	events  bool
-	newline bool
-	pending []byte
-	err     error
-}
-
-func (b *boundedBody) Read(p []byte) (int, error) {
-	for len(b.pending) == 0 {
-		switch {
-		case b.err != nil:
-			return 0, b.err
-		case len(p) == 0:
-			return 0, nil
-		}
-		buf := make([]byte, min(len(p), 32<<10))
-		n, err := b.ReadCloser.Read(buf)
-		b.err = err
-		if b.left >= 0 {
-			if int64(n) > b.left {
-				n = int(b.left)
-				b.err = io.EOF
-				if !b.silent {
-					b.err = errors.New("the server's answer is too long")
-				}
-			}
-			b.left -= int64(n)
-		}
-		b.pending = b.prune(buf[:n])
-	}
-	n := copy(p, b.pending)
-	b.pending = b.pending[n:]
-	return n, nil
-}
-
-// prune cuts what is nested too deeply. In a stream of events, each event after an empty
-// line starts again.
-func (b *boundedBody) prune(src []byte) []byte {
-	out := make([]byte, 0, len(src)+4)
-	if !b.events {
-		return b.pruner.append(out, src)
-	}
-	for len(src) > 0 {
-		i := bytes.IndexByte(src, '\n')
-		if i < 0 {
-			b.newline = b.newline && len(bytes.Trim(src, "\r")) == 0
-			return b.pruner.append(out, src)
-		}
-		if b.newline && len(bytes.Trim(src[:i], "\r")) == 0 {
-			b.pruner = pruner{max: maxNesting}
-			out = append(out, src[:i+1]...)
-		} else {
-			out = b.pruner.append(out, src[:i+1])
-		}
-		b.newline = true
-		src = src[i+1:]
-	}
-	return out
+// errorBody is the beginning of a body.
+type errorBody struct {
+	io.Reader
+	io.Closer
 }

@@ -13,6 +13,8 @@ import (
 	"testing"
 	"time"
 
+	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
+
 	"waymark/workspace/mcp/session"
 )
 
@@ -163,7 +165,7 @@ func TestBodies(t *testing.T) {
 		{"an endless event", func(w http.ResponseWriter, _ *http.Request, _ message) {
 			w.Header().Set("Content-Type", "text/event-stream")
 			flood(w, "data: x\n")
-		}, "exceeded"},
+		}, "an event that is too long: it has more than 16777216 bytes"},
 		{"a long error", func(w http.ResponseWriter, _ *http.Request, _ message) {
 			w.WriteHeader(http.StatusBadRequest)
 			flood(w, "x")
@@ -193,6 +195,97 @@ func TestBodies(t *testing.T) {
 			}
 		})
 	}
+}
+
+// TestTooLong: an answer that is too long costs the call that it answers, wherever its id
+// stands, and no other; it costs the session only if it can't be told which call that is.
+func TestTooLong(t *testing.T) {
+	t.Parallel()
+	const limit = 1 << 16
+	long := func(id string) map[string]string {
+		text := strings.Repeat("x", 3*limit)
+		return map[string]string{
+			"id first":     fmt.Sprintf(`{"jsonrpc":"2.0","id":%s,"result":{"content":[{"type":"text","text":"%s"}]}}`, id, text),
+			"id last":      fmt.Sprintf(`{"result":{"content":[{"type":"text","text":"\"id\":%s %s"}]},"jsonrpc":"2.0","id":%s}`, id, text, id),
+			"just over":    fmt.Sprintf(`{"result":{"x":"%s"},"jsonrpc":"2.0","id":%s}`, text[:limit-20], id),
+			"many":         fmt.Sprintf(`{"result":{"content":[%s{}]},"id":%s,"jsonrpc":"2.0"}`, strings.Repeat("{},", limit), id),
+			"a long error": fmt.Sprintf(`{"jsonrpc":"2.0","error":{"code":-1,"message":"no","data":["%s"]},"id":%s}`, text, id),
+		}
+	}
+	name := func(m message) string {
+		var params struct{ Name string }
+		_ = json.Unmarshal(m.Params, &params)
+		return params.Name
+	}
+	check := func(t *testing.T, s session.Session) {
+		waiting := make(chan error, 1)
+		go func() {
+			_, err := s.Call(t.Context(), &session.Call{Tool: "slow"})
+			waiting <- err
+		}()
+		for what := range long("1") {
+			if _, err := s.Call(t.Context(), &session.Call{Tool: what}); err == nil || !strings.Contains(err.Error(), "has more than 65536 bytes, and is dropped") {
+				t.Errorf("%s: %v", what, err)
+			}
+		}
+		if _, err := s.Call(t.Context(), &session.Call{Tool: "finish"}); err != nil {
+			t.Errorf("afterwards: %v", err)
+		}
+		if err := <-waiting; err != nil {
+			t.Errorf("meanwhile: %v", err)
+		}
+	}
+	opts := session.Options{Protocol: session.Fallback, Caps: session.Caps{Line: limit}}
+	t.Run("stdio", func(t *testing.T) {
+		t.Parallel()
+		var slow message
+		s := play(t, ordinary(`[]`, func(s *server, m message) {
+			switch n := name(m); n {
+			case "slow":
+				slow = m
+			case "finish":
+				s.say(`{"jsonrpc":"2.0","method":"notifications/message","params":{"level":"info","data":"` + strings.Repeat("x", 9) + `"}}`)
+				s.result(slow, `{"content":[]}`)
+				s.result(m, `{"content":[]}`)
+			default:
+				s.say(long(string(m.ID))[n])
+			}
+		}))
+		check(t, s.open(opts))
+	})
+	for _, kind := range []string{"application/json", "text/event-stream"} {
+		t.Run(kind, func(t *testing.T) {
+			t.Parallel()
+			finished := make(chan struct{})
+			server := web(t, func(w http.ResponseWriter, _ *http.Request, m message) {
+				said := fmt.Sprintf(`{"jsonrpc":"2.0","id":%s,"result":{"content":[]}}`, m.ID)
+				switch n := name(m); n {
+				case "slow":
+					<-finished
+				case "finish":
+					close(finished)
+				default:
+					said = long(string(m.ID))[n]
+				}
+				w.Header().Set("Content-Type", kind)
+				if kind == "text/event-stream" {
+					said = "id: 7\nevent: message\r\ndata: " + said + "\n\n"
+				}
+				_, _ = io.WriteString(w, said)
+			})
+			check(t, dial(t, server.URL, nil, opts))
+		})
+	}
+	t.Run("of no call", func(t *testing.T) {
+		t.Parallel()
+		s := play(t, ordinary(`[]`, func(s *server, _ message) {
+			s.say(`{"jsonrpc":"2.0","method":"notifications/message","params":{"data":"` + strings.Repeat("x", 2*limit) + `"}}`)
+		}))
+		got := s.open(opts)
+		if _, err := got.Call(t.Context(), &session.Call{Tool: "x"}); err == nil || !strings.Contains(err.Error(), "a line of more than 65536 bytes") {
+			t.Errorf("the call fails with %v", err)
+		}
+	})
 }
 
 // TestHangingHTTP: a call that is given up ends, the server is told, and that it
@@ -305,5 +398,91 @@ func TestOverheard(t *testing.T) {
 	<-s.ToolsChanged()
 	if _, err := s.Call(t.Context(), &session.Call{Tool: "x"}); err != nil {
 		t.Error(err)
+	}
+}
+
+// TestSessionLost: an answer that says that the session isn't known ends it with that as
+// the reason, whatever status and body say so. The same answers mean something else to a
+// request without a session, and so does a 400 about something else.
+func TestSessionLost(t *testing.T) {
+	t.Parallel()
+	for name, c := range map[string]struct {
+		code    int
+		body    string
+		without bool // the server has no sessions
+		lost    bool
+	}{
+		"by the specification": {404, "", false, true},
+		"a page":               {404, "<h1>Not Found</h1>", false, true},
+		"TypeScript":           {404, `{"jsonrpc":"2.0","error":{"code":-32001,"message":"Session not found"},"id":null}`, false, true},
+		"an example's":         {400, `{"jsonrpc":"2.0","error":{"code":-32000,"message":"Bad Request: No valid session ID provided"},"id":null}`, false, true},
+		"restarted":            {400, `{"jsonrpc":"2.0","error":{"code":-32000,"message":"Bad Request: Server not initialized"},"id":null}`, false, true},
+		"text":                 {400, "invalid session id", false, true},
+		"something else":       {400, `{"jsonrpc":"2.0","error":{"code":-32602,"message":"bad arguments"},"id":null}`, false, false},
+		"without a session":    {404, "", true, false},
+		"a failure":            {500, "session store is down", false, false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			inner := web(t, func(w http.ResponseWriter, _ *http.Request, _ message) {
+				w.WriteHeader(c.code)
+				_, _ = io.WriteString(w, c.body)
+			})
+			server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+				if r.Header.Get("Mcp-Session-Id") == "" && !c.without {
+					w.Header().Set("Mcp-Session-Id", "one")
+				}
+				inner.Config.Handler.ServeHTTP(w, r)
+			}))
+			t.Cleanup(server.Close)
+			s := dial(t, server.URL, nil, session.Options{})
+			_, err := s.Call(t.Context(), &session.Call{Tool: "x"})
+			if errors.Is(err, session.ErrSessionLost) != c.lost || err == nil {
+				t.Fatalf("the call fails with %v", err)
+			}
+			if c.lost {
+				if <-s.Done(); !errors.Is(s.Err(), session.ErrSessionLost) {
+					t.Errorf("the session has ended with %v", s.Err())
+				}
+			}
+		})
+	}
+}
+
+// TestOlderTransport: a server that has only SSE is spoken with, though its entry says
+// http. If it has neither, the first reason is told.
+func TestOlderTransport(t *testing.T) {
+	t.Parallel()
+	for _, code := range []int{400, 404, 405} {
+		refuse := func(w http.ResponseWriter, r *http.Request) bool {
+			if r.Method == http.MethodPost && r.URL.Path == "/sse" {
+				w.WriteHeader(code)
+				return true
+			}
+			return false
+		}
+		older := sdk.NewSSEHandler(func(*http.Request) *sdk.Server {
+			s := sdk.NewServer(&sdk.Implementation{Name: "older", Version: "1"}, nil)
+			s.AddTool(&sdk.Tool{Name: "x", InputSchema: map[string]any{"type": "object"}}, func(context.Context, *sdk.CallToolRequest) (*sdk.CallToolResult, error) {
+				return &sdk.CallToolResult{}, nil
+			})
+			return s
+		}, nil)
+		server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			// Its messages go to an address of their own.
+			if r.URL.RawQuery != "" || !refuse(w, r) {
+				older.ServeHTTP(w, r)
+			}
+		}))
+		t.Cleanup(func() { server.CloseClientConnections(); server.Close() })
+		s := dial(t, server.URL+"/sse", nil, session.Options{})
+		if _, err := s.Call(t.Context(), &session.Call{Tool: "x"}); err != nil {
+			t.Errorf("%d: %v", code, err)
+		}
+		none := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(code) }))
+		t.Cleanup(none.Close)
+		if _, err := session.HTTP(t.Context(), none.URL, nil, session.Options{}); err == nil || !strings.Contains(err.Error(), fmt.Sprintf("answers with %d", code)) {
+			t.Errorf("%d and no SSE: %v", code, err)
+		}
 	}
 }

@@ -8,7 +8,7 @@ import (
 
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
 
-	"waymark/internal/backoff"
+	"waymark/internal/await"
 )
 
 // listener is a subscription to changes (subscriptions/listen, since 2026-07-28).
@@ -103,7 +103,7 @@ func (t *tap) listenEnded() {
 		l.tries, l.pause = 0, 0
 	}
 	l.tries++
-	l.pause = backoff.After(l.pause, time.Second, time.Minute)
+	l.pause = await.After(l.pause, time.Second, time.Minute)
 	tries, pause, was := l.tries, l.pause, l.request
 	t.mu.Unlock()
 	if was == nil || tries > maxSubscriptions {

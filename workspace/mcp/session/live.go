@@ -5,6 +5,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"strconv"
 	"sync/atomic"
 	"time"
@@ -54,6 +55,13 @@ func (s *live) closing(ctx context.Context, err error) error {
 	if errors.Is(err, ErrNeedsAuthorization) {
 		return ErrNeedsAuthorization
 	}
+	switch said := reported(ctx, nil); {
+	case errors.Is(said, ErrSessionLost):
+		_ = s.tap.end(said)
+		return said
+	case errors.Is(said, errEndless):
+		return said
+	}
 	err = inWords(err)
 	if server := (*ServerError)(nil); errors.As(err, &server) {
 		return err
@@ -61,7 +69,10 @@ func (s *live) closing(ctx context.Context, err error) error {
 	if said := reported(ctx, nil); said != nil {
 		return said
 	}
-	if why := s.tap.why(); why != nil {
+	switch why := s.tap.why(); {
+	case errors.Is(why, ErrSessionLost):
+		return &boundedError{text: why.Error(), err: ErrClosed} // another call was told; this one may have been made
+	case why != nil:
 		return why
 	}
 	return err
@@ -92,10 +103,47 @@ func (s *live) Call(ctx context.Context, call *Call) (*Result, error) {
 			p.end(ctx.Err() != nil)
 		}()
 	}
-	if _, err := s.sdk.CallTool(callCtx, params); err != nil {
-		return nil, s.closing(ctx, err)
+	defer s.tap.calling(callCtx, call)()
+	for range maxRounds {
+		if _, err := s.sdk.CallTool(callCtx, params); err != nil {
+			return nil, s.closing(ctx, err)
+		}
+		wanted, state := inputOf(raw)
+		if wanted == nil {
+			return parseResult(raw)
+		}
+		again := *params
+		if again.InputResponses, err = s.answers(callCtx, call, wanted); err != nil {
+			return nil, err
+		}
+		again.RequestState = state
+		params = &again
 	}
-	return parseResult(raw)
+	return nil, fmt.Errorf("the server has asked %d times before it answers, and goes on", maxRounds)
+}
+
+// maxRounds limits how often a server asks before it answers a call, since 2026-07-28.
+const maxRounds = 10
+
+// answers answers what a server asks before it answers a call.
+func (s *live) answers(ctx context.Context, call *Call, wanted map[string]asked) (mcp.InputResponseMap, error) {
+	given := make(map[string]json.RawMessage, len(wanted))
+	for id, one := range wanted { // callers are asked one thing at a time
+		answer, err := s.tap.ask(ctx, call, one.Method, json.RawMessage(one.Params))
+		if err != nil {
+			return nil, fmt.Errorf("the server asks before it answers: %w", err)
+		}
+		given[id] = answer
+	}
+	data, err := json.Marshal(given)
+	if err != nil {
+		return nil, err
+	}
+	var responses mcp.InputResponseMap
+	if json.Unmarshal(data, &responses) != nil {
+		return nil, errors.New("the caller's answer isn't what the server has asked for")
+	}
+	return responses, nil
 }
 
 // Ping implements Session.
@@ -172,6 +220,7 @@ func (s *live) Catalogue(ctx context.Context) (*catalog.Catalogue, error) {
 		}
 	}
 	made := b.Catalogue()
+	made.Offers = offers(init.Capabilities)
 	made.Protocol, made.At = init.ProtocolVersion, time.Now()
 	return made, nil
 }

@@ -6,14 +6,17 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"slices"
 	"strings"
 	"sync"
+	"syscall"
 	"testing"
 	"testing/synctest"
 	"time"
 
 	"github.com/google/go-cmp/cmp"
 
+	"waymark/agentapi"
 	"waymark/workspace/mcp/session"
 )
 
@@ -279,6 +282,113 @@ func TestAsked(t *testing.T) {
 	})
 }
 
+// TestAsksCaller: what a server may ask goes to its only caller, if that takes it, and so does
+// what it logs; with two callers nobody is asked.
+func TestAsksCaller(t *testing.T) {
+	t.Parallel()
+	form := `{"jsonrpc":"2.0","id":"f","method":"elicitation/create","params":{"message":"who?","requestedSchema":{"type":"object"}}}`
+	answers := make(chan message, 10)
+	begun := make(chan message, 10)
+	s := play(t, func(s *server, m message) {
+		if m.Method == "" {
+			answers <- m
+			return
+		}
+		ordinary(`[{"name":"a","inputSchema":{"type":"object"}}]`, func(_ *server, m message) { begun <- m })(s, m)
+	})
+	got := s.open(session.Options{Protocol: session.Fallback, Asks: []string{agentapi.MCPAskForm, agentapi.MCPAskRoots}})
+	s.say(`{"jsonrpc":"2.0","id":"r","method":"roots/list"}`)
+	if answer := <-answers; answer.Error == nil {
+		t.Errorf("without a caller it is answered %s", answer.Result)
+	}
+	if sent := s.sent("initialize"); len(sent) != 1 || !strings.Contains(string(sent[0].Params), `"capabilities":{"elicitation":{"form":{}},"roots":{}}`) {
+		t.Errorf("it is told %s", sent[0].Params)
+	}
+	var asked, logged []string
+	call := &session.Call{
+		Tool: "a", Asks: []string{agentapi.MCPAskForm, agentapi.MCPAskSampling},
+		Ask: func(_ context.Context, method string, params json.RawMessage) (json.RawMessage, error) {
+			asked = append(asked, method+" "+string(params))
+			return json.RawMessage(`{"action":"decline"}`), nil
+		},
+		Log: func(level, logger string, data json.RawMessage) {
+			logged = append(logged, level+" "+logger+" "+string(data))
+		},
+	}
+	start := func(call *session.Call) (m message, done chan error) {
+		done = make(chan error, 1)
+		go func() {
+			_, err := got.Call(t.Context(), call)
+			done <- err
+		}()
+		return <-begun, done
+	}
+	first, firstDone := start(call)
+	s.say(`{"jsonrpc":"2.0","method":"notifications/message","params":{"level":"warning","logger":"l","data":{"x":1}}}`, form)
+	if answer := <-answers; string(answer.Result) != `{"action":"decline"}` {
+		t.Errorf("it is answered %s %s", answer.Result, answer.Error)
+	}
+	for _, method := range []string{"sampling/createMessage", "roots/list"} { // not in the options, and not in the call
+		s.say(fmt.Sprintf(`{"jsonrpc":"2.0","id":"s","method":%q,"params":{}}`, method))
+		if answer := <-answers; answer.Error == nil {
+			t.Errorf("%s is answered %s %s", method, answer.Result, answer.Error)
+		}
+	}
+	second, secondDone := start(&session.Call{Tool: "a", Asks: call.Asks, Ask: call.Ask})
+	s.say(form)
+	if answer := <-answers; answer.Error == nil {
+		t.Errorf("with two callers it is answered %s", answer.Result)
+	}
+	for m, done := range map[*message]chan error{&first: firstDone, &second: secondDone} {
+		s.result(*m, `{"content":[]}`)
+		if err := <-done; err != nil {
+			t.Error(err)
+		}
+	}
+	if want := []string{`elicitation/create {"message":"who?","requestedSchema":{"type":"object"}}`}; !slices.Equal(asked, want) {
+		t.Errorf("asked %q", asked)
+	}
+	if want := []string{`warning l {"x":1}`}; !slices.Equal(logged, want) {
+		t.Errorf("logged %q", logged)
+	}
+}
+
+// TestAsksBefore: a server of 2026-07-28 asks in place of an answer, and is asked again with
+// what the caller has said.
+func TestAsksBefore(t *testing.T) {
+	t.Parallel()
+	var again []string
+	s := play(t, func(s *server, m message) {
+		switch {
+		case m.Method == "server/discover":
+			s.result(m, discovered)
+		case m.Method == "tools/call" && !strings.Contains(string(m.Params), "requestState"):
+			s.result(m, `{"resultType":"input_required","requestState":"st","inputRequests":{"k":{"method":"elicitation/create","params":{"mode":"form","message":"who?"}}}}`)
+		case m.Method == "tools/call":
+			var params struct{ InputResponses, RequestState json.RawMessage }
+			_ = json.Unmarshal(m.Params, &params)
+			again = append(again, string(params.InputResponses)+string(params.RequestState))
+			s.result(m, `{"resultType":"complete","content":[{"type":"text","text":"thanks"}]}`)
+		}
+	})
+	got := s.open(session.Options{Asks: []string{agentapi.MCPAskForm}})
+	call := &session.Call{Tool: "a"}
+	if r, err := got.Call(t.Context(), call); err == nil || !strings.Contains(err.Error(), "doesn't offer elicitation/create") {
+		t.Errorf("for a caller that isn't asked: %+v, %v", r, err)
+	}
+	call.Asks = []string{agentapi.MCPAskForm}
+	call.Ask = func(context.Context, string, json.RawMessage) (json.RawMessage, error) {
+		return json.RawMessage(`{"action":"accept","content":{"name":"Alice"}}`), nil
+	}
+	r, err := got.Call(t.Context(), call)
+	if err != nil || len(r.Content) != 1 || r.Content[0].Text != "thanks" {
+		t.Errorf("%+v, %v", r, err)
+	}
+	if want := []string{`{"k":{"action":"accept","content":{"name":"Alice"}}}"st"`}; !slices.Equal(again, want) {
+		t.Errorf("it is told %q", again)
+	}
+}
+
 // TestEnds: Done and Err say when and why a session is over, and calls that wait end.
 func TestEnds(t *testing.T) {
 	t.Parallel()
@@ -347,6 +457,7 @@ func TestContent(t *testing.T) {
 			{"type":"resource_link","uri":"file:///a","name":"a","mimeType":"text/plain"},{"type":"resource","resource":{"uri":"x://y","mimeType":"text/plain","text":"t"}},
 			{"type":"resource","resource":{"uri":"x://z","blob":"AA=="}},{"type":"hologram","x":1}],"isError":true,"structuredContent":[1, 2]}`,
 		"wrong":      `{"content":[{"type":"image","data":"%%%"},7,{"type":"text","text":"last"}]}`,
+		"base64":     `{"content":[{"type":"image","data":"+/8=\r\n"},{"type":"image","data":"-_8"},{"type":"audio","data":"data:audio/wav;base64,+/8="}]}`,
 		"no content": `{}`,
 		"no result":  `"x"`,
 		"too many":   `{"content":[` + strings.Repeat("{},", 10_000) + `{}]}`,
@@ -358,7 +469,7 @@ func TestContent(t *testing.T) {
 			s.result(m, strings.ReplaceAll(result, "\n", ""))
 			return
 		}
-		s.refuse(m, -32602, "unknown tool\n"+params.Name)
+		s.say(fmt.Sprintf(`{"jsonrpc":"2.0","id":%s,"error":{"code":-32602,"message":"unknown tool\n%s","data":{"known": ["all"]}}}`, m.ID, params.Name))
 	}))
 	got := s.open(session.Options{Protocol: session.Fallback})
 	r, err := got.Call(t.Context(), &session.Call{Tool: "all"})
@@ -382,13 +493,19 @@ func TestContent(t *testing.T) {
 	}
 	r, err = got.Call(t.Context(), &session.Call{Tool: "wrong"})
 	want = &session.Result{Content: []session.Content{
-		{Type: "text", Text: `{"type":"image","data":"%%%"}`, MediaType: "application/json"}, {Type: "text", Text: "7", MediaType: "application/json"}, {Type: "text", Text: "last"},
+		{Type: "text", Text: "[the server's image, data of 3 characters, isn't base64, and is left out]"}, {Type: "text", Text: "7", MediaType: "application/json"}, {Type: "text", Text: "last"},
 	}}
 	if diff := cmp.Diff(want, r); err != nil || diff != "" {
 		t.Errorf("wrong pieces: %v (-want +got):\n%s", err, diff)
 	}
+	r, err = got.Call(t.Context(), &session.Call{Tool: "base64"})
+	data := []byte{0xfb, 0xff}
+	want = &session.Result{Content: []session.Content{{Type: "image", Data: data}, {Type: "image", Data: data}, {Type: "audio", Data: data}}}
+	if diff := cmp.Diff(want, r); err != nil || diff != "" {
+		t.Errorf("forms of base64: %v (-want +got):\n%s", err, diff)
+	}
 	for name, want := range map[string]string{
-		"no result": "the server's result is none", "too many": "10001 pieces", "other": "(-32602): unknown tool other",
+		"no result": "the server's result is none", "too many": "10001 pieces", "other": `(-32602): unknown tool other; its data: {"known": ["all"]}`,
 	} {
 		if _, err := got.Call(t.Context(), &session.Call{Tool: name}); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%s: got %v", name, err)
@@ -397,6 +514,8 @@ func TestContent(t *testing.T) {
 	var refused *session.ServerError
 	if _, err := got.Call(t.Context(), &session.Call{Tool: "other"}); !errors.As(err, &refused) || refused.Code != -32602 {
 		t.Errorf("got %v", err)
+	} else if raw := string(refused.Raw); !strings.Contains(raw, `"code":-32602`) || !strings.Contains(raw, `"data":{"known":["all"]}`) {
+		t.Errorf("its error is %s", raw)
 	}
 	for _, bad := range []string{`[]`, `{`, `null`, `"x"`} {
 		if _, err := got.Call(t.Context(), &session.Call{Tool: "all", Arguments: json.RawMessage(bad)}); err == nil {
@@ -513,6 +632,33 @@ func TestNoise(t *testing.T) {
 
 // TestPing: any answer says that a server is there, and one that says nothing isn't
 // waited for.
+// deaf is the input of a server that has ended.
+type deaf struct{ written chan struct{} }
+
+func (d deaf) Write([]byte) (int, error) {
+	close(d.written) // nothing is written after a failure
+	return 0, syscall.EPIPE
+}
+
+func (deaf) Close() error { return nil }
+
+// TestLastWords: what a server has written just before it ended is read, even if writing to it
+// fails first.
+func TestLastWords(t *testing.T) {
+	out, said := io.Pipe()
+	in := deaf{make(chan struct{})}
+	go func() {
+		<-in.written
+		_, _ = io.WriteString(said, "Usage: server\n")
+		_ = said.Close()
+	}()
+	var noise []string
+	_, err := session.Stdio(t.Context(), in, out, session.Options{Noise: func(line []byte) { noise = append(noise, string(line)) }})
+	if !errors.Is(err, session.ErrHungUp) || !slices.Equal(noise, []string{"Usage: server"}) {
+		t.Errorf("%v, it said %q", err, noise)
+	}
+}
+
 func TestPing(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct {

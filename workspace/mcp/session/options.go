@@ -1,6 +1,7 @@
 package session
 
 import (
+	"encoding/json"
 	"errors"
 	"fmt"
 	"log/slog"
@@ -37,6 +38,9 @@ type Options struct {
 	// Log receives the server's log messages: a level of the protocol, and at most 4 KiB of
 	// text. It is called like Noise.
 	Log func(level, text string)
+	// Asks are what the server is told that it may ask, of agentapi.MCPAsks. Everything else that
+	// it asks is refused.
+	Asks []string
 	// OAuth has the tokens for servers over HTTP; it may be nil. It isn't used if the
 	// header has an Authorization.
 	OAuth *OAuth
@@ -53,8 +57,8 @@ type Caps struct {
 	Depth  int
 	// Pages limits the pages of tools. Default 100.
 	Pages int
-	// Line limits a message, and a line on standard output, in bytes. A longer one ends the
-	// session. Default 16 MiB.
+	// Line limits a message, and a line on standard output, in bytes. A longer one fails the
+	// call that it answers; it ends the session if it answers none. Default 16 MiB.
 	Line int
 }
 
@@ -81,6 +85,9 @@ var (
 	ErrDiscover = errors.New("the server doesn't answer server/discover: start it again with the protocol " + Fallback)
 	// ErrNeedsAuthorization says that a server over HTTP requires a sign-in.
 	ErrNeedsAuthorization = errors.New("the server wants to be signed in to")
+	// ErrSessionLost says that a server over HTTP no longer knows the session, for example
+	// because it was restarted. It hasn't done what was asked, and the session has ended.
+	ErrSessionLost = errors.New("the server no longer knows the session")
 	// ErrClosed says that the session has ended.
 	ErrClosed = errors.New("the connection with the server has ended")
 	// ErrHungUp says, in addition to ErrClosed, that the server has ended the session for
@@ -94,14 +101,27 @@ type ServerError struct {
 	Code int64
 	// Message is the server's text: one line of at most 2 KiB.
 	Message string
+	// Data is what the server adds to it, as JSON in one line of at most 2 KiB; "" if it adds
+	// nothing.
+	Data string
+	// Raw is the error as the server has sent it, with code, message and data, up to 64 KiB;
+	// nil if it is longer.
+	Raw json.RawMessage
 }
 
 // Error returns the server's code and message.
 func (e *ServerError) Error() string {
-	return fmt.Sprintf("the server answers with an error (%d): %s", e.Code, e.Message)
+	said := fmt.Sprintf("the server answers with an error (%d): %s", e.Code, e.Message)
+	if e.Data != "" {
+		said += "; its data: " + e.Data
+	}
+	return said
 }
 
-const maxErrorText = 2 << 10
+const (
+	maxErrorText = 2 << 10
+	maxRawError  = 64 << 10
+)
 
 // rejected is what the SDK wraps around errors that fail a call and not the session. It
 // looks like a server's response and isn't exported.
@@ -146,8 +166,17 @@ func inWords(err error) error {
 	switch {
 	case errors.As(err, &way):
 		return bounded(fmt.Errorf("ask the server: %w", way.Err))
+	case errors.As(err, &wire) && isTooLong(wire):
+		return bounded(errors.New(wire.Message))
 	case errors.As(err, &wire) && !isOurs(wire):
-		return &ServerError{Code: wire.Code, Message: text.Line(wire.Message, maxErrorText)}
+		said := &ServerError{Code: wire.Code, Message: text.Line(wire.Message, maxErrorText)}
+		if data := strings.TrimSpace(string(wire.Data)); data != "null" {
+			said.Data = text.Line(data, maxErrorText)
+		}
+		if raw, err := json.Marshal(wire); err == nil && len(raw) <= maxRawError {
+			said.Raw = raw
+		}
+		return said
 	case isRejection(err):
 		words := strings.TrimSuffix(strings.ReplaceAll(err.Error(), rejected+": ", ""), ": "+rejected)
 		return bounded(&boundedError{text: words, err: err})

@@ -11,7 +11,7 @@ import (
 
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
 
-	"waymark/internal/backoff"
+	"waymark/internal/await"
 	"waymark/internal/httpapi/apiclient"
 )
 
@@ -26,7 +26,7 @@ const maxSilences = 8
 // overhear reads what a server before 2026-07-28 sends on its own, with a GET of its
 // address, as long as the server allows that. Failures don't affect the session.
 func (t *tap) overhear(g *guard) {
-	pause := backoff.Backoff{Shortest: time.Second, Longest: time.Minute, Jitter: true}
+	pause := await.Backoff{Shortest: time.Second, Longest: time.Minute, Jitter: true}
 	last := ""
 	for silences := 0; silences < maxSilences; silences++ {
 		resp, err := t.overhearing(g, last)

@@ -2,7 +2,7 @@ package session
 
 import (
 	"sync"
-	"waymark/internal/notify"
+	"waymark/internal/await"
 )
 
 // maxProgress limits the queued progress reports of a call. The oldest is dropped, because
@@ -12,7 +12,7 @@ const maxProgress = 64
 // progress delivers a call's progress reports to the caller, in order.
 type progress struct {
 	tell func(Progress)
-	wake notify.Wake
+	wake await.Wake
 	done chan struct{} // closed when no more reports are delivered
 
 	mu     sync.Mutex // guards the fields below
@@ -21,7 +21,7 @@ type progress struct {
 }
 
 func newProgress(tell func(Progress)) *progress {
-	p := &progress{tell: tell, wake: notify.NewWake(), done: make(chan struct{})}
+	p := &progress{tell: tell, wake: await.NewWake(), done: make(chan struct{})}
 	go p.run()
 	return p
 }

@@ -1,6 +1,7 @@
 package session
 
 import (
+	"bytes"
 	"context"
 	"crypto/tls"
 	"errors"
@@ -62,8 +63,10 @@ func (g *guard) answered(req *http.Request, resp *http.Response) {
 	host := hostOf(g.address)
 	kind, _, _ := mime.ParseMediaType(resp.Header.Get("Content-Type"))
 	switch {
+	case forgotten(req, resp):
+		note(req.Context(), fmt.Errorf("%s answers with %d (%s): %w", host, resp.StatusCode, statusName(resp.StatusCode), ErrSessionLost))
 	case resp.StatusCode >= 300:
-		note(req.Context(), fmt.Errorf("%s answers with %d (%s): %s", host, resp.StatusCode, statusName(resp.StatusCode), statusHint(resp.StatusCode)))
+		note(req.Context(), &statusError{host, resp.StatusCode})
 	case kind == "text/event-stream", kind == "application/json" && req.Method == http.MethodPost:
 	case kind == "" && req.Method == http.MethodPost:
 		// This is right for a notification, but not for a call.
@@ -71,6 +74,42 @@ func (g *guard) answered(req *http.Request, resp *http.Response) {
 	default:
 		note(req.Context(), fmt.Errorf("%s answers with %s, which isn't MCP: check the url of its entry, and its type (http or sse)", host, contentType(kind)))
 	}
+}
+
+// statusError is an answer that is no message because of its status.
+type statusError struct {
+	host string
+	code int
+}
+
+func (e *statusError) Error() string {
+	return fmt.Sprintf("%s answers with %d (%s): %s", e.host, e.code, statusName(e.code), statusHint(e.code))
+}
+
+// otherTransport reports whether an error is an answer that a server gives to the first
+// message of a transport that it doesn't have, by the specification's section on backwards
+// compatibility.
+func otherTransport(err error) bool {
+	status, ok := errors.AsType[*statusError](err)
+	return ok && (status.code == http.StatusBadRequest || status.code == http.StatusNotFound || status.code == http.StatusMethodNotAllowed)
+}
+
+// forgotten reports whether an answer says that the server doesn't know the request's
+// session. That is 404 by the specification; many servers answer with 400.
+func forgotten(req *http.Request, resp *http.Response) bool {
+	switch {
+	case req.Header.Get("Mcp-Session-Id") == "":
+		return false
+	case resp.StatusCode == http.StatusNotFound:
+		return true
+	case resp.StatusCode != http.StatusBadRequest:
+		return false
+	}
+	body, _ := io.ReadAll(io.LimitReader(resp.Body, maxErrorBody)) // nothing after that is read anyway
+	_ = resp.Body.Close()
+	resp.Body = io.NopCloser(bytes.NewReader(body))
+	said := strings.ToLower(string(body))
+	return strings.Contains(said, "session") || strings.Contains(said, "not initialized")
 }
 
 func contentType(kind string) string {

@@ -5,6 +5,7 @@ import (
 	"encoding/base64"
 	"errors"
 	"fmt"
+	"strings"
 
 	"github.com/go-json-experiment/json"
 	"github.com/go-json-experiment/json/jsontext"
@@ -88,20 +89,56 @@ func parseContent(raw jsontext.Value) (*Content, error) {
 	default:
 		return unknownContent(raw), nil
 	}
-	if data != "" {
-		decoded, err := base64.StdEncoding.DecodeString(data)
-		if err != nil {
-			return nil, errors.New("its data isn't base64")
-		}
-		c.Data = decoded
+	if data == "" {
+		return c, nil
+	}
+	if c.Data = decode(data); c.Data == nil {
+		// Shown as it is, it would be a lot of nothing.
+		return &Content{Type: "text", Text: fmt.Sprintf("[the server's %s, %s of %d characters, isn't base64, and is left out]", c.Type, cmp.Or(c.MediaType, "data"), len(data))}, nil
 	}
 	return c, nil
+}
+
+// decode decodes base64 in any of the forms that servers write: with line breaks, the letters
+// for URLs, as a data URL, or without padding. It returns nil for anything else.
+func decode(data string) []byte {
+	if rest, ok := strings.CutPrefix(data, "data:"); ok {
+		_, data, _ = strings.Cut(rest, ",")
+	}
+	data = strings.NewReplacer("-", "+", "_", "/", "\n", "", "\r", "", " ", "", "=", "").Replace(data)
+	decoded, err := base64.RawStdEncoding.DecodeString(data)
+	if err != nil {
+		return nil
+	}
+	return decoded
 }
 
 // unknownContent shows a piece of a newer protocol, or an invalid one, as JSON, instead of
 // losing the whole result.
 func unknownContent(raw jsontext.Value) *Content {
 	return &Content{Type: "text", MediaType: "application/json", Text: string(raw)}
+}
+
+// asked is what a server asks before it answers.
+type asked struct {
+	Method string         `json:"method"`
+	Params jsontext.Value `json:"params"`
+}
+
+// inputOf returns what a server asks in place of a result, with its state; nil for a result.
+func inputOf(raw []byte) (wanted map[string]asked, state string) {
+	var wire struct {
+		ResultType    string           `json:"resultType"`
+		InputRequests map[string]asked `json:"inputRequests"`
+		RequestState  string           `json:"requestState"`
+	}
+	if json.Unmarshal(raw, &wire, lenient) != nil || wire.ResultType != "input_required" {
+		return nil, ""
+	}
+	if wire.InputRequests == nil { // it is only busy
+		wire.InputRequests = map[string]asked{}
+	}
+	return wire.InputRequests, wire.RequestState
 }
 
 // withoutContent returns the part of a result that the SDK needs: whether the server

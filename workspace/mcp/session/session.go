@@ -26,6 +26,10 @@ type Session interface {
 	Catalogue(ctx context.Context) (*catalog.Catalogue, error)
 	// Call calls a tool by the server's own name for it.
 	Call(ctx context.Context, call *Call) (*Result, error)
+	// Ask makes one of the requests of package catalog that aren't about tools, and returns
+	// the server's result as it is. Other parameters than the request's own, such as _meta,
+	// aren't sent.
+	Ask(ctx context.Context, method string, params json.RawMessage) (json.RawMessage, error)
 	// Ping checks whether the server responds. Any answer counts, even an error that it
 	// doesn't know the method.
 	Ping(ctx context.Context) error
@@ -48,6 +52,13 @@ type Call struct {
 	Arguments json.RawMessage
 	// Progress, if not nil, receives the server's progress reports, in order.
 	Progress func(Progress)
+	// Log, if not nil, receives what the server logs while this is its only call: a level of
+	// the protocol, and at most 4 KiB of JSON. It is called like Options.Log.
+	Log func(level, logger string, data json.RawMessage)
+	// Asks are what the server may ask the caller, as far as it is in Options.Asks, too, and
+	// this is the server's only call. Ask answers it; the server is told of an error.
+	Asks []string
+	Ask  func(ctx context.Context, method string, params json.RawMessage) (json.RawMessage, error)
 }
 
 // Progress is a progress report of a call.

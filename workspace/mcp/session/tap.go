@@ -9,6 +9,7 @@ import (
 	"io"
 	"log/slog"
 	"os"
+	"slices"
 	"strings"
 	"sync"
 	"syscall"
@@ -17,8 +18,10 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
-	"waymark/internal/notify"
+	"waymark/agentapi"
+	"waymark/internal/await"
 	"waymark/internal/text"
+	"waymark/workspace/mcp/catalog"
 )
 
 // Methods that the tap handles.
@@ -40,7 +43,7 @@ const (
 // in order, because the SDK would queue it without a limit.
 //
 //   - Requests of the server are answered here: ping, roots/list with an empty list, and
-//     all others with an error.
+//     all others with an error, unless Options.Asks lets the server ask its only caller.
 //   - Notifications end here. Progress reaches its call before the call's result does.
 //   - Results of calls with a taker pass through it, so that the SDK sees only what it needs.
 //   - A Write ends with its context even if the server doesn't read.
@@ -51,7 +54,7 @@ type tap struct {
 	cancel context.CancelFunc
 	// hangUp, if not nil, closes the server's input.
 	hangUp  func()
-	changed notify.Wake
+	changed await.Wake
 
 	discovered chan struct{} // closed when server/discover has been answered
 	alive      chan struct{} // closed when the server has sent anything
@@ -67,6 +70,7 @@ type tap struct {
 	takers   map[jsonrpc.ID]taker
 	calls    map[jsonrpc.ID]context.Context // contexts of requests without a response
 	progress map[string]*progress
+	callers  map[*Call]*caller
 	discover jsonrpc.ID // id of server/discover
 	listener listener
 	// listening, if not nil, is closed when the server has confirmed or refused the
@@ -125,12 +129,13 @@ func newTap(ctx context.Context, opts Options) *tap {
 	ctx, cancel := context.WithCancel(reporting(context.WithoutCancel(ctx), new(report)))
 	return &tap{
 		opts: opts, ctx: ctx, cancel: cancel,
-		changed:    notify.NewWake(),
+		changed:    await.NewWake(),
 		discovered: make(chan struct{}), alive: make(chan struct{}),
 		answers:  make(chan jsonrpc.Message, maxAnswers),
 		takers:   make(map[jsonrpc.ID]taker),
 		calls:    make(map[jsonrpc.ID]context.Context),
 		progress: make(map[string]*progress),
+		callers:  make(map[*Call]*caller),
 		done:     make(chan struct{}),
 	}
 }
@@ -245,7 +250,7 @@ func (t *tap) response(msg *jsonrpc.Response) bool {
 	if listened {
 		t.listenEnded()
 	}
-	if ctx != nil && msg.Error != nil {
+	if ctx != nil && msg.Error != nil && !errors.Is(reported(ctx, nil), errEndless) {
 		// Record it, because the SDK loses it if the connection ends right afterwards.
 		note(ctx, inWords(msg.Error))
 	}
@@ -280,13 +285,21 @@ func (t *tap) notified(msg *jsonrpc.Request) {
 		}
 	case noteLog:
 		var params struct {
-			Level string          `json:"level"`
-			Data  json.RawMessage `json:"data"`
+			Level  string          `json:"level"`
+			Logger string          `json:"logger"`
+			Data   json.RawMessage `json:"data"`
 		}
 		if json.Unmarshal(msg.Params, &params) != nil {
 			return
 		}
-		t.opts.Log(level(params.Level), logText(params.Data))
+		said := logText(params.Data)
+		t.opts.Log(level(params.Level), said)
+		if one := t.only(); one != nil && one.call.Log != nil {
+			if len(params.Data) > maxLogText {
+				params.Data, _ = json.Marshal(said) // a string always marshals
+			}
+			one.call.Log(level(params.Level), text.Line(params.Logger, maxLogger), params.Data)
+		}
 	}
 }
 
@@ -296,6 +309,7 @@ func (t *tap) toolsChanged() {
 
 const (
 	maxLogText      = 4 << 10
+	maxLogger       = 128
 	maxProgressText = 1 << 10
 )
 
@@ -324,10 +338,27 @@ func logText(data json.RawMessage) string {
 // doesn't read answers.
 func (t *tap) answer(msg *jsonrpc.Request) bool {
 	answer := &jsonrpc.Response{ID: msg.ID}
+	if one := t.only(); one != nil && t.mayAsk(one.call, msg.Method, msg.Params) {
+		t.run(func() {
+			result, err := t.ask(one.ctx, one.call, msg.Method, msg.Params)
+			if answer.Result = result; err != nil {
+				answer.Error = &jsonrpc.Error{Code: jsonrpc.CodeInternalError, Message: text.Line(err.Error(), maxErrorText)}
+			}
+			select {
+			case t.answers <- answer:
+			case <-t.ctx.Done():
+			}
+		})
+		return true
+	}
 	switch msg.Method {
 	case methodPing:
 		answer.Result = json.RawMessage("{}")
-	case "roots/list":
+	case agentapi.MCPListRoots:
+		if slices.Contains(t.opts.Asks, agentapi.MCPAskRoots) { // an empty list would be kept for the calls
+			answer.Error = &jsonrpc.Error{Code: jsonrpc.CodeInternalError, Message: "roots are those of the caller of a tool: ask during its call"}
+			break
+		}
 		answer.Result = json.RawMessage(`{"roots":[]}`)
 	default:
 		answer.Error = &jsonrpc.Error{Code: jsonrpc.CodeMethodNotFound, Message: "this client doesn't offer " + text.Line(msg.Method, 100)}
@@ -338,6 +369,70 @@ func (t *tap) answer(msg *jsonrpc.Request) bool {
 	default:
 		return false
 	}
+}
+
+// caller is a call in progress.
+type caller struct {
+	call *Call
+	ctx  context.Context //nolint:containedctx // it ends with the call
+	asks int             // what the server is asking
+}
+
+// calling records a call until ended is called.
+func (t *tap) calling(ctx context.Context, call *Call) (ended func()) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.callers[call] = &caller{call: call, ctx: ctx}
+	return func() {
+		t.mu.Lock()
+		defer t.mu.Unlock()
+		delete(t.callers, call)
+	}
+}
+
+// only returns the only call in progress; nil if there is none or another. What a server sends
+// on its own has no sign of the call that it is about, and mustn't reach somebody else's.
+func (t *tap) only() *caller {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	for _, one := range t.callers {
+		if len(t.callers) == 1 {
+			return one
+		}
+	}
+	return nil
+}
+
+// maxAsks limits what a server asks at the same time, and what it may ask with, in bytes.
+const (
+	maxAsks = 8
+	maxAsk  = 256 << 10
+)
+
+// mayAsk reports whether a server may ask something of the caller of a call.
+func (t *tap) mayAsk(call *Call, method string, params json.RawMessage) bool {
+	ask := catalog.AskOf(method, params)
+	return slices.Contains(t.opts.Asks, ask) && slices.Contains(call.Asks, ask)
+}
+
+// ask passes what a server asks on to the caller.
+func (t *tap) ask(ctx context.Context, call *Call, method string, params json.RawMessage) (json.RawMessage, error) {
+	t.mu.Lock()
+	one := t.callers[call]
+	allowed := one != nil && one.asks < maxAsks && len(params) <= maxAsk && t.mayAsk(call, method, params)
+	if allowed {
+		one.asks++
+	}
+	t.mu.Unlock()
+	if !allowed {
+		return nil, fmt.Errorf("this client doesn't offer %s for this call", text.Line(method, 100))
+	}
+	defer func() {
+		t.mu.Lock()
+		defer t.mu.Unlock()
+		one.asks--
+	}()
+	return call.Ask(ctx, method, params)
 }
 
 // answerAll sends queued answers.
@@ -385,9 +480,9 @@ func (t *tap) Write(ctx context.Context, msg jsonrpc.Message) error {
 		t.mu.Lock()
 		t.listed = true
 		t.mu.Unlock()
-		if c, ok := ctx.Value(cursorKey{}).(string); ok {
-			req = withCursor(req, c)
-		}
+	}
+	if c, ok := ctx.Value(cursorKey{}).(string); ok {
+		req = withCursor(req, c)
 	}
 	return t.write(ctx, req)
 }
@@ -460,6 +555,9 @@ func (t *tap) write(ctx context.Context, msg jsonrpc.Message) error {
 	}
 }
 
+// lastWords is how long a server that reads no more is listened to.
+const lastWords = time.Second
+
 func (t *tap) writeAll() {
 	for {
 		select {
@@ -468,6 +566,9 @@ func (t *tap) writeAll() {
 		case job := <-t.jobs:
 			err := t.inner.Write(job.ctx, job.msg)
 			if err != nil && job.ctx.Err() == nil {
+				if isHungUp(err) { // what it has written before comes first: reading it ends the connection
+					t.without(lastWords, nil)
+				}
 				t.fail(err)
 			}
 			job.done <- err

@@ -15,7 +15,7 @@ import (
 	"time"
 
 	"waymark/host/vfs"
-	"waymark/internal/priolock"
+	"waymark/internal/await"
 	"waymark/wire/approval"
 	"waymark/workspace/launch"
 	"waymark/workspace/mcp/entry"
@@ -65,7 +65,7 @@ type Store struct {
 	opts     Options
 	contents contents
 	secrets  *vfs.SecretGuard
-	turn     *priolock.Turn // serializes changes of what is stored
+	turn     *await.Turn // serializes changes of what is stored
 	kept     atomic.Pointer[kept]
 	events   atomic.Pointer[events] // set while the Store listens
 	// developed are the parts, by name, of servers whose last verdict was Developing: files
@@ -101,7 +101,7 @@ func Open(opts Options) (*Store, error) {
 	if err != nil {
 		return nil, err
 	}
-	s := &Store{opts: opts, secrets: secrets, turn: priolock.New(context.Background())}
+	s := &Store{opts: opts, secrets: secrets, turn: await.NewTurn(context.Background())}
 	s.contents.path = filepath.Join(opts.Dir, "mcp-programs.json")
 	s.contents.load()
 	s.kept.Store(s.read())

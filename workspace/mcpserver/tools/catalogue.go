@@ -1,6 +1,10 @@
 package tools
 
-import "encoding/json"
+import (
+	"bytes"
+	"encoding/json"
+	"strings"
+)
 
 // The tools about the tools of MCP servers.
 const (
@@ -81,6 +85,23 @@ var catalogue = []Tool{
 				"offset":{"type":"integer","minimum":0,"description":"Go on with next_offset."}`),
 	},
 	{
+		Name: "find_files", Title: "Find files", plan: true, run: (*call).findFiles,
+		Description: "Find files by parts of their path or a glob (src/**/*.go), the 20 best first; without what git ignores.",
+		Annotations: Hints{ReadOnly: true, Idempotent: true},
+		InputSchema: schema(`"query":{"type":"string"},"path":{"type":"string"},"limit":{"type":"integer"},
+				"ignored":{"type":"boolean","description":"Those, too."}`, "query"),
+	},
+	{
+		Name: "search_files", Title: "Search in files", plan: true, run: (*call).searchFiles,
+		Description: "Find lines in files by a text or, with regexp, RE2; without files that git ignores.",
+		Annotations: Hints{ReadOnly: true, Idempotent: true},
+		InputSchema: schema(`"pattern":{"type":"string"},"regexp":{"type":"boolean"},"ignore_case":{"type":"boolean"},
+				"path":{"type":"string"},"glob":{"type":"string"},
+				"context":{"type":"integer","description":"Lines around a match."},
+				"output":{"type":"string","enum":["lines","files"],"description":"files: names and counts."},
+				"ignored":{"type":"boolean"}`, "pattern"),
+	},
+	{
 		Name: "git_diff", Title: "Show uncommitted changes", plan: true, run: (*call).gitDiff,
 		Description: "Show what isn't committed in the workspace's git repositories, untracked files too.",
 		Annotations: Hints{ReadOnly: true, Idempotent: true},
@@ -91,6 +112,17 @@ var catalogue = []Tool{
 		Description: "Show the instructions and rules that apply to a file, nested ones too, nearest first. Call it before you edit in a part of the workspace that is new to you.",
 		Annotations: Hints{ReadOnly: true, Idempotent: true},
 		InputSchema: schema(`"path":{"type":"string","description":"The file need not exist."}`, "path"),
+	},
+	{
+		Name: "computer", Title: "Use the computer", Scope: scopeDesktop, run: (*call).computer,
+		Description: "Use the workspace's screen. Look with screenshot before and after you act. Programs that execute starts appear on it. Keys have X's names (Return, ctrl+l); type types text; of clicks text is keys held.",
+		Annotations: Hints{Destructive: true, OpenWorld: true},
+		InputSchema: schema(`"action":{"type":"string","enum":["screenshot","left_click","right_click","middle_click","double_click","triple_click",
+				"mouse_move","left_click_drag","left_mouse_down","left_mouse_up","scroll","type","key","key_down","key_up","hold_key","wait","cursor_position"]},
+				"coordinate":{"type":"array","items":{"type":"integer"},"description":"[x, y] in the screenshot."},
+				"start_coordinate":{"type":"array","items":{"type":"integer"},"description":"Of left_click_drag."},
+				"text":{"type":"string"},"duration":{"type":"integer","description":"Of wait and hold_key, in ms; default 1000."},
+				"scroll_direction":{"type":"string","enum":["up","down","left","right"]},"scroll_amount":{"type":"integer"}`, "action"),
 	},
 	{
 		Name: ReadSkill, Title: "Read a skill", plan: true, run: (*call).readSkill,
@@ -117,21 +149,26 @@ var catalogue = []Tool{
 		Description: "Show a result of an MCP server's tool that was too long.",
 		Annotations: Hints{ReadOnly: true, Idempotent: true},
 		InputSchema: schema(`"result_id":{"type":"string"},
-				"offset":{"type":"integer","minimum":0,"description":"Go on with next_offset."}`, "result_id"),
+				"offset":{"type":"integer","minimum":0,"description":"Go on with next_offset."},
+				"piece":{"type":"integer","minimum":1,"description":"Show this piece of its content, such as an image, as it is."}`, "result_id"),
 	},
 }
 
-// schema is the JSON Schema of an object with properties, without white space.
+// schema is the JSON Schema of an object with properties. Its white space is left to Tools to
+// remove: at the start of every process that would take 0.7 ms, and few need it.
 func schema(properties string, required ...string) json.RawMessage {
-	s := struct {
-		Type       string          `json:"type"`
-		Properties json.RawMessage `json:"properties"`
-		Required   []string        `json:"required,omitempty"`
-		More       bool            `json:"additionalProperties"`
-	}{"object", json.RawMessage("{" + properties + "}"), required, false}
-	compact, err := json.Marshal(s)
-	if err != nil {
+	text := `{"type":"object","properties":{` + properties + `}`
+	if len(required) > 0 {
+		text += `,"required":["` + strings.Join(required, `","`) + `"]`
+	}
+	return json.RawMessage(text + `,"additionalProperties":false}`)
+}
+
+// compact returns a schema without white space.
+func compact(schema json.RawMessage) json.RawMessage {
+	var b bytes.Buffer
+	if err := json.Compact(&b, schema); err != nil {
 		panic(err) // it is a constant of this package
 	}
-	return compact
+	return b.Bytes()
 }

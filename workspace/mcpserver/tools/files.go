@@ -2,6 +2,7 @@ package tools
 
 import (
 	"cmp"
+	"path"
 	"strings"
 
 	"waymark/agentapi"
@@ -41,7 +42,11 @@ func (c *call) readFile() (any, error) {
 	if !lines.Success {
 		return nil, wrong("%s", lines.Error)
 	}
-	return lines, nil
+	return struct {
+		*agentapi.FileLines
+		// Instructions are what stands in files of the workspace, for the files of a directory.
+		Instructions []applying `json:"instructions,omitempty"`
+	}{lines, c.comesWith(path)}, nil
 }
 
 func (c *call) writeFile() (any, error) {
@@ -100,6 +105,78 @@ func cutLines(s string, limit int) string {
 	const mark = "... [cut here]\n"
 	s = text.Truncate(s, max(limit-len(mark), 0))
 	return s[:strings.LastIndexByte(s, '\n')+1] + mark
+}
+
+func (c *call) findFiles() (any, error) {
+	in, err := decode[agentapi.FindFiles](c)
+	if err != nil {
+		return nil, err
+	}
+	if in.Query == "" {
+		return nil, wrong("find_files needs query")
+	}
+	if in.Path, err = c.below(in.Path); err != nil {
+		return nil, err
+	}
+	found, err := c.client.FindFiles(c, in)
+	if err != nil {
+		return nil, err
+	}
+	for i, name := range found.Files {
+		found.Files[i] = path.Join(found.Path, name)
+	}
+	return found, c.shorten(&found.Path, found.Files)
+}
+
+func (c *call) searchFiles() (any, error) {
+	in, err := decode[agentapi.SearchFiles](c)
+	if err != nil {
+		return nil, err
+	}
+	if in.Pattern == "" {
+		return nil, wrong("search_files needs pattern")
+	}
+	if in.Path, err = c.below(in.Path); err != nil {
+		return nil, err
+	}
+	found, err := c.client.SearchFiles(c, in)
+	if err != nil {
+		return nil, err
+	}
+	names := make([]string, len(found.Files))
+	for i := range found.Files {
+		names[i] = path.Join(found.Path, found.Files[i].Path)
+	}
+	err = c.shorten(&found.Path, names)
+	for i := range names {
+		found.Files[i].Path = names[i]
+	}
+	return found, err
+}
+
+// below makes a model's path absolute. An empty one is the workspace's directory.
+func (c *call) below(p string) (string, error) {
+	if p == "" {
+		return "", nil // the agent knows it
+	}
+	return c.absolute(p, "path")
+}
+
+// shorten makes paths that were found in a directory relative to the workspace's, as other
+// tools take them, if that contains them.
+func (c *call) shorten(dir *string, found []string) error {
+	root, err := c.root()
+	if err != nil {
+		return err
+	}
+	if *dir != root && !strings.HasPrefix(*dir, strings.TrimSuffix(root, "/")+"/") {
+		return nil
+	}
+	for i, name := range found {
+		found[i] = strings.TrimPrefix(strings.TrimPrefix(name, root), "/")
+	}
+	*dir = cmp.Or(strings.TrimPrefix(strings.TrimPrefix(*dir, root), "/"), ".")
+	return nil
 }
 
 // listed is the answer of list_directory.

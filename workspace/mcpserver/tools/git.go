@@ -14,5 +14,6 @@ func (c *call) gitDiff() (any, error) {
 			return nil, err
 		}
 	}
+	in.MaxBytes = 0 // what a model reads at once
 	return c.client.GitDiff(c, in)
 }

@@ -44,8 +44,11 @@ type Executed struct {
 	// Truncated says how much the head and tail in Output omit.
 	Truncated *agentapi.OutputTruncated `json:"truncated,omitempty"`
 	Note      string                    `json:"note,omitempty"`
-	// BackgroundProcessID is the process of a command that is still running.
+	// BackgroundProcessID is the process of a command that is still running, or has left
+	// something running.
 	BackgroundProcessID string `json:"background_process_id,omitempty"`
+	// Left is what it has left running.
+	Left []agentapi.LeftProcess `json:"left,omitempty"`
 }
 
 // execute runs a command, and waits for it up to the timeout. After that the command keeps
@@ -89,6 +92,10 @@ func (c *call) execute() (any, error) {
 	}
 	e := &Executed{Output: out.Output, ExitCode: out.ExitCode, WallDurationMS: time.Since(began).Milliseconds(), Truncated: out.Truncated, Note: dumpNote(command)}
 	switch {
+	case len(out.Left) > 0:
+		e.BackgroundProcessID, e.Left = started.ID, out.Left
+		e.Success = out.ExitCode != nil && *out.ExitCode == 0
+		e.Note = "the command has ended, and left in the background what left names: process_output shows what that writes, process_signal ends it"
 	case out.Running:
 		e.BackgroundProcessID = started.ID
 		e.Error = "the command has not ended within " + short(timeout)
@@ -108,7 +115,7 @@ func (c *call) execute() (any, error) {
 func (c *call) outputWithin(id string, timeout time.Duration) (*agentapi.ProcessOutput, error) {
 	for deadline := time.Now().Add(timeout); ; {
 		left := time.Until(deadline)
-		out, err := c.client.ProcessOutput(c, id, agentapi.OutputOptions{Wait: left > 0, WaitFor: min(max(left, 0), maxOutputWait)})
+		out, err := c.client.ProcessOutput(c, id, agentapi.OutputOptions{Wait: left > 0, WaitFor: min(max(left, 0), maxOutputWait), Terminal: true})
 		if err != nil || !out.Running || left <= maxOutputWait {
 			return out, err
 		}
@@ -164,7 +171,7 @@ func (c *call) processOutput() (any, error) {
 	case in.Offset != nil:
 		return c.client.ProcessOutput(c, in.ID, agentapi.OutputOptions{Offset: in.Offset, Limit: maxPage, WaitFor: wait})
 	}
-	return c.client.ProcessOutput(c, in.ID, agentapi.OutputOptions{Wait: wait > 0, WaitFor: wait})
+	return c.client.ProcessOutput(c, in.ID, agentapi.OutputOptions{Wait: wait > 0, WaitFor: wait, Terminal: true})
 }
 
 // processList lists processes with enough of their commands to distinguish them.

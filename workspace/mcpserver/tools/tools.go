@@ -50,6 +50,7 @@ const (
 	scopeProcesses = "processes"
 	scopeFiles     = "files"
 	scopeMCP       = "mcp"
+	scopeDesktop   = "desktop"
 )
 
 // Tool is a tool as described to a model. Its JSON is MCP's.
@@ -86,10 +87,19 @@ type Offer struct {
 	// Only, if not nil, restricts the tools further to these names. Unknown names are
 	// ignored.
 	Only []string
+	// Without are MCP servers whose tools aren't found or called.
+	Without []string
 }
 
-// All offers everything that a chat can get.
+// All offers everything that a chat can get, but the desktop, which few want: see
+// Offer.WithDesktop.
 func All() Offer { return Offer{Scopes: []string{scopeProcesses, scopeFiles, scopeMCP}} }
+
+// WithDesktop offers the desktop, too.
+func (o Offer) WithDesktop() Offer {
+	o.Scopes = append(slices.Clip(o.Scopes), scopeDesktop)
+	return o
+}
 
 // Names returns the names of all tools in the order of the offer.
 func Names() []string {
@@ -103,9 +113,10 @@ func Names() []string {
 // Tools returns the offered tools, always in the same order.
 func (o *Offer) Tools() []Tool {
 	var list []Tool
-	for i := range catalogue {
-		if o.has(&catalogue[i]) {
-			list = append(list, catalogue[i])
+	for _, t := range catalogue {
+		if o.has(&t) {
+			t.InputSchema = compact(t.InputSchema)
+			list = append(list, t)
 		}
 	}
 	return list
@@ -146,7 +157,7 @@ func (o *Offer) Call(ctx context.Context, c client.Client, name string, argument
 	if len(bytes.TrimSpace(arguments)) == 0 || bytes.Equal(bytes.TrimSpace(arguments), []byte("null")) {
 		arguments = json.RawMessage("{}")
 	}
-	answer, err := t.run(&call{Context: ctx, rest: o.Has(ToolResult), client: c, tool: t, arguments: arguments})
+	answer, err := t.run(&call{Context: ctx, rest: o.Has(ToolResult), without: o.Without, client: c, tool: t, arguments: arguments})
 	if err != nil {
 		return refusal(ctx, err)
 	}
@@ -156,7 +167,8 @@ func (o *Offer) Call(ctx context.Context, c client.Client, name string, argument
 // call is a call of a tool.
 type call struct {
 	context.Context
-	rest      bool // ToolResult is offered, too
+	rest      bool     // ToolResult is offered, too
+	without   []string // as in Offer
 	client    client.Client
 	tool      *Tool
 	arguments json.RawMessage

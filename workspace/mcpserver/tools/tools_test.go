@@ -32,7 +32,7 @@ func agent(t *testing.T, programs map[string]fake.Program) *fake.Agent {
 // call calls a tool of all, and returns its text.
 func call(t *testing.T, c client.Client, name, arguments string) (text string, failed bool) {
 	t.Helper()
-	offer := tools.All()
+	offer := tools.All().WithDesktop()
 	r, err := offer.Call(t.Context(), c, name, json.RawMessage(arguments))
 	if err != nil {
 		t.Fatalf("%s %s: %v", name, arguments, err)
@@ -105,8 +105,8 @@ func TestCatalogue(t *testing.T) {
 			t.Errorf("%s is described by %+v", tool.Name, tool)
 		}
 	}
-	if const7KiB := 7 << 10; size > const7KiB {
-		t.Errorf("all tools take %d bytes of every chat, more than %d", size, const7KiB)
+	if const8KiB := 8 << 10; size > const8KiB {
+		t.Errorf("all tools take %d bytes of every chat, more than %d", size, const8KiB)
 	}
 }
 
@@ -121,15 +121,15 @@ func names(list []tools.Tool) string {
 // TestOffer: what isn't offered isn't called.
 func TestOffer(t *testing.T) {
 	a := agent(t, nil)
-	const reading = "read_file list_directory git_diff context_for read_skill"
+	const reading = "read_file list_directory find_files search_files git_diff context_for read_skill"
 	for _, test := range []struct {
 		offer tools.Offer
 		want  string
 	}{
 		{tools.Offer{}, reading},
-		{tools.All(), strings.Join(tools.Names(), " ")},
-		{tools.Offer{Scopes: []string{"files"}}, "read_file write_file edit_files list_directory git_diff context_for read_skill"},
-		{tools.Offer{Scopes: tools.All().Scopes, Plan: true}, "execute process_output process_list read_file write_file edit_files list_directory git_diff context_for read_skill"},
+		{tools.All().WithDesktop(), strings.Join(tools.Names(), " ")},
+		{tools.Offer{Scopes: []string{"files"}}, "read_file write_file edit_files list_directory find_files search_files git_diff context_for read_skill"},
+		{tools.Offer{Scopes: tools.All().WithDesktop().Scopes, Plan: true}, "execute process_output process_list read_file write_file edit_files list_directory find_files search_files git_diff context_for read_skill"},
 		{tools.Offer{Only: []string{"git_diff", "read_file", "execute", "nonsense"}}, "read_file git_diff"},
 		{tools.Offer{Only: []string{}}, ""},
 	} {
@@ -150,6 +150,14 @@ func TestOffer(t *testing.T) {
 
 // TestExecute: a command's output and end, and what becomes of one that takes longer.
 func TestExecute(t *testing.T) {
+	processOf := func(t *testing.T, c client.Client, command string) string {
+		list, err := c.ListProcesses(t.Context(), 100)
+		if err != nil {
+			t.Fatal(err)
+		}
+		i := slices.IndexFunc(list.Processes, func(p agentapi.Process) bool { return p.Command == command })
+		return list.Processes[i].ID
+	}
 	synctest.Test(t, func(t *testing.T) {
 		work := func(ctx context.Context, p *fake.Process) int {
 			_, _ = io.WriteString(p.Output, "a\n")
@@ -165,6 +173,13 @@ func TestExecute(t *testing.T) {
 				_, _ = fmt.Fprintln(p.Output, p.WorkDir, p.Env["GIT_EDITOR"], p.Env["TERM"], p.Env["NO_COLOR"])
 				return 0
 			},
+			"bar": func(_ context.Context, p *fake.Process) int {
+				for i := range 10_001 {
+					_, _ = fmt.Fprintf(p.Output, "\r\x1b[32m%d%%\x1b[0m\x1b[K", i/100)
+				}
+				_, _ = io.WriteString(p.Output, "\x00\ndone\n")
+				return 0
+			},
 			"echo a; sleep 3600": work,
 		})
 		e := answer[tools.Executed](t, a, "execute", `{"command":"fail"}`)
@@ -174,6 +189,14 @@ func TestExecute(t *testing.T) {
 		e = answer[tools.Executed](t, a, "execute", `{"command":"env","workdir":"sub/.."}`)
 		if !e.Success || e.Output != "/workspace true dumb 1\n" {
 			t.Errorf("environment: %+v", e)
+		}
+		e = answer[tools.Executed](t, a, "execute", `{"command":"bar"}`)
+		if e.Output != "100%\ndone\n" || e.Truncated != nil {
+			t.Errorf("a progress bar: %.200q, %+v", e.Output, e.Truncated)
+		}
+		raw, err := a.ProcessOutput(t.Context(), processOf(t, a, "bar"), agentapi.OutputOptions{Offset: new(int64), Raw: true})
+		if err != nil || !strings.HasPrefix(string(raw.Data), "\r\x1b[32m0%") {
+			t.Errorf("its bytes are %.20q, %v", raw.Data, err)
 		}
 		e = answer[tools.Executed](t, a, "execute", `{"command":"echo a; sleep 3600","timeout":"2s"}`)
 		if e.Success || e.ExitCode != nil || e.Output != "a\n" || e.BackgroundProcessID == "" || !strings.Contains(e.Error, "within 2s") || e.WallDurationMS != 2000 {
@@ -348,6 +371,31 @@ func TestFence(t *testing.T) {
 	}
 }
 
+// TestComputer: a model acts on the desktop, and sees a picture with its size.
+func TestComputer(t *testing.T) {
+	a := agent(t, nil)
+	for arguments, want := range map[string]string{
+		`{"action":"left_click","coordinate":[20,30]}`: "left_click action performed",
+		`{"action":"cursor_position"}`:                 "x=",
+	} {
+		if text, failed := call(t, a, "computer", arguments); failed || !strings.HasPrefix(text, want) {
+			t.Errorf("%s: %q", arguments, text)
+		}
+	}
+	offer := tools.All().WithDesktop()
+	r, err := offer.Call(t.Context(), a, "computer", json.RawMessage(`{"action":"screenshot"}`))
+	if err != nil || len(r.Content) != 2 || !strings.Contains(r.Content[0].Text, "1280 × 800") || r.Content[1].Type != "image" || r.Content[1].MediaType != "image/png" || r.Content[1].Data == "" {
+		t.Errorf("a picture: %+v, %v", r, err)
+	}
+	refused(t, a, "computer", `{"action":"fly"}`, "there is no action")
+	refused(t, a, "computer", `{"action":"type"}`, "type needs text")
+	refused(t, a, "computer", `{"action":"left_click","coordinate":[1]}`, "[x, y]")
+	refused(t, a.WithToken(""), "computer", `{"action":"screenshot"}`, "token")
+	if all := tools.All(); all.Has("computer") {
+		t.Error("it is offered to everybody")
+	}
+}
+
 // TestErrors: what a model can't mend isn't told to it.
 func TestErrors(t *testing.T) {
 	a := agent(t, nil)
@@ -360,5 +408,25 @@ func TestErrors(t *testing.T) {
 	a.Break()
 	if r, err := offer.Call(t.Context(), a, "list_directory", nil); !errors.Is(err, client.ErrNotRunning) {
 		t.Errorf("without an agent: %+v, %v", r, err)
+	}
+}
+
+// leaving is an agent whose command ends, and leaves something running.
+type leaving struct{ client.Client }
+
+func (leaving) StartProcess(context.Context, agentapi.StartProcess) (*agentapi.StartedProcess, error) {
+	return &agentapi.StartedProcess{ID: "p1", Started: true}, nil
+}
+
+func (leaving) ProcessOutput(context.Context, string, agentapi.OutputOptions) (*agentapi.ProcessOutput, error) {
+	code := 0
+	return &agentapi.ProcessOutput{Output: "ok\n", ExitCode: &code, Left: []agentapi.LeftProcess{{PID: 7, Command: "server --port 1"}}}, nil
+}
+
+// TestLeft: a command that has ended isn't said to run on because of what it has left.
+func TestLeft(t *testing.T) {
+	e := answer[tools.Executed](t, leaving{}, "execute", `{"command":"server --port 1 & echo ok"}`)
+	if !e.Success || e.ExitCode == nil || e.Error != "" || e.BackgroundProcessID != "p1" || len(e.Left) != 1 || e.Left[0].Command != "server --port 1" || !strings.Contains(e.Note, "process_signal ends it") {
+		t.Errorf("%+v", e)
 	}
 }

@@ -19,7 +19,7 @@ type misdeed struct{ resolver, rule, detail string }
 var misdeeds = [][]misdeed{
 	{{"always-there", "rows", "there is no such file"}},
 	{{"explodes-in-depth", "crowd", "the run fails: limit exceeded"}},
-	{{"hoards-memory", "crowd", "the run fails: crashed: unreachable: fatal error: out of memory"}},
+	{{"hoards-memory", "crowd", "the run fails: crashed: it needs more memory than the 64 MiB that a run may have: fatal error: out of memory"}},
 	{{"nests-recursively", "contents", "the run fails: crashed"}},
 	{
 		{"undeclared-kind", "rows", `its kind is not declared: "hook"`},
@@ -47,7 +47,7 @@ func TestBad(t *testing.T) {
 	for _, group := range misdeeds {
 		t.Run(group[0].resolver, func(t *testing.T) {
 			t.Parallel()
-			only := []string{"unknown-modes"}
+			only := []string{"unknown-modes", "no-content"}
 			if len(group) == 1 {
 				only = nil
 			}
@@ -60,7 +60,7 @@ func TestBad(t *testing.T) {
 			}
 			if len(group) > 1 {
 				onlyItsOwn(t, r)
-				unknownModes(t, r)
+				warned(t, r)
 			}
 		})
 	}
@@ -113,9 +113,9 @@ func onlyItsOwn(t *testing.T, r *conform.Report) {
 	}
 }
 
-// unknownModes: attributes that don't say when a resource applies are warned of, each
-// once.
-func unknownModes(t *testing.T, r *conform.Report) {
+// warned: attributes that don't say when a resource applies are warned of, each once, and so
+// is a resource without content.
+func warned(t *testing.T, r *conform.Report) {
 	t.Helper()
 	var got []string
 	for _, f := range r.Findings {
@@ -125,6 +125,11 @@ func unknownModes(t *testing.T, r *conform.Report) {
 				t.Errorf("the hint is %q", f.Hint)
 			}
 		}
+	}
+	if !slices.ContainsFunc(r.Findings, func(f conform.Finding) bool {
+		return f.Resolver == "no-content" && f.Rule == "rows" && f.Severity == conform.Warn && strings.Contains(f.Hint, "guest.File(path)")
+	}) {
+		t.Error("nothing says that no-content emits resources without content")
 	}
 	slices.Sort(got)
 	want := []string{

@@ -110,7 +110,19 @@ func (c *checker) rows(o *resolve.Outcome, f Finding) {
 			c.find(f)
 			f.Severity = Fail
 		}
+		if Unread(&r.Resource) {
+			f.Severity, f.Detail, f.Hint = Warn, "it emits a resource without content", "set its content to the file, in Go guest.File(path): without it nobody can read it"
+			c.find(f)
+			f.Severity = Fail
+		}
 	}
+}
+
+// Unread reports whether a resource that is read as a text has none, though nothing is wrong
+// with it.
+func Unread(r *snapshot.Resource) bool {
+	text := []abi.Kind{abi.KindInstructionFile, abi.KindSkill, abi.KindSubagent, abi.KindCommand}
+	return r.Status == snapshot.StatusOK && len(r.ContentHash) == 0 && slices.Contains(text, r.Kind)
 }
 
 // modes are the values of the attribute mode that hosts and their readers know;

@@ -16,8 +16,8 @@ import (
 	"waymark/internal/reexec"
 )
 
-// Role is what a program does as a child that runs one module. A program that
-// gives it to reexec.Main can have a Child.
+// Role returns the role of a child process that runs one module. NewChild needs a
+// program that has passed this role to reexec.Main.
 func Role() reexec.Role {
 	return reexec.Role{Name: "extism", Main: func([]string) int { return runChild() }}
 }
@@ -25,7 +25,8 @@ func Role() reexec.Role {
 // Child runs modules in processes of their own.
 type Child struct{ program *reexec.Program }
 
-// NewChild returns what runs modules in children of a program that has the Role.
+// NewChild returns a Child that runs modules in children of a program that has the
+// Role.
 func NewChild(program *reexec.Program) *Child { return &Child{program} }
 
 // Job is what a child does: it loads a module, has it describe itself, and asks
@@ -91,8 +92,8 @@ type line struct {
 }
 
 // Run returns the answers: that of describe first, and then one for each
-// question. With a *Fault they are those that came before it; other errors are
-// the system's, or the context's.
+// question. If the error is a *Fault, they are the answers before it. Other errors
+// are the system's, or the context's.
 func (c *Child) Run(ctx context.Context, job Job) (answers []Answer, err error) {
 	runtime.LockOSThread() // the child ends with the thread that starts it
 	defer runtime.UnlockOSThread()
@@ -175,8 +176,8 @@ func tooLate(l Limits) *Fault {
 	return &Fault{fmt.Sprintf("takes longer than %s, where nothing but the clock ends it", l.withDefaults().Time)}
 }
 
-// ended says why a child is gone that should be there: the system has ended it,
-// or Go's runtime, for want of memory as a rule.
+// ended returns the error for a child that ended before its time. As a rule, memory
+// ran out, and the system or Go's runtime ended it.
 func ended(err error, stderr string) error {
 	first, _, _ := strings.Cut(strings.TrimSpace(stderr), "\n")
 	switch {
@@ -261,7 +262,8 @@ func (q *Question) ask(ctx context.Context, m *Module) line {
 	return line{Answer: a.bounded()}
 }
 
-// bounded is an answer that its reader takes.
+// bounded returns the answer, or a crash in its place if the parent would refuse it
+// as too long.
 func (a Answer) bounded() Answer {
 	if len(a.Output)+len(a.Error) > maxOutput {
 		return Answer{Failed: true, Crash: fmt.Sprintf("an answer of %d bytes", len(a.Output)+len(a.Error))}

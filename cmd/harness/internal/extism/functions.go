@@ -6,7 +6,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
 	"io/fs"
 	"math"
 	"syscall"
@@ -74,8 +73,8 @@ func put(p *sdk.CurrentPlugin, data []byte) uint64 {
 	return handle
 }
 
-// setError sets the Extism error to a block, or clears it with 0. The SDK has no
-// function for it but in its kernel.
+// setError sets the Extism error to a block; 0 clears it. Only the SDK's kernel has
+// a function for that.
 func setError(ctx context.Context, handle uint64) {
 	kernel, ok := ctx.Value(sdk.PluginCtxKey("extism")).(api.Module)
 	if !ok {
@@ -86,41 +85,14 @@ func setError(ctx context.Context, handle uint64) {
 	}
 }
 
-// maxRead bounds one fs_read; a guest reads on from where it got to.
-const maxRead = 4 << 20
-
 func fsRead(ctx context.Context, p *sdk.CurrentPlugin, args []uint64) uint64 {
-	data, err := readRange(ctx, string(bytesOf(p, args[0])), int64(args[1]), int64(args[2])) //nolint:gosec // negative is refused there
+	data, err := vfs.ReadRange(func() (*vfs.File, error) { return open(ctx, string(bytesOf(p, args[0]))) }, int64(args[1]), int64(args[2])) //nolint:gosec // negative is refused there
 	if err != nil {
 		setError(ctx, put(p, failure(err)))
 		return 0
 	}
 	setError(ctx, 0)
 	return put(p, data)
-}
-
-func readRange(ctx context.Context, name string, offset, length int64) ([]byte, error) {
-	if offset < 0 || length < 0 {
-		return nil, syscall.EINVAL
-	}
-	f, err := open(ctx, name)
-	if err != nil {
-		return nil, err
-	}
-	defer func() { _ = f.Close() }()
-	if f.IsDir() {
-		return nil, syscall.EISDIR
-	}
-	info, err := f.Stat()
-	if err != nil {
-		return nil, err
-	}
-	buf := make([]byte, min(length, max(info.Size-offset, 0), maxRead))
-	n, err := f.ReadAt(buf, offset)
-	if err != nil && !errors.Is(err, io.EOF) {
-		return nil, err
-	}
-	return buf[:n], nil
 }
 
 func open(ctx context.Context, name string) (*vfs.File, error) {

@@ -8,7 +8,6 @@ import (
 	"strings"
 	"testing"
 
-	"waymark/cmd/harness/internal/scaffold"
 	"waymark/cmd/harness/internal/toolchain"
 	"waymark/test/built"
 )
@@ -17,7 +16,7 @@ import (
 func newAssemblyScript(t *testing.T) string {
 	t.Helper()
 	dir := filepath.Join(t.TempDir(), "acme-rules")
-	if err := scaffold.Write(dir, "acme-rules", toolchain.AssemblyScript); err != nil {
+	if err := toolchain.Write(dir, "acme-rules", toolchain.AssemblyScript); err != nil {
 		t.Fatal(err)
 	}
 	return dir

@@ -19,4 +19,21 @@
 //
 // A source directory has one language. The supported features and versions of Go and clang
 // are determined by asking them, not by their names.
+//
+// # Scaffolds
+//
+// [Write] writes the beginning of a new resolver: source that builds, a fixture that passes, the
+// kit of its language, and a README with the next steps. It leaves a complete directory or none:
+// the directory is made next to its place and renamed, and an existing one that isn't empty is
+// refused. An example of this repository can be copied instead.
+//
+// The kit is in the resolver's directory sdk, copied from the program, so that nothing must be
+// downloaded. [Update] replaces the whole kit by this program's or nothing, and refuses to
+// discard changes in it. For Go it is a separate module, named by a replace directive: unlike
+// with a vendor directory, authors can add dependencies with go get.
+//
+// Each language has a directory in templates. Files with the suffix .tmpl lose it, and the parts
+// between <<< and >>> in them are filled in (.Name and .File, see data); other files are copied
+// unchanged. Equal arguments write equal bytes. parts lists the repository's files in the kit of
+// each language.
 package toolchain

@@ -9,7 +9,6 @@ import (
 	"strings"
 	"testing"
 
-	"waymark/cmd/harness/internal/scaffold"
 	"waymark/cmd/harness/internal/toolchain"
 )
 
@@ -107,7 +106,7 @@ func TestScaffoldsBuild(t *testing.T) {
 			var modules [2][]byte
 			for i, parent := range []string{t.TempDir(), t.TempDir()} {
 				dir := filepath.Join(parent, "acme")
-				if err := scaffold.Write(dir, "acme", lang); err != nil {
+				if err := toolchain.Write(dir, "acme", lang); err != nil {
 					t.Fatal(err)
 				}
 				modules[i] = build(t, dir)

@@ -90,7 +90,8 @@ func init() {
 // calls survives from one run to the next if anything does.
 var calls int
 
-// misdeed does what a good resolver doesn't.
+// misdeed does what op names and a good resolver never does. The last result is false if op
+// names nothing of the kind.
 func misdeed(op string) (*guest.Response, error, bool) {
 	say := func(lines ...string) (*guest.Response, error, bool) {
 		return &guest.Response{Warnings: lines}, nil, true

@@ -28,12 +28,9 @@ func (c *Core) AddApproval(ctx context.Context, na store.NewApproval) (a store.A
 	if err := na.Check(); err != nil {
 		return a, fmt.Errorf("add approval: %w", err)
 	}
-	var revision int64
 	err = c.Database.Update(ctx, func(tx Tx) error {
-		// The revision is taken first here: it keeps out all others that change approvals
-		// while the existing ones are counted.
-		var err error
-		if revision, err = c.nextRevision(ctx, tx); err != nil {
+		revision, err := c.approvalRevision(ctx, tx)
+		if err != nil {
 			return err
 		}
 		a, err = c.addApproval(ctx, tx, na, revision)
@@ -42,8 +39,17 @@ func (c *Core) AddApproval(ctx context.Context, na store.NewApproval) (a store.A
 	if err != nil {
 		return store.Approval{}, fmt.Errorf("add approval: %w", err)
 	}
-	c.Newest.Announce(revision)
+	c.Notices.Give()
 	return a, nil
+}
+
+// approvalRevision takes the next revision of the approvals. It keeps out all others that
+// change approvals while the existing ones are counted.
+func (c *Core) approvalRevision(ctx context.Context, tx Tx) (revision int64, err error) {
+	if err := c.lock(ctx, tx, "approvals"); err != nil {
+		return 0, err
+	}
+	return c.nextRevision(ctx, tx)
 }
 
 func (c *Core) addApproval(ctx context.Context, tx Tx, na store.NewApproval, revision int64) (store.Approval, error) {
@@ -109,10 +115,9 @@ func (c *Core) RevokeApproval(ctx context.Context, id string) (a store.Approval,
 		return a, missing
 	}
 	now := c.Stamp()
-	var revision int64
 	err = c.Database.Update(ctx, func(tx Tx) error {
-		var err error
-		if revision, err = c.nextRevision(ctx, tx); err != nil {
+		revision, err := c.approvalRevision(ctx, tx)
+		if err != nil {
 			return err
 		}
 		_, err = tx.Exec(ctx, "UPDATE approvals SET revoked_at = $1, changed = $2 WHERE id = $3 AND revoked_at IS NULL", now, revision, id)
@@ -131,6 +136,6 @@ func (c *Core) RevokeApproval(ctx context.Context, id string) (a store.Approval,
 	if err != nil {
 		return store.Approval{}, fmt.Errorf("revoke approval: %w", err)
 	}
-	c.Newest.Announce(revision)
+	c.Notices.Give()
 	return a, nil
 }

@@ -37,17 +37,28 @@ type Database interface {
 // Core implements most of store.Store on a Database.
 type Core struct {
 	Database Database
-	// TextList is a SELECT of the texts in $1, a JSON list: the one thing that
-	// the two databases call by different names.
+	// TextList is a SELECT of the texts in $1, a JSON list.
 	TextList string
-	Now      func() time.Time
+	// EndedList is a SELECT of the store.EndedSessions in $1, a JSON list.
+	EndedList string
+	// SaidList is a SELECT of the rows of DescribeAgents in $1, a JSON list.
+	SaidList string
+	// JoinOne joins the one row of a table, such as "heads h", that a condition selects, by
+	// looking it up for each row before.
+	JoinOne func(table, condition string) string
+	Now     func() time.Time
 	// Keep is effective.
 	Keep store.Retention
-	// Newest gets the revisions that are made here.
-	Newest *Revision
-	// Notify is a statement that announces a revision to other hubs; "" for
-	// none.
-	Notify string
+	// Log is how the database has its events.
+	Log EventSQL
+	// NextRevision is a statement that returns a new revision.
+	NextRevision string
+	// Lock is a statement that lets others that lock one of the same texts, the list $1, wait
+	// until the end of the transaction, before that has written anything; "" where transactions
+	// that write wait for each other anyway.
+	Lock string
+	// Notices are given for what is committed here.
+	Notices *Notices
 }
 
 // Stamp is now as it is stored.

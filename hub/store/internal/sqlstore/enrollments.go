@@ -41,6 +41,7 @@ func (c *Core) CreateEnrollment(ctx context.Context, e store.NewEnrollment) (sto
 		return store.Enrollment{}, err
 	}
 	id, now := uuid.NewString(), c.Stamp()
+	makes(ctx, id)
 	var list []store.Enrollment
 	err = c.Database.Update(ctx, func(tx Tx) error {
 		added, err := tx.Exec(ctx, `INSERT INTO enrollments (id, hash, name, agent_id, labels, max_uses, uses, created_at, expires_at)
@@ -157,6 +158,9 @@ func (c *Core) Enroll(ctx context.Context, hash credential.Hash, agent store.New
 			t.AgentID, t.Name, now, labels)
 		if err == nil && added == 0 {
 			err = store.ErrAgentExists
+		}
+		if err == nil {
+			err = indexAgent(ctx, tx, t.AgentID)
 		}
 		if err != nil {
 			return err

@@ -13,18 +13,6 @@ import (
 
 const changeColumns = "SELECT revision, agent_id, version, aggregate_hash, resources, created_at, added, changed, removed, touched, summary, failing FROM snapshots "
 
-// Changes implements store.Store.
-func (c *Core) Changes(ctx context.Context, after int64, limit int) (list []store.Change, err error) {
-	err = c.Database.Read(ctx, func(tx Tx) error {
-		list, err = readChanges(ctx, tx, changeColumns+"WHERE revision > $1 ORDER BY revision LIMIT $2", after, max(limit, 0))
-		return err
-	})
-	if err != nil {
-		return nil, fmt.Errorf("list changes: %w", err)
-	}
-	return list, nil
-}
-
 // History implements store.Store.
 func (c *Core) History(ctx context.Context, agentID string) (list []store.Change, err error) {
 	if !store.Findable(agentID) {
@@ -43,6 +31,13 @@ func (c *Core) History(ctx context.Context, agentID string) (list []store.Change
 	return list, nil
 }
 
+func readTouched(text string, ch *store.Change) error {
+	if text == "[]" {
+		return nil
+	}
+	return json.Unmarshal([]byte(text), &ch.Touched)
+}
+
 func readChanges(ctx context.Context, tx Tx, query string, args ...any) ([]store.Change, error) {
 	var list []store.Change
 	err := each(ctx, tx, query, args, func(rows Rows) error {
@@ -56,10 +51,7 @@ func readChanges(ctx context.Context, tx Tx, query string, args ...any) ([]store
 		}
 		ch.Version = uint64(version) //nolint:gosec // >= 0 by CHECK
 		ch.AggregateHash, ch.At = toHash(hash), toTime(created)
-		if touched != "[]" {
-			err = json.Unmarshal([]byte(touched), &ch.Touched)
-		}
-		err = errors.Join(err, json.Unmarshal([]byte(summary), &ch.Discovery))
+		err = errors.Join(readTouched(touched, &ch), json.Unmarshal([]byte(summary), &ch.Discovery))
 		list = append(list, ch)
 		return err
 	})

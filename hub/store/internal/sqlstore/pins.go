@@ -74,22 +74,37 @@ func (c *Core) Pin(ctx context.Context, id string) (pin store.Pin, err error) {
 	return pin, nil
 }
 
-// lockAgent blocks pushes of the agent, in a way that both databases support, and reports
-// whether the agent exists.
-func lockAgent(ctx context.Context, tx Tx, id string) (exists bool, err error) {
-	n, err := tx.Exec(ctx, "UPDATE agents SET generation = generation WHERE id = $1", id)
-	return n > 0, err
+// lockAgent blocks pushes of the agent, and reports whether the agent exists. It comes
+// before the transaction's first write, so that an agent's events are in order.
+func (c *Core) lockAgent(ctx context.Context, tx Tx, id string) (exists bool, err error) {
+	if err := c.LockAgents(ctx, tx, id); err != nil {
+		return false, err
+	}
+	err = checkAgent(ctx, tx, id)
+	if errors.Is(err, store.ErrNotFound) {
+		return false, nil
+	}
+	return err == nil, err
 }
 
-// nextRevision takes the next store-wide revision, which blocks all others from taking one
-// until the commit. So it is called last, after everything slow.
+// LockAgents blocks pushes of agents, which may not exist.
+func (c *Core) LockAgents(ctx context.Context, tx Tx, ids ...string) error {
+	what := make([]string, len(ids))
+	for i, id := range ids {
+		what[i] = "agent " + id
+	}
+	return c.lock(ctx, tx, what...)
+}
+
+func (c *Core) lock(ctx context.Context, tx Tx, what ...string) error {
+	if c.Lock == "" {
+		return nil
+	}
+	return each(ctx, tx, c.Lock, []any{what}, func(Rows) error { return nil })
+}
+
 func (c *Core) nextRevision(ctx context.Context, tx Tx) (revision int64, err error) {
-	if err := one(ctx, tx, "UPDATE revision SET value = value + 1 RETURNING value", nil, &revision); err != nil {
-		return 0, err
-	}
-	if c.Notify != "" {
-		_, err = tx.Exec(ctx, c.Notify)
-	}
+	err = one(ctx, tx, c.NextRevision, nil, &revision)
 	return revision, err
 }
 
@@ -112,12 +127,12 @@ func (c *Core) CreatePin(ctx context.Context, agentID, name string) (pin store.P
 	if err != nil {
 		return store.Pin{}, fmt.Errorf("create pin: %w", err)
 	}
-	c.Newest.Announce(pin.Changed)
+	c.Notices.Give()
 	return pin, nil
 }
 
 func (c *Core) createPin(ctx context.Context, tx Tx, pin store.Pin, now int64) (store.Pin, error) {
-	exists, err := lockAgent(ctx, tx, pin.AgentID)
+	exists, err := c.lockAgent(ctx, tx, pin.AgentID)
 	if err == nil && !exists {
 		err = &store.NotFoundError{What: "agent", ID: pin.AgentID}
 	}
@@ -163,6 +178,9 @@ func (c *Core) fill(ctx context.Context, tx Tx, pin *store.Pin, now int64) (stor
 		return *pin, err
 	}
 	if _, err := tx.Exec(ctx, "UPDATE pins SET changed = $2 WHERE id = $1", pin.ID, changed); err != nil {
+		return *pin, err
+	}
+	if _, err := tx.Exec(ctx, insertPinEvent, pin.ID, now); err != nil {
 		return *pin, err
 	}
 	return readPin(ctx, tx, pin.ID)

@@ -29,7 +29,7 @@ func (c *Core) RefreshPin(ctx context.Context, id string) (pin store.Pin, err er
 	if err != nil {
 		return store.Pin{}, fmt.Errorf("refresh pin: %w", err)
 	}
-	c.Newest.Announce(pin.Changed)
+	c.Notices.Give()
 	c.dropUnused(ctx, bodies)
 	return pin, nil
 }
@@ -59,7 +59,6 @@ func (c *Core) SetPinManifests(ctx context.Context, id string, revision int64, m
 func (c *Core) DeletePin(ctx context.Context, id string) error {
 	now := c.Stamp()
 	var bodies [][]byte
-	var revision int64
 	tried := false
 	err := c.changePin(ctx, id, func(tx Tx, old *store.Pin) (err error) {
 		tried = true
@@ -73,10 +72,12 @@ func (c *Core) DeletePin(ctx context.Context, id string) error {
 		if err != nil {
 			return err
 		}
-		if revision, err = c.nextRevision(ctx, tx); err != nil {
+		revision, err := c.nextRevision(ctx, tx)
+		if err != nil {
 			return err
 		}
-		return insertRemoval(ctx, tx, revision, "pin", id, string(was), now)
+		_, err = tx.Exec(ctx, insertDeleted, revision, old.AgentID, id, string(was), now)
+		return err
 	})
 	if tried && errors.Is(err, store.ErrNotFound) {
 		err = nil // an earlier try had been stored after all
@@ -84,19 +85,13 @@ func (c *Core) DeletePin(ctx context.Context, id string) error {
 	if err != nil {
 		return fmt.Errorf("delete pin: %w", err)
 	}
-	c.Newest.Announce(revision)
+	c.Notices.Give()
 	c.dropUnused(ctx, bodies)
 	return nil
 }
 
-func insertRemoval(ctx context.Context, tx Tx, revision int64, what, id, was string, now int64) error {
-	_, err := tx.Exec(ctx, "INSERT INTO removals (revision, what, id, was, removed_at) VALUES ($1, $2, $3, $4, $5)",
-		revision, what, id, was, now)
-	return err
-}
-
 // changePin runs f with a pin that nothing else changes, not even a push. The order of
-// locks is a push's: agent, pin, revision.
+// locks is a push's: agent, pin.
 func (c *Core) changePin(ctx context.Context, id string, f func(Tx, *store.Pin) error) error {
 	if !store.Findable(id) {
 		return &store.NotFoundError{What: "pin", ID: id}
@@ -106,7 +101,7 @@ func (c *Core) changePin(ctx context.Context, id string, f func(Tx, *store.Pin) 
 		if err != nil {
 			return err
 		}
-		if _, err := lockAgent(ctx, tx, pin.AgentID); err != nil {
+		if _, err := c.lockAgent(ctx, tx, pin.AgentID); err != nil {
 			return err
 		}
 		if _, err := tx.Exec(ctx, "UPDATE pins SET name = name WHERE id = $1", id); err != nil {
@@ -115,7 +110,11 @@ func (c *Core) changePin(ctx context.Context, id string, f func(Tx, *store.Pin) 
 		if pin, err = readPin(ctx, tx, id); err != nil { // its state now that it is locked
 			return err
 		}
-		return f(tx, &pin)
+		if err := f(tx, &pin); err != nil {
+			return err
+		}
+		_, err = tx.Exec(ctx, countDrifted, pin.AgentID)
+		return err
 	})
 }
 
@@ -140,8 +139,8 @@ func readBodies(ctx context.Context, tx Tx, query string, args ...any) (bodies [
 }
 
 // dropUnused drops those payloads that nothing uses any more, in its own transaction. The
-// holder of a revision must not wait for a payload locked by a push that waits for its
-// revision. What isn't dropped here is found by Prune.
+// holder of an agent's lock must not wait for a payload locked by a push that waits for the
+// agent. What isn't dropped here is found by Prune.
 func (c *Core) dropUnused(ctx context.Context, bodies [][]byte) {
 	if len(bodies) > 0 {
 		_ = c.Database.Update(ctx, func(tx Tx) error { return DropBodies(ctx, tx, bodies) })

@@ -3,8 +3,6 @@ package sqlstore
 import (
 	"context"
 	"fmt"
-
-	"waymark/hub/store/internal/plan"
 )
 
 // pruneBatch bounds how many bodies one transaction deletes.
@@ -32,8 +30,11 @@ func (c *Core) Prune(ctx context.Context) error {
 			return fmt.Errorf("prune agent %s: %w", id, err)
 		}
 	}
-	if err := c.pruneRemovals(ctx); err != nil {
-		return fmt.Errorf("prune removals: %w", err)
+	if err := c.pruneEvents(ctx); err != nil {
+		return fmt.Errorf("prune events: %w", err)
+	}
+	if err := c.pruneAudit(ctx); err != nil {
+		return fmt.Errorf("prune the audit log: %w", err)
 	}
 	if err := c.pruneUploads(ctx); err != nil {
 		return fmt.Errorf("prune uploads: %w", err)
@@ -51,7 +52,7 @@ func (c *Core) pruneAgent(ctx context.Context, agentID string) error {
 		if err != nil || len(past) == 0 {
 			return 0, err
 		}
-		return plan.Cut(past[1:], past[0].CreatedAt, now, c.Keep), nil
+		return Cut(past[1:], past[0].CreatedAt, now, c.Keep), nil
 	}
 	var revision int64
 	err := c.Database.Read(ctx, func(tx Tx) (err error) {
@@ -62,7 +63,7 @@ func (c *Core) pruneAgent(ctx context.Context, agentID string) error {
 		return err
 	}
 	return c.Database.Update(ctx, func(tx Tx) error {
-		if _, err := lockAgent(ctx, tx, agentID); err != nil {
+		if _, err := c.lockAgent(ctx, tx, agentID); err != nil {
 			return err
 		}
 		revision, err := cut(tx)
@@ -76,45 +77,17 @@ func (c *Core) pruneAgent(ctx context.Context, agentID string) error {
 		if err := one(ctx, tx, "SELECT min(step) FROM snapshots WHERE agent_id = $1", []any{agentID}, &oldest); err != nil {
 			return err
 		}
-		if _, err = DropRows(ctx, tx, agentID, oldest); err != nil { // pruneBodies finds their payloads
-			return err
-		}
-		return raiseFloor(ctx, tx, revision)
+		_, err = DropRows(ctx, tx, agentID, oldest) // pruneBodies finds their payloads
+		return err
 	})
 }
 
-// maxRemovals limits the remembered deletions, also for a reader that makes and deletes
-// pins again and again.
-const maxRemovals = 10_000
-
-// pruneRemovals forgets old deletions.
-func (c *Core) pruneRemovals(ctx context.Context) error {
-	return c.Database.Update(ctx, func(tx Tx) error {
-		var last int64
-		err := one(ctx, tx,
-			`SELECT coalesce(max(revision), 0) FROM removals WHERE removed_at < $1
-			   OR revision <= (SELECT revision FROM removals ORDER BY revision DESC LIMIT 1 OFFSET $2)`,
-			[]any{c.Stamp() - c.Keep.Age.Microseconds(), int64(maxRemovals)}, &last)
-		if err != nil || last == 0 {
-			return err
-		}
-		if _, err := tx.Exec(ctx, "DELETE FROM removals WHERE revision <= $1", last); err != nil {
-			return err
-		}
-		return raiseFloor(ctx, tx, last)
-	})
-}
-
-// raiseFloor records that history up to the revision isn't kept any more.
-func raiseFloor(ctx context.Context, tx Tx, revision int64) error {
-	_, err := tx.Exec(ctx, "UPDATE revision SET floor = $1 WHERE floor < $1", revision)
-	return err
-}
+var selectPast = fmt.Sprintf(SelectPast, "$1")
 
 // ReadPast lists an agent's newest revisions, newest first.
-func ReadPast(ctx context.Context, tx Tx, agentID string, limit int) ([]plan.Past, error) {
-	var past []plan.Past
-	err := each(ctx, tx, SelectPast, []any{agentID, limit}, func(rows Rows) error {
+func ReadPast(ctx context.Context, tx Tx, agentID string, limit int) ([]Past, error) {
+	var past []Past
+	err := each(ctx, tx, selectPast, []any{agentID, limit}, func(rows Rows) error {
 		p, err := ScanPast(rows.Scan)
 		past = append(past, p)
 		return err

@@ -15,10 +15,9 @@ func (c *Core) RemoveAgent(ctx context.Context, id string) error {
 	}
 	now := c.Stamp()
 	var bodies [][]byte
-	var revision int64
 	tried := false
 	err := c.Database.Update(ctx, func(tx Tx) error {
-		exists, err := lockAgent(ctx, tx, id)
+		exists, err := c.lockAgent(ctx, tx, id)
 		if err == nil && !exists {
 			err = &store.NotFoundError{What: "agent", ID: id}
 		}
@@ -33,13 +32,19 @@ func (c *Core) RemoveAgent(ctx context.Context, id string) error {
 		if _, err := tx.Exec(ctx, "DELETE FROM agents WHERE id = $1", id); err != nil { // and everything that refers to it
 			return err
 		}
-		if revision, err = c.nextRevision(ctx, tx); err != nil {
+		revision, err := c.nextRevision(ctx, tx)
+		if err != nil {
 			return err
 		}
 		if _, err := tx.Exec(ctx, "UPDATE pins SET changed = $2 WHERE agent_id = $1", id, revision); err != nil {
 			return err
 		}
-		return insertRemoval(ctx, tx, revision, "agent", id, "null", now)
+		if _, err := tx.Exec(ctx, `INSERT INTO events (what, revision, agent_id, pin_id, at)
+			SELECT 'pin', changed, agent_id, id, $2 FROM pins WHERE agent_id = $1 ORDER BY id`, id, now); err != nil {
+			return err
+		}
+		_, err = tx.Exec(ctx, insertRemoved, revision, id, now)
+		return err
 	})
 	if tried && errors.Is(err, store.ErrNotFound) {
 		err = nil // an earlier try had been stored after all
@@ -47,7 +52,7 @@ func (c *Core) RemoveAgent(ctx context.Context, id string) error {
 	if err != nil {
 		return fmt.Errorf("remove agent: %w", err)
 	}
-	c.Newest.Announce(revision)
+	c.Notices.Give()
 	c.dropUnused(ctx, bodies)
 	return nil
 }

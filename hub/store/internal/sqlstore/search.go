@@ -22,8 +22,7 @@ func (c *Core) Search(ctx context.Context, q store.SearchQuery) (hits []store.Hi
 	if err != nil {
 		hash = nil
 	}
-	pattern := "%" + strings.NewReplacer("!", "!!", "%", "!%", "_", "!_").Replace(strings.ToLower(q.Text)) + "%"
-	args := []any{pattern, NotNull(hash), q.Limit}
+	args := []any{contains(q.Text), NotNull(hash), q.Limit}
 	scope, plugins := "", ""
 	var scopeArgs []any
 	if q.Scope != nil {
@@ -51,8 +50,8 @@ func (c *Core) Search(ctx context.Context, q store.SearchQuery) (hits []store.Hi
 		if err != nil {
 			return err
 		}
-		return each(ctx, tx, `SELECT s.agent_id, s.plugins FROM snapshots s
-			WHERE s.failing > 0 AND s.revision = (SELECT max(revision) FROM snapshots WHERE agent_id = s.agent_id)`+plugins+` ORDER BY s.agent_id`,
+		return each(ctx, tx, `SELECT s.agent_id, s.plugins FROM heads h JOIN snapshots s ON s.revision = h.revision
+			WHERE h.failing > 0`+plugins+` ORDER BY s.agent_id`,
 			scopeArgs, func(rows Rows) error {
 				var id, text string
 				var list []snapshot.Plugin

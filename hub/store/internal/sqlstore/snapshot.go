@@ -7,10 +7,10 @@ import (
 	"errors"
 	"fmt"
 	"math"
+	"slices"
 	"strconv"
 
 	"waymark/hub/store"
-	"waymark/hub/store/internal/plan"
 	"waymark/snapshot"
 )
 
@@ -73,9 +73,41 @@ func resolve(ctx context.Context, tx Tx, q store.Query) (int64, error) {
 	return 0, &store.NotFoundError{What: "revision", ID: strconv.FormatInt(q.Revision, 10)}
 }
 
-// resourceColumns are what scanResource reads. The last two are from bodies.
-const resourceColumns = `r.id, r.kind, r.source, r.key, r.source_path, r.name, r.description, r.status, r.error, r.stale,
-	r.content_hash, r.size_bytes, r.resolver, r.attributes, r.facts, r.body IS NOT NULL`
+// fieldColumns are the columns of resources and of pin_resources that have a field of a
+// resource each; fieldsOf has the fields. All statements are made of these two.
+const fieldColumns = "r.kind, r.source, r.key, r.source_path, r.name, r.description, r.status, r.error, r.stale, r.content_hash, r.size_bytes, r.resolver"
+
+func fieldsOf(r *snapshot.Resource) []any {
+	return []any{
+		(*string)(&r.Kind), &r.Source, &r.Key, &r.SourcePath, &r.Name, &r.Description, (*string)(&r.Status), &r.Error,
+		&r.Stale, (*[]byte)(&r.ContentHash), &r.SizeBytes, &r.Resolver,
+	}
+}
+
+// WrittenColumns are the columns of a row of resources that Written has the values for.
+var WrittenColumns = "agent_id, since, created_at, updated_at, " + copied + ", whole, row_bytes"
+
+// Written returns the values of a row that is valid since a step: strings, bools, int64s and
+// []bytes, each column's always of one type.
+func (w *Write) Written(agentID string, step, now int64) []any {
+	values := []any{agentID, step, w.CreatedAt, now, w.ID}
+	for _, field := range fieldsOf(w.Resource) {
+		switch f := field.(type) {
+		case *string:
+			values = append(values, *f)
+		case *bool:
+			values = append(values, *f)
+		case *int64:
+			values = append(values, *f)
+		case *[]byte:
+			values = append(values, NotNull(*f))
+		}
+	}
+	return append(values, w.Attributes, w.Facts, w.Body, w.Size, w.Digest[:], w.StoredWhole(), w.Rest)
+}
+
+// resourceColumns are what scanResource reads. A payload follows.
+const resourceColumns = "r.id, " + fieldColumns + ", r.attributes, r.facts, r.body IS NOT NULL"
 
 // The rows of agent $1 that are valid at step $2, in two halves because each has its own
 // index.
@@ -105,18 +137,14 @@ func readRows(ctx context.Context, tx Tx, agentID string, step int64, payloads b
 // scanResource reads resourceColumns and a payload, and what follows.
 func scanResource(rows Rows, r *snapshot.Resource, payloads bool, more ...any) error {
 	var id, attributes, facts string
-	var hash []byte
 	var hasBody bool
-	err := rows.Scan(append([]any{
-		&id, (*string)(&r.Kind), &r.Source, &r.Key, &r.SourcePath, &r.Name, &r.Description,
-		(*string)(&r.Status), &r.Error, &r.Stale, &hash, &r.SizeBytes, &r.Resolver, &attributes, &facts, &hasBody, &r.Payload,
-	}, more...)...)
+	err := rows.Scan(slices.Concat([]any{&id}, fieldsOf(r), []any{&attributes, &facts, &hasBody, &r.Payload}, more)...)
 	if err != nil {
 		return err
 	}
-	r.ContentHash = toHash(hash)
+	r.ContentHash = toHash(r.ContentHash)
 	r.Payload = toPayload(r.Payload, payloads && hasBody)
-	if err := plan.ReadFacts(facts, r); err != nil {
+	if err := ReadFacts(facts, r); err != nil {
 		return err
 	}
 	if attributes != "{}" {

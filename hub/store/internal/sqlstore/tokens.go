@@ -13,6 +13,16 @@ import (
 	"waymark/internal/credential"
 )
 
+// SelectTokens is for ScanToken: the tokens that a condition, which follows, selects.
+const SelectTokens = "SELECT " + tokenColumns + ", t.hash FROM tokens t WHERE "
+
+// ScanToken reads a row of SelectTokens. Without a hash, the row couldn't be read; with one, only
+// that token's scope couldn't.
+func ScanToken(rows Rows) (hash []byte, t store.Token, err error) {
+	t, err = scanToken(rows, &hash)
+	return hash, t, err
+}
+
 const tokenColumns = "t.id, t.role, t.agent_id, t.name, t.provisioned, t.created_at, t.last_used_at, t.revoked_at, t.scope, t.expires_at, t.scope_labels, t.enrolled_by" //nolint:gosec // names of columns
 
 // CreateToken implements store.Store.
@@ -24,6 +34,7 @@ func (c *Core) CreateToken(ctx context.Context, nt store.NewToken) (store.Token,
 		nt.AgentID = uuid.NewString()
 	}
 	t := newToken(nt, false, c.Stamp())
+	makes(ctx, t.ID)
 	err := c.Database.Update(ctx, func(tx Tx) error { return t.insert(ctx, tx) })
 	if err != nil {
 		return store.Token{}, fmt.Errorf("create token: %w", err)
@@ -87,9 +98,12 @@ func (t *hashedToken) insert(ctx context.Context, tx Tx) error {
 	if t.Role == store.RoleAgent {
 		agent = t.AgentID
 		// An existing agent is kept; a name replaces its old one.
-		_, err := tx.Exec(ctx,
+		added, err := tx.Exec(ctx,
 			`INSERT INTO agents (id, name, created_at) VALUES ($1, $2, $3)
 			 ON CONFLICT (id) DO UPDATE SET name = excluded.name WHERE excluded.name <> ''`, t.AgentID, t.Name, t.now)
+		if err == nil && added > 0 {
+			err = indexAgent(ctx, tx, t.AgentID)
+		}
 		if err != nil {
 			return err
 		}
@@ -145,30 +159,39 @@ func tokenByHash(ctx context.Context, tx Tx, hash credential.Hash) (t store.Toke
 	return t, err
 }
 
-// TouchToken implements store.Store.
-func (c *Core) TouchToken(ctx context.Context, id string) error {
-	return c.changeToken(ctx, id, "UPDATE tokens SET last_used_at = $1 WHERE id = $2")
+// TouchTokens implements store.Store.
+func (c *Core) TouchTokens(ctx context.Context, ids []string) error {
+	list, err := c.textList(ids)
+	if err != nil {
+		return err
+	}
+	now := c.Stamp()
+	err = c.Database.Update(ctx, func(tx Tx) error {
+		_, err := tx.Exec(ctx, "UPDATE tokens SET last_used_at = $2 WHERE id IN ("+c.TextList+")", list, now)
+		return err
+	})
+	if err != nil {
+		return fmt.Errorf("touch tokens: %w", err)
+	}
+	return nil
 }
 
 // RevokeToken implements store.Store.
 func (c *Core) RevokeToken(ctx context.Context, id string) error {
-	return c.changeToken(ctx, id, "UPDATE tokens SET revoked_at = coalesce(revoked_at, $1) WHERE id = $2")
-}
-
-func (c *Core) changeToken(ctx context.Context, id, query string) error {
-	var changed int64
-	if store.Findable(id) {
-		now := c.Stamp()
-		err := c.Database.Update(ctx, func(tx Tx) (err error) {
-			changed, err = tx.Exec(ctx, query, now, id)
-			return err
-		})
-		if err != nil {
-			return fmt.Errorf("change token: %w", err)
-		}
+	missing := &store.NotFoundError{What: "token", ID: id}
+	if !store.Findable(id) {
+		return missing
 	}
-	if changed == 0 {
-		return &store.NotFoundError{What: "token", ID: id}
+	now := c.Stamp()
+	err := c.Database.Update(ctx, func(tx Tx) error {
+		changed, err := tx.Exec(ctx, "UPDATE tokens SET revoked_at = coalesce(revoked_at, $1) WHERE id = $2", now, id)
+		if err == nil && changed == 0 {
+			err = missing
+		}
+		return err
+	})
+	if err != nil {
+		return fmt.Errorf("revoke token: %w", err)
 	}
 	return nil
 }

@@ -11,7 +11,7 @@ import (
 // Upload implements store.Store.
 func (c *Core) Upload(ctx context.Context, agentID string, payloads [][]byte) error {
 	err := c.Database.Update(ctx, func(tx Tx) error {
-		switch found, err := lockAgent(ctx, tx, agentID); {
+		switch found, err := c.lockAgent(ctx, tx, agentID); {
 		case err != nil:
 			return err
 		case !found:

@@ -50,6 +50,7 @@ func (c *Core) CreateWebhook(ctx context.Context, w store.NewWebhook) (store.Web
 		return store.Webhook{}, err
 	}
 	id, now := uuid.NewString(), c.Stamp()
+	makes(ctx, id)
 	var list []store.Webhook
 	err = c.Database.Update(ctx, func(tx Tx) error {
 		// Who has the row counts alone.
@@ -106,16 +107,16 @@ func (c *Core) DeleteWebhook(ctx context.Context, id string) error {
 	err := c.Database.Update(ctx, func(tx Tx) error {
 		n, err := tx.Exec(ctx, "DELETE FROM webhooks WHERE id = $1", id)
 		found = max(found, n) // an earlier try may have been stored after all
-		if err == nil {       // the next first one is told what holds then
+		if err == nil && found == 0 {
+			err = missing
+		}
+		if err == nil { // the next first one is told what holds then
 			_, err = tx.Exec(ctx, "DELETE FROM webhook_conditions WHERE NOT EXISTS (SELECT 1 FROM webhooks)")
 		}
 		return err
 	})
 	if err != nil {
 		return fmt.Errorf("delete webhook: %w", err)
-	}
-	if found == 0 {
-		return missing
 	}
 	return nil
 }
@@ -146,7 +147,7 @@ func (c *Core) Notice(ctx context.Context, o store.NoticeOptions) (messages int,
 			return err
 		}
 		for _, t := range store.WebhookTypes() {
-			holds, known, err := readConditions(ctx, tx, t, o)
+			holds, known, err := readConditions(ctx, tx, t, o, now)
 			if err != nil || !known {
 				if err != nil {
 					return err
@@ -193,20 +194,21 @@ type condition struct {
 
 // readConditions lists what holds now. It isn't known which agents are away as long as
 // o doesn't say it.
-func readConditions(ctx context.Context, tx Tx, t store.WebhookType, o store.NoticeOptions) (list []condition, known bool, err error) {
+func readConditions(ctx context.Context, tx Tx, t store.WebhookType, o store.NoticeOptions, now int64) (list []condition, known bool, err error) {
 	switch t {
 	case store.WebhookAway:
 		if o.SeenBefore.IsZero() {
 			return nil, false, nil
 		}
-		err = each(ctx, tx, "SELECT id, name, seen_at FROM agents WHERE seen_at < $1 ORDER BY id", []any{o.SeenBefore.UnixMicro()}, func(rows Rows) error {
-			var c condition
-			var seen int64
-			err := rows.Scan(&c.AgentID, &c.AgentName, &seen)
-			c.subject, c.Since = c.AgentID, toTime(seen)
-			list = append(list, c)
-			return err
-		})
+		err = each(ctx, tx, "SELECT id, name, seen_at FROM agents WHERE seen_at < $1 AND hub IN (SELECT id FROM hubs WHERE until <= $2 UNION ALL SELECT '"+away+"') ORDER BY id",
+			[]any{o.SeenBefore.UnixMicro(), now}, func(rows Rows) error {
+				var c condition
+				var seen int64
+				err := rows.Scan(&c.AgentID, &c.AgentName, &seen)
+				c.subject, c.Since = c.AgentID, toTime(seen)
+				list = append(list, c)
+				return err
+			})
 	case store.WebhookFailing:
 		list, err = readFailing(ctx, tx)
 	case store.WebhookDrifted:
@@ -225,9 +227,8 @@ func readConditions(ctx context.Context, tx Tx, t store.WebhookType, o store.Not
 }
 
 func readFailing(ctx context.Context, tx Tx) (list []condition, err error) {
-	err = each(ctx, tx, `SELECT a.id, a.name, s.received_at, s.failing, s.plugins FROM agents a
-		JOIN snapshots s ON s.revision = (SELECT max(revision) FROM snapshots WHERE agent_id = a.id)
-		WHERE s.failing > 0 ORDER BY a.id`, nil, func(rows Rows) error {
+	err = each(ctx, tx, `SELECT a.id, a.name, s.received_at, s.failing, s.plugins FROM heads h
+		JOIN agents a ON a.id = h.agent_id JOIN snapshots s ON s.revision = h.revision WHERE h.failing > 0 ORDER BY a.id`, nil, func(rows Rows) error {
 		var c condition
 		var received int64
 		var text string

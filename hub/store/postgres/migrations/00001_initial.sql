@@ -1,5 +1,5 @@
--- The tables of a hub's store. They are those of the SQLite store, with hubs in
--- addition and without revision.boot. Times are microseconds since 1970 in UTC.
+-- The tables of a hub's store. They are those of the SQLite store, with a sequence in the place
+-- of the table revision, and transactions in events. Times are microseconds since 1970 in UTC.
 -- Text that is compared or ordered is so by bytes.
 -- +goose Up
 -- Who pushes, and who may push and read.
@@ -13,8 +13,59 @@ CREATE TABLE agents (
     root       TEXT    NOT NULL DEFAULT '',
     agent_version TEXT    NOT NULL DEFAULT '',
     labels     TEXT    NOT NULL DEFAULT '{}', -- JSON object; given by operators, never by the agent
-    seen_at    BIGINT -- when a hub last had a connection of it; NULL: never
+    seen_at    BIGINT , -- when a hub last had a connection of it; NULL: never
+    -- Where it is connected: the id in hubs; 'away': nowhere, '': nowhere yet.
+    hub        TEXT    COLLATE "C" NOT NULL DEFAULT '',
+    -- By which lists are ordered and searched: sqlstore.indexAgent.
+    name_key     TEXT  COLLATE "C" NOT NULL DEFAULT '',
+    hostname_key TEXT  COLLATE "C" NOT NULL DEFAULT '',
+    root_key     TEXT  COLLATE "C" NOT NULL DEFAULT '',
+    version_key  TEXT  COLLATE "C" NOT NULL DEFAULT '',
+    labels_key   TEXT  COLLATE "C" NOT NULL DEFAULT '',
+    about        TEXT    NOT NULL DEFAULT ''
 );
+CREATE INDEX agents_name ON agents (name_key, id);
+CREATE INDEX agents_hostname ON agents (hostname_key, name_key, id);
+CREATE INDEX agents_root ON agents (root_key, name_key, id);
+CREATE INDEX agents_version ON agents (version_key, name_key, id);
+CREATE INDEX agents_labels ON agents (labels_key, name_key, id);
+CREATE INDEX agents_hub ON agents (hub, name_key, id);
+CREATE INDEX agents_away ON agents (hub, seen_at, name_key, id);
+
+-- The labels of agents, once more.
+CREATE TABLE agent_labels (
+    name     TEXT COLLATE "C" NOT NULL,
+    value    TEXT COLLATE "C" NOT NULL,
+    agent_id TEXT COLLATE "C" NOT NULL REFERENCES agents (id) ON DELETE CASCADE,
+    PRIMARY KEY (name, value, agent_id)
+);
+CREATE INDEX agent_labels_agent ON agent_labels (agent_id);
+
+-- A row for each agent: what lists show of its newest snapshot and its pins.
+CREATE TABLE heads (
+    agent_id       TEXT    COLLATE "C" NOT NULL PRIMARY KEY REFERENCES agents (id) ON DELETE CASCADE,
+    name_key       TEXT    COLLATE "C" NOT NULL DEFAULT '', -- that of agents
+    revision       BIGINT  NOT NULL DEFAULT 0,
+    version        BIGINT  NOT NULL DEFAULT 0,
+    aggregate_hash BYTEA   NOT NULL DEFAULT '',
+    summary        TEXT    NOT NULL DEFAULT '', -- '': it has never pushed
+    snapshot_error TEXT    NOT NULL DEFAULT '',
+    resources      INTEGER NOT NULL DEFAULT 0,
+    pushed_at      BIGINT  NOT NULL DEFAULT 0,
+    failing        INTEGER NOT NULL DEFAULT 0,
+    -- The session whose push was accepted last, its run, and its hub; '': it has ended.
+    writer         BIGINT  NOT NULL DEFAULT 0,
+    writer_run     TEXT    NOT NULL DEFAULT '',
+    writer_hub     TEXT    COLLATE "C" NOT NULL DEFAULT '',
+    drifted        INTEGER NOT NULL DEFAULT 0,
+    attention      INTEGER GENERATED ALWAYS AS (CASE WHEN snapshot_error <> '' THEN 1 ELSE 0 END
+        + CASE WHEN failing > 0 THEN 1 ELSE 0 END + CASE WHEN drifted > 0 THEN 1 ELSE 0 END) STORED
+);
+CREATE INDEX heads_pushed ON heads (pushed_at, name_key, agent_id);
+CREATE INDEX heads_resources ON heads (resources, name_key, agent_id);
+CREATE INDEX heads_failing ON heads (failing, name_key, agent_id);
+CREATE INDEX heads_drifted ON heads (drifted, name_key, agent_id);
+CREATE INDEX heads_attention ON heads (attention, name_key, agent_id);
 
 CREATE TABLE tokens (
     id           TEXT    COLLATE "C" NOT NULL PRIMARY KEY,
@@ -59,15 +110,8 @@ CREATE INDEX approvals_changed ON approvals (changed);
 
 -- What was pushed.
 
--- One row: the newest revision of the whole store. The transaction that makes a
--- revision locks it until its end, which makes revisions visible in their order.
--- It is updated by every push, so it has room on its page for its newer versions.
-CREATE TABLE revision (
-    one   INTEGER NOT NULL PRIMARY KEY CHECK (one = 1),
-    value BIGINT  NOT NULL,
-    floor BIGINT  NOT NULL -- the newest revision that is no longer kept
-) WITH (fillfactor = 10);
-INSERT INTO revision (one, value, floor) VALUES (1, 0, 0);
+-- Revisions are unique, and rise for each agent: a push takes its own with the agent's lock.
+CREATE SEQUENCE revision;
 
 -- Payloads, once each.
 CREATE TABLE bodies (
@@ -171,7 +215,7 @@ CREATE TABLE pins (
     manifests      TEXT -- of the files of its skills, JSON; NULL: they aren't known
 );
 CREATE INDEX pins_agent ON pins (agent_id);
-CREATE INDEX pins_changed ON pins (changed);
+CREATE INDEX pins_drifted ON pins (agent_id) WHERE drifted_at IS NOT NULL;
 
 -- The columns are those of resources.
 CREATE TABLE pin_resources (
@@ -198,24 +242,57 @@ CREATE TABLE pin_resources (
 );
 CREATE INDEX pin_resources_body_index ON pin_resources (body) WHERE body IS NOT NULL;
 
--- What is gone, for readers that follow.
-CREATE TABLE removals (
-    revision   BIGINT  NOT NULL PRIMARY KEY,
-    what       TEXT    NOT NULL CHECK (what IN ('pin', 'agent')),
-    id         TEXT    COLLATE "C" NOT NULL,
-    was        TEXT    NOT NULL, -- JSON of the pin as it was
-    removed_at BIGINT  NOT NULL
+-- What happened, for readers that follow. Rows are only added, and deleted when they are old.
+CREATE TABLE events (
+    xid            XID8    NOT NULL DEFAULT pg_current_xact_id(),
+    n              BIGINT  NOT NULL GENERATED ALWAYS AS IDENTITY,
+    what           TEXT    NOT NULL CHECK (what IN ('push', 'pin', 'deleted', 'agent')), -- a pin that was deleted, an agent that was removed
+    revision       BIGINT  NOT NULL,
+    agent_id       TEXT    COLLATE "C" NOT NULL,
+    pin_id         TEXT    COLLATE "C",
+    was            TEXT, -- JSON of a deleted pin
+    at             BIGINT  NOT NULL,
+    -- Of a push, as in snapshots, whose row may be gone:
+    version        BIGINT  NOT NULL DEFAULT 0,
+    aggregate_hash BYTEA   NOT NULL DEFAULT '',
+    resources      INTEGER NOT NULL DEFAULT 0,
+    added          INTEGER NOT NULL DEFAULT 0,
+    changed        INTEGER NOT NULL DEFAULT 0,
+    removed        INTEGER NOT NULL DEFAULT 0,
+    touched        TEXT    NOT NULL DEFAULT '[]',
+    summary        TEXT    NOT NULL DEFAULT '{}',
+    failing        INTEGER NOT NULL DEFAULT 0,
+    PRIMARY KEY (xid, n)
+);
+CREATE INDEX events_n ON events (n);
+CREATE INDEX events_removed ON events (agent_id) WHERE what = 'agent';
+
+-- One row: which life of the database this is, and up to where its events are deleted.
+CREATE TABLE events_kept (
+    one     INTEGER NOT NULL PRIMARY KEY CHECK (one = 1),
+    epoch   TEXT    NOT NULL,
+    cluster TEXT    NOT NULL, -- whose transactions these are: the server's identifier and timeline
+    xid     XID8    NOT NULL,
+    n       BIGINT  NOT NULL
+);
+INSERT INTO events_kept (one, epoch, cluster, xid, n) VALUES (1, '', '', '0', 0);
+
+-- Hubs that serve, or did until a moment ago. Each writes its row every few seconds.
+CREATE TABLE hubs (
+    id     TEXT    COLLATE "C" NOT NULL PRIMARY KEY,
+    until  BIGINT  NOT NULL, -- its lease
+    url    TEXT    NOT NULL, -- where other hubs reach it; '': nowhere
+    secret TEXT    NOT NULL -- with which they do, as it is: they have to show it
 );
 
--- Which agents are connected to which hub. Hubs write it again every few
--- seconds, so nothing is lost when a crash empties the table.
-CREATE UNLOGGED TABLE hubs (
-    id     TEXT        COLLATE "C" NOT NULL PRIMARY KEY,
-    agents TEXT        NOT NULL, -- JSON list
-    until  TIMESTAMPTZ NOT NULL, -- by the database's clock
-    url    TEXT    NOT NULL DEFAULT '', -- where other hubs reach it; '': nowhere
-    secret TEXT    NOT NULL DEFAULT '' -- with which they do, as it is: they have to show it
+-- Agents that may have connections at several hubs: each looks at its rows.
+CREATE TABLE contested (
+    hub       TEXT  COLLATE "C" NOT NULL REFERENCES hubs (id) ON DELETE CASCADE,
+    agent_id  TEXT  COLLATE "C" NOT NULL REFERENCES agents (id) ON DELETE CASCADE,
+    not_heard INTEGER NOT NULL DEFAULT 0, -- connections there that know that another one has taken over
+    PRIMARY KEY (hub, agent_id)
 );
+CREATE INDEX contested_agent ON contested (agent_id);
 
 -- Codes and keys with which agents get tokens.
 CREATE TABLE enrollments (
@@ -268,6 +345,19 @@ CREATE TABLE webhook_turn (
     at         BIGINT  NOT NULL
 );
 INSERT INTO webhook_turn (one, at) VALUES (1, 0);
+
+-- What operators did. Rows are only added, and deleted when they are old.
+CREATE TABLE audit (
+    id       TEXT   COLLATE "C" NOT NULL PRIMARY KEY,
+    at       BIGINT  NOT NULL,
+    by_token TEXT    NOT NULL, -- id of a token that may be gone
+    by_name  TEXT    NOT NULL,
+    what     TEXT    NOT NULL,
+    subject  TEXT    NOT NULL, -- id of a token, an agent or something else that may be gone
+    detail   TEXT    NOT NULL
+);
+CREATE INDEX audit_at ON audit (at, id);
+CREATE INDEX audit_subject ON audit (subject, at, id);
 
 -- The schema itself: a digest of these files, as package sqlstore computes it.
 CREATE TABLE waymark_schema (

@@ -13,8 +13,59 @@ CREATE TABLE agents (
     root       TEXT    NOT NULL DEFAULT '',
     agent_version TEXT    NOT NULL DEFAULT '',
     labels     TEXT    NOT NULL DEFAULT '{}', -- JSON object; given by operators, never by the agent
-    seen_at    INTEGER -- when a hub last had a connection of it; NULL: never
+    seen_at    INTEGER, -- when a hub last had a connection of it; NULL: never
+    -- Where it is connected: the id in hubs; 'away': nowhere, '': nowhere yet.
+    hub        TEXT    NOT NULL DEFAULT '',
+    -- By which lists are ordered and searched: sqlstore.indexAgent.
+    name_key     TEXT  NOT NULL DEFAULT '',
+    hostname_key TEXT  NOT NULL DEFAULT '',
+    root_key     TEXT  NOT NULL DEFAULT '',
+    version_key  TEXT  NOT NULL DEFAULT '',
+    labels_key   TEXT  NOT NULL DEFAULT '',
+    about        TEXT    NOT NULL DEFAULT ''
 ) STRICT;
+CREATE INDEX agents_name ON agents (name_key, id);
+CREATE INDEX agents_hostname ON agents (hostname_key, name_key, id);
+CREATE INDEX agents_root ON agents (root_key, name_key, id);
+CREATE INDEX agents_version ON agents (version_key, name_key, id);
+CREATE INDEX agents_labels ON agents (labels_key, name_key, id);
+CREATE INDEX agents_hub ON agents (hub, name_key, id);
+CREATE INDEX agents_away ON agents (hub, seen_at, name_key, id);
+
+-- The labels of agents, once more.
+CREATE TABLE agent_labels (
+    name     TEXT NOT NULL,
+    value    TEXT NOT NULL,
+    agent_id TEXT NOT NULL REFERENCES agents (id) ON DELETE CASCADE,
+    PRIMARY KEY (name, value, agent_id)
+) STRICT;
+CREATE INDEX agent_labels_agent ON agent_labels (agent_id);
+
+-- A row for each agent: what lists show of its newest snapshot and its pins.
+CREATE TABLE heads (
+    agent_id       TEXT    NOT NULL PRIMARY KEY REFERENCES agents (id) ON DELETE CASCADE,
+    name_key       TEXT    NOT NULL DEFAULT '', -- that of agents
+    revision       INTEGER NOT NULL DEFAULT 0,
+    version        INTEGER NOT NULL DEFAULT 0,
+    aggregate_hash BLOB    NOT NULL DEFAULT x'',
+    summary        TEXT    NOT NULL DEFAULT '', -- '': it has never pushed
+    snapshot_error TEXT    NOT NULL DEFAULT '',
+    resources      INTEGER NOT NULL DEFAULT 0,
+    pushed_at      INTEGER NOT NULL DEFAULT 0,
+    failing        INTEGER NOT NULL DEFAULT 0,
+    -- The session whose push was accepted last, its run, and its hub; '': it has ended.
+    writer         INTEGER NOT NULL DEFAULT 0,
+    writer_run     TEXT    NOT NULL DEFAULT '',
+    writer_hub     TEXT    NOT NULL DEFAULT '',
+    drifted        INTEGER NOT NULL DEFAULT 0,
+    attention      INTEGER GENERATED ALWAYS AS (CASE WHEN snapshot_error <> '' THEN 1 ELSE 0 END
+        + CASE WHEN failing > 0 THEN 1 ELSE 0 END + CASE WHEN drifted > 0 THEN 1 ELSE 0 END) STORED
+) STRICT;
+CREATE INDEX heads_pushed ON heads (pushed_at, name_key, agent_id);
+CREATE INDEX heads_resources ON heads (resources, name_key, agent_id);
+CREATE INDEX heads_failing ON heads (failing, name_key, agent_id);
+CREATE INDEX heads_drifted ON heads (drifted, name_key, agent_id);
+CREATE INDEX heads_attention ON heads (attention, name_key, agent_id);
 
 CREATE TABLE tokens (
     id           TEXT    NOT NULL PRIMARY KEY,
@@ -62,10 +113,9 @@ CREATE INDEX approvals_changed ON approvals (changed);
 CREATE TABLE revision (
     one   INTEGER NOT NULL PRIMARY KEY CHECK (one = 1),
     value INTEGER NOT NULL,
-    floor INTEGER NOT NULL, -- the newest revision that is no longer kept
     boot  TEXT    NOT NULL  -- the boot of the machine in which value was last known to be right
 ) STRICT;
-INSERT INTO revision (one, value, floor, boot) VALUES (1, 0, 0, '');
+INSERT INTO revision (one, value, boot) VALUES (1, 0, '');
 
 -- Payloads, once each.
 CREATE TABLE bodies (
@@ -166,7 +216,7 @@ CREATE TABLE pins (
     manifests      TEXT -- of the files of its skills, JSON; NULL: they aren't known
 ) STRICT;
 CREATE INDEX pins_agent ON pins (agent_id);
-CREATE INDEX pins_changed ON pins (changed);
+CREATE INDEX pins_drifted ON pins (agent_id) WHERE drifted_at IS NOT NULL;
 
 -- The columns are those of resources.
 CREATE TABLE pin_resources (
@@ -193,14 +243,53 @@ CREATE TABLE pin_resources (
 ) STRICT;
 CREATE INDEX pin_resources_body ON pin_resources (body) WHERE body IS NOT NULL;
 
--- What is gone, for readers that follow.
-CREATE TABLE removals (
-    revision   INTEGER NOT NULL PRIMARY KEY,
-    what       TEXT    NOT NULL CHECK (what IN ('pin', 'agent')),
-    id         TEXT    NOT NULL,
-    was        TEXT    NOT NULL, -- JSON of the pin as it was
-    removed_at INTEGER NOT NULL
+-- What happened, for readers that follow. Rows are only added, and deleted when they are old.
+-- No number comes again, also if its row was lost in a crash: sqlite_sequence has the last.
+CREATE TABLE events (
+    n              INTEGER NOT NULL PRIMARY KEY AUTOINCREMENT,
+    what           TEXT    NOT NULL CHECK (what IN ('push', 'pin', 'deleted', 'agent')), -- a pin that was deleted, an agent that was removed
+    revision       INTEGER NOT NULL,
+    agent_id       TEXT    NOT NULL,
+    pin_id         TEXT,
+    was            TEXT, -- JSON of a deleted pin
+    at             INTEGER NOT NULL,
+    -- Of a push, as in snapshots, whose row may be gone:
+    version        INTEGER NOT NULL DEFAULT 0,
+    aggregate_hash BLOB    NOT NULL DEFAULT x'',
+    resources      INTEGER NOT NULL DEFAULT 0,
+    added          INTEGER NOT NULL DEFAULT 0,
+    changed        INTEGER NOT NULL DEFAULT 0,
+    removed        INTEGER NOT NULL DEFAULT 0,
+    touched        TEXT    NOT NULL DEFAULT '[]',
+    summary        TEXT    NOT NULL DEFAULT '{}',
+    failing        INTEGER NOT NULL DEFAULT 0
 ) STRICT;
+CREATE INDEX events_removed ON events (agent_id) WHERE what = 'agent';
+
+-- One row: which life of the database this is, and up to where its events are deleted.
+CREATE TABLE events_kept (
+    one   INTEGER NOT NULL PRIMARY KEY CHECK (one = 1),
+    epoch TEXT    NOT NULL,
+    n     INTEGER NOT NULL
+) STRICT;
+INSERT INTO events_kept (one, epoch, n) VALUES (1, lower(hex(randomblob(6))), 0);
+
+-- Hubs that serve, or did until a moment ago. Each writes its row every few seconds.
+CREATE TABLE hubs (
+    id     TEXT    NOT NULL PRIMARY KEY,
+    until  INTEGER NOT NULL, -- its lease
+    url    TEXT    NOT NULL, -- where other hubs reach it; '': nowhere
+    secret TEXT    NOT NULL -- with which they do, as it is: they have to show it
+) STRICT;
+
+-- Agents that may have connections at several hubs: each looks at its rows.
+CREATE TABLE contested (
+    hub       TEXT  NOT NULL REFERENCES hubs (id) ON DELETE CASCADE,
+    agent_id  TEXT  NOT NULL REFERENCES agents (id) ON DELETE CASCADE,
+    not_heard INTEGER NOT NULL DEFAULT 0, -- connections there that know that another one has taken over
+    PRIMARY KEY (hub, agent_id)
+) STRICT;
+CREATE INDEX contested_agent ON contested (agent_id);
 
 -- Codes and keys with which agents get tokens.
 CREATE TABLE enrollments (
@@ -253,6 +342,19 @@ CREATE TABLE webhook_turn (
     at         INTEGER NOT NULL
 ) STRICT;
 INSERT INTO webhook_turn (one, at) VALUES (1, 0);
+
+-- What operators did. Rows are only added, and deleted when they are old.
+CREATE TABLE audit (
+    id       TEXT    NOT NULL PRIMARY KEY,
+    at       INTEGER NOT NULL,
+    by_token TEXT    NOT NULL, -- id of a token that may be gone
+    by_name  TEXT    NOT NULL,
+    what     TEXT    NOT NULL,
+    subject  TEXT    NOT NULL, -- id of a token, an agent or something else that may be gone
+    detail   TEXT    NOT NULL
+) STRICT;
+CREATE INDEX audit_at ON audit (at, id);
+CREATE INDEX audit_subject ON audit (subject, at, id);
 
 -- The schema itself: a digest of these files, as package sqlstore computes it.
 CREATE TABLE waymark_schema (

@@ -30,6 +30,7 @@ func init() {
 	add("unknown-modes", rules, unknownModes)
 	add("long-name", rules, each(func(r *guest.Resource, text string) error { r.Name = text[:min(len(text), 300)]; return nil }))
 	add("twice", rules, twice)
+	add("no-content", rules, each(func(r *guest.Resource, _ string) error { r.Content = nil; return nil }))
 	add("asks-for-more", rules, asksForMore)
 	add("always-there", []string{"AGENTS.md"}, alwaysThere)
 	add("demands-something", rules, demands)

@@ -24,7 +24,6 @@ import (
 	"waymark/abi"
 	"waymark/host"
 	"waymark/host/applicability"
-	"waymark/host/builtin"
 	"waymark/host/codingagents"
 	"waymark/test/built"
 	"waymark/test/testenv"
@@ -497,7 +496,7 @@ type saying struct {
 // sayings are what the rules say of a tree, in their order.
 func sayings(t *testing.T, c *codingagents.Client, tr *tree, start string, home user) (said []saying) {
 	ctx := context.WithoutCancel(t.Context())
-	opts := host.Options{Builtin: builtin.Module, BuiltinDigest: builtin.Digest, BuiltinNative: builtin.Native, Shared: &loaded, CacheDir: codeDir, KeyDir: keyDir, Home: home.dir, ClientVariables: map[string]string{}}
+	opts := host.Options{Builtin: module, Shared: &loaded, CacheDir: codeDir, KeyDir: keyDir, Home: home.dir, ClientVariables: map[string]string{}}
 	for _, pair := range home.env {
 		name, value, _ := strings.Cut(pair, "=")
 		opts.ClientVariables[name] = value

@@ -8,12 +8,14 @@ import (
 	"os/exec"
 	"path/filepath"
 	"strings"
+	"sync"
 	"syscall"
 	"testing"
 
 	"golang.org/x/sys/unix"
 
 	"waymark/host/plugin"
+	"waymark/test/built"
 	"waymark/test/mcpserver"
 )
 
@@ -48,6 +50,15 @@ var loaded = plugin.Shared{Keep: true}
 
 var codeDir, keyDir string
 
+// module returns the built-in module, built anew if nobody has made it.
+var module = sync.OnceValues(func() ([]byte, error) {
+	file, err := built.Guest(context.Background(), "waymark/plugins/builtin")
+	if err != nil {
+		return nil, err
+	}
+	return os.ReadFile(file)
+})
+
 func runTests(m *testing.M) int {
 	dir, err := os.MkdirTemp("", "wmcode")
 	if err != nil {
@@ -56,6 +67,9 @@ func runTests(m *testing.M) int {
 	}
 	defer func() { _ = os.RemoveAll(dir) }()
 	codeDir, keyDir = filepath.Join(dir, "code"), filepath.Join(dir, "key")
+	if shared := built.CodeCache(); shared != "" {
+		codeDir, keyDir = shared, shared
+	}
 	return m.Run()
 }
 

@@ -12,7 +12,6 @@ import (
 
 	"waymark/agent/connect"
 	"waymark/host"
-	"waymark/host/builtin"
 	"waymark/host/codingagents"
 	"waymark/test/built"
 	"waymark/test/testenv"
@@ -25,7 +24,7 @@ func compared(t *testing.T, start string, home user) *codingagents.Comparison {
 		clients = append(clients, &codingagents.Clients[i])
 	}
 	c, err := host.CompareClients(context.WithoutCancel(t.Context()), host.Options{
-		Builtin: builtin.Module, BuiltinDigest: builtin.Digest, BuiltinNative: builtin.Native, Shared: &loaded, CacheDir: codeDir, KeyDir: keyDir, Home: home.dir,
+		Builtin: module, Shared: &loaded, CacheDir: codeDir, KeyDir: keyDir, Home: home.dir,
 	}, clients, start)
 	if err != nil {
 		t.Fatal(err)

@@ -85,10 +85,15 @@ func killedWithDesktop(t *testing.T, program string) {
 }
 
 // tempDir makes a directory with a path that is short enough for sockets, and
-// without links.
+// without links. It isn't in /tmp, where the X server of an ordinary user puts its keymap:
+// what holds the agent's own directories is closed to it.
 func tempDir(t *testing.T) string {
 	t.Helper()
-	dir, err := os.MkdirTemp("", "wm")
+	in := os.TempDir()
+	if in == "/tmp" {
+		in = "/var/tmp"
+	}
+	dir, err := os.MkdirTemp(in, "wm")
 	if err == nil {
 		t.Cleanup(func() { _ = os.RemoveAll(dir) })
 		dir, err = filepath.EvalSymlinks(dir)

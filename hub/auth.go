@@ -7,6 +7,7 @@ import (
 	"sync"
 	"time"
 
+	"waymark/hub/ingest"
 	"waymark/hub/server"
 	"waymark/hub/store"
 	"waymark/hub/transport"
@@ -37,7 +38,7 @@ func (h *Hub) lookup(ctx context.Context, text string) (store.Token, error) {
 	if err := h.judge(ctx, err, token.Valid(h.now())); err != nil {
 		return store.Token{}, err
 	}
-	h.use(&token)
+	h.fleet.Use(&token, h.now())
 	return token, nil
 }
 
@@ -109,7 +110,7 @@ func (h *Hub) lookupSession(ctx context.Context, text string) (store.Session, er
 	if err := h.judge(ctx, err, session.Valid(h.now())); err != nil {
 		return store.Session{}, err
 	}
-	h.use(&session.Token)
+	h.fleet.Use(&session.Token, h.now())
 	return session, nil
 }
 
@@ -135,60 +136,27 @@ type lookupError struct{ cause error }
 func (lookupError) Error() string     { return transport.ErrInternal.Error() }
 func (e lookupError) Unwrap() []error { return []error{transport.ErrInternal, e.cause} }
 
-// touchEvery limits how often the use of a token is stored, so that not every read causes a
-// write.
-const touchEvery = time.Minute
-
-// uses records when tokens were last used, and when that was stored: soon after a pause, then
-// once a minute, and at the end.
-type uses struct {
-	mu   sync.Mutex // guards the rest
-	last map[string]use
-	due  []string // to be stored
+// services are the services of the hub's transport.
+type services struct {
+	*ingest.Service
+	hub *Hub
 }
 
-type use struct{ used, written time.Time }
-
-// use records that a token is used now.
-func (h *Hub) use(token *store.Token) {
-	if h.uses.add(token, h.now()) {
-		h.seen.some.Set()
+// Authenticate implements transport.Services.
+func (s *services) Authenticate(ctx context.Context, text string) (transport.Peer, error) {
+	token, err := s.hub.lookup(ctx, text)
+	if errors.Is(err, errUnauthorized) || err == nil && token.Role != store.RoleAgent {
+		return transport.Peer{}, transport.ErrUnauthorized
 	}
+	return transport.Peer{TokenID: token.ID, AgentID: token.AgentID}, err
 }
 
-// add reports whether the use is to be stored.
-func (u *uses) add(token *store.Token, now time.Time) (due bool) {
-	u.mu.Lock()
-	defer u.mu.Unlock()
-	if u.last == nil {
-		u.last = make(map[string]use)
+// ValidTokens implements transport.Services.
+func (s *services) ValidTokens(ctx context.Context, ids []string) ([]string, error) {
+	asked := time.Now()
+	valid, err := s.hub.store.ValidTokens(ctx, ids)
+	if err == nil {
+		s.hub.fresh.checked(ids, valid, asked)
 	}
-	was := u.last[token.ID]
-	if token.LastUsedAt.After(was.written) { // another hub has stored it
-		was.written = token.LastUsedAt
-	}
-	was.used = now
-	if due = now.Sub(was.written) > touchEvery; due {
-		was.written = now
-		u.due = append(u.due, token.ID)
-	}
-	u.last[token.ID] = was
-	return due
-}
-
-// take returns the tokens whose use is to be stored, in the end all whose last one isn't.
-func (u *uses) take(end bool) (ids []string) {
-	u.mu.Lock()
-	defer u.mu.Unlock()
-	ids, u.due = u.due, nil
-	if !end {
-		return ids
-	}
-	for id, use := range u.last {
-		if use.used.After(use.written) {
-			ids = append(ids, id)
-		}
-	}
-	u.last = nil
-	return ids
+	return valid, err
 }

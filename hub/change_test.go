@@ -18,6 +18,7 @@ import (
 	"waymark/abi"
 	"waymark/host/push"
 	"waymark/hub"
+	"waymark/hub/ingest"
 	"waymark/hub/store"
 	"waymark/hub/store/sqlite"
 	"waymark/snapshot"
@@ -267,8 +268,8 @@ func TestDeltaLimits(t *testing.T) {
 // wants nothing that it has.
 func TestWanted(t *testing.T) {
 	t.Parallel()
-	results := make(chan hub.PushResult, 1000) // which come some time after the answers
-	f := newFixture(t, hub.Options{Observe: func(o hub.PushObserved) { results <- o.Result }})
+	results := make(chan ingest.PushResult, 1000) // which come some time after the answers
+	f := newFixture(t, hub.Options{Observe: func(o ingest.PushObserved) { results <- o.Result }})
 	p := f.dial(f.token(store.RoleAgent, "a"))
 	upload := func(p *peer, texts ...string) {
 		t.Helper()
@@ -322,11 +323,11 @@ func TestWanted(t *testing.T) {
 	response, err = p.pushAny(third)
 	f.says(response, err, accepted)
 	f.has("a", 3, "/a=one /back=inline /c=two /d=one /e=five /empty= /moved=five /new=six")
-	observed := map[hub.PushResult]int{}
+	observed := map[ingest.PushResult]int{}
 	for range 11 {
 		observed[<-results]++
 	}
-	if observed[hub.PushContinues] != 7 || observed[hub.PushAccepted] != 4 {
+	if observed[ingest.PushContinues] != 7 || observed[ingest.PushAccepted] != 4 {
 		t.Errorf("observed %v", observed)
 	}
 

@@ -8,15 +8,13 @@ import (
 	"net"
 	"time"
 
-	"storj.io/drpc/drpcmux"
-
+	"waymark/hub/fleet"
+	"waymark/hub/ingest"
 	"waymark/hub/page"
 	"waymark/hub/server"
 	"waymark/hub/store"
 	"waymark/hub/transport"
 	"waymark/internal/httpapi"
-	"waymark/wire/coder"
-	"waymark/wire/waymark"
 )
 
 // Options configure a Hub. Only Store is required.
@@ -45,7 +43,7 @@ type Options struct {
 	// with the same database; 0 means every 2 seconds.
 	Presence time.Duration
 	// Observe is called for every push, in the goroutine that serves it; it may be nil.
-	Observe func(PushObserved)
+	Observe func(ingest.PushObserved)
 	// Now is the clock; nil means time.Now.
 	Now func() time.Time
 }
@@ -57,19 +55,13 @@ type Hub struct {
 	log       *slog.Logger
 	now       func() time.Time
 	hosts     *httpapi.Hosts
-	mux       *drpcmux.Mux
 	transport *transport.Transport
 	page      *page.Page
 	consumer  *server.API
-	observe   func(PushObserved)
-	uses      uses
 	fresh     fresh
 	replicas  replicas
-	presence  presence
-	seen      lastSeen
+	fleet     *fleet.Fleet
 	webhooks  webhooks
-	fleet     fleet
-	writers   writers
 	approvals approvals
 	channels  channels
 }
@@ -85,28 +77,21 @@ func New(opts Options) (*Hub, error) {
 	}
 	h := &Hub{
 		store: opts.Store, log: opts.Logger, now: opts.Now,
-		hosts:   httpapi.NewHosts(opts.AllowHosts),
-		mux:     drpcmux.New(),
-		observe: opts.Observe,
+		hosts: httpapi.NewHosts(opts.AllowHosts),
 	}
 	if err := h.replicas.init(h, opts.Advertise); err != nil {
 		return nil, err
 	}
-	h.transport = transport.New(transport.Options{Services: &services{h}, Limits: opts.Limits, Logger: opts.Logger})
-	h.presence.init(h, opts.Presence)
-	h.seen.init(h)
+	services := &services{hub: h}
+	h.transport = transport.New(transport.Options{Services: services, Limits: opts.Limits, Logger: opts.Logger})
+	h.fleet = fleet.New(fleet.Options{Store: h.store, Log: h.log, Self: h.replicas.self, Transport: h.transport, Presence: opts.Presence})
 	h.webhooks.init(h)
-	h.writers.init(opts.Logger)
 	h.approvals.init(h)
 	h.page = h.newPage(opts.Database)
 	h.consumer = h.newConsumer(opts.Consumer, opts.Backup)
-	if err := waymark.DRPCRegisterContext(h.mux, &contextService{hub: h}); err != nil {
-		return nil, err
-	}
-	if err := coder.DRPCRegisterAgent(h.mux, &agentService{hub: h}); err != nil {
-		return nil, err
-	}
-	return h, nil
+	var err error
+	services.Service, err = ingest.New(ingest.Options{Store: h.store, Fleet: h.fleet, Log: h.log, Observe: opts.Observe, Reverse: h.serveReverse})
+	return h, err
 }
 
 // ErrClosed says that the hub was closed before it could serve.
@@ -114,8 +99,7 @@ var ErrClosed = transport.ErrClosed
 
 // start starts the background work, once.
 func (h *Hub) start() {
-	h.presence.start()
-	h.seen.start()
+	h.fleet.Start()
 	h.webhooks.start()
 }
 
@@ -145,17 +129,14 @@ func (h *Hub) Drain(ctx context.Context) error { return h.transport.Drain(ctx) }
 // Close ends all connections and waits until nothing of the hub runs any more. It may be
 // called twice, and before anything was served. It doesn't close the store.
 func (h *Hub) Close() error {
-	h.presence.close()
-	h.seen.close()
+	h.fleet.Close()
 	h.webhooks.close()
 	h.approvals.close()
 	_ = h.consumer.Close() // never fails
 	h.transport.Close()
-	h.presence.wait()
 	h.approvals.wait()
-	h.seen.wait()
 	h.webhooks.wait()
-	h.seen.flush(true)
+	h.fleet.Wait()
 	h.replicas.close()
 	return nil
 }
@@ -184,13 +165,10 @@ type Stats struct {
 // Stats returns the hub's current figures.
 func (h *Hub) Stats() Stats {
 	notHeard := 0
-	for _, n := range h.writers.unheard() {
+	for _, n := range h.fleet.Unheard() {
 		notHeard += n
 	}
-	var condition store.Condition
-	if found := h.presence.condition.Load(); found != nil {
-		condition = *found
-	}
+	condition := h.fleet.Condition()
 	return Stats{
 		Behind: condition.Behind, ClockOff: condition.ClockOff,
 		Connections: h.transport.Connections(), MaxConnections: h.transport.Limits().Connections, Agents: len(h.transport.Agents()), NotHeard: notHeard, Large: h.transport.LargeMessages(),

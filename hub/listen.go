@@ -10,6 +10,8 @@ import (
 	"sync"
 	"time"
 
+	"waymark/hub/fleet"
+	"waymark/hub/ingest"
 	"waymark/hub/store"
 	"waymark/hub/transport"
 )
@@ -49,7 +51,7 @@ type ListenOptions struct {
 	// AllowHosts, Advertise, Observe, Limits, Logger and Now are those of Options.
 	AllowHosts []string
 	Advertise  string
-	Observe    func(PushObserved)
+	Observe    func(ingest.PushObserved)
 	Limits     transport.Limits
 	Logger     *slog.Logger
 	Now        func() time.Time
@@ -234,6 +236,9 @@ func (s *Server) CertificateExpires() time.Time {
 
 // Stats returns the hub's current figures.
 func (s *Server) Stats() Stats { return s.hub.Stats() }
+
+// Fleet counts all agents. The counts may be five seconds old.
+func (s *Server) Fleet(ctx context.Context) (fleet.Counts, error) { return s.hub.fleet.Count(ctx) }
 
 // Ready returns nil if the hub can take agents: its store can write, it has a place, and it
 // isn't stopping.

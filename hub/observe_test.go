@@ -11,6 +11,7 @@ import (
 	"testing"
 
 	"waymark/hub"
+	"waymark/hub/ingest"
 	"waymark/hub/store"
 	"waymark/hub/store/sqlite"
 	"waymark/hub/transport"
@@ -23,23 +24,23 @@ import (
 func TestObserve(t *testing.T) {
 	t.Parallel()
 	var mu sync.Mutex // guards told
-	var told []hub.PushResult
-	f := newFixture(t, hub.Options{Limits: transport.Limits{Rate: never, Burst: 30}, Observe: func(o hub.PushObserved) {
+	var told []ingest.PushResult
+	f := newFixture(t, hub.Options{Limits: transport.Limits{Rate: never, Burst: 30}, Observe: func(o ingest.PushObserved) {
 		mu.Lock()
 		defer mu.Unlock()
 		told = append(told, o.Result)
-		if o.Result == hub.PushAccepted && (o.Bytes == 0 || o.Duration <= 0 || o.Protocol == "") {
+		if o.Result == ingest.PushAccepted && (o.Bytes == 0 || o.Duration <= 0 || o.Protocol == "") {
 			t.Errorf("told: %+v", o)
 		}
 	}})
-	expect := func(want hub.PushResult) {
+	expect := func(want ingest.PushResult) {
 		t.Helper()
 		if !f.eventually(func() bool { mu.Lock(); defer mu.Unlock(); return len(told) > 0 }) {
 			t.Fatalf("nothing is told, want %s", want)
 		}
 		mu.Lock()
 		defer mu.Unlock()
-		if !slices.Equal(told, []hub.PushResult{want}) {
+		if !slices.Equal(told, []ingest.PushResult{want}) {
 			t.Errorf("told %v, want %s", told, want)
 		}
 		told = nil
@@ -47,39 +48,39 @@ func TestObserve(t *testing.T) {
 	endpoint, token := f.web(), f.token(store.RoleAgent, "a")
 	older, newer := dialBare(t, endpoint, token), dialBare(t, endpoint, token)
 	older.mustPush(&pushtest.Push{Version: 1}, true)
-	expect(hub.PushAccepted)
+	expect(ingest.PushAccepted)
 	newer.mustPush(&pushtest.Push{Version: 1}, true)
-	expect(hub.PushAccepted)
+	expect(ingest.PushAccepted)
 	newer.mustPush(&pushtest.Push{Version: 1}, false)
-	expect(hub.PushNotAccepted)
+	expect(ingest.PushNotAccepted)
 	newer.mustPush(&pushtest.Push{Version: 3, Base: []byte(long(32))}, false)
-	expect(hub.PushFullNeeded)
+	expect(ingest.PushFullNeeded)
 	if _, err := older.push(&pushtest.Push{Version: 2}); !wire.IsSuperseded(err) {
 		t.Errorf("superseded: %v", err)
 	}
-	expect(hub.PushRefused)
+	expect(ingest.PushRefused)
 	if _, err := newer.pushCoder(&coder.PushContextStateRequest{Version: 4, Resources: []*coder.ContextResource{{}}}); err == nil {
 		t.Error("a broken push was taken")
 	}
-	expect(hub.PushRefused)
+	expect(ingest.PushRefused)
 	if err := newer.invoke(wire.MethodPush, []byte(strings.Repeat("\x2a\x00", 2<<20-1))); !wire.IsTooLarge(err) {
 		t.Errorf("a bomb: %v", err)
 	}
-	expect(hub.PushTooLarge)
+	expect(ingest.PushTooLarge)
 	if err := newer.invoke(wire.MethodPush, []byte("\xff\xff")); err == nil {
 		t.Error("no message was taken for one")
 	}
-	expect(hub.PushRefused)
+	expect(ingest.PushRefused)
 	if _, err := f.dial("wma_wrong").push(&pushtest.Push{Version: 1}); !wire.IsUnauthorized(err) {
 		t.Errorf("unauthorized: %v", err)
 	}
-	expect(hub.PushUnauthorized)
+	expect(ingest.PushUnauthorized)
 	for busy := false; !busy; {
 		_, err := newer.push(&pushtest.Push{Version: 5})
 		busy = wire.IsBusy(err)
 	}
-	if !f.eventually(func() bool { mu.Lock(); defer mu.Unlock(); return slices.Contains(told, hub.PushBusy) }) {
-		t.Errorf("told %v, want %s", told, hub.PushBusy)
+	if !f.eventually(func() bool { mu.Lock(); defer mu.Unlock(); return slices.Contains(told, ingest.PushBusy) }) {
+		t.Errorf("told %v, want %s", told, ingest.PushBusy)
 	}
 }
 

@@ -22,9 +22,6 @@ import (
 // errReplaced ends the older channel of a run, whose connection may be dead.
 var errReplaced = drpcerr.WithCode(errors.New("a newer reverse channel of this agent has been opened"), wire.CodeSuperseded)
 
-// errNotHeard refuses the channel of an agent that is superseded by another one.
-var errNotHeard = drpcerr.WithCode(errors.New("another agent with the same token has taken over"), wire.CodeSuperseded)
-
 const (
 	// deliverTimeout limits how long an agent may take to answer.
 	deliverTimeout = 30 * time.Second
@@ -86,10 +83,9 @@ func (c *channels) count() int {
 	return len(c.open)
 }
 
-// Reverse implements waymark.DRPCContextServer. It serves an agent's reverse channel until
-// that ends.
-func (s *contextService) Reverse(stream waymark.DRPCContext_ReverseStream) error {
-	h, call := s.hub, transport.CallOf(stream.Context())
+// serveReverse serves an agent's reverse channel until that ends.
+func (h *Hub) serveReverse(stream waymark.DRPCContext_ReverseStream) error {
+	call := transport.CallOf(stream.Context())
 	call.Last()
 	one := &agentChannel{agentID: call.AgentID, asks: make(chan struct{}, maxAsks), calls: make(chan struct{}, maxChatCalls)}
 	log := h.log.With(slog.String("agent", one.agentID))
@@ -98,7 +94,7 @@ func (s *contextService) Reverse(stream waymark.DRPCContext_ReverseStream) error
 		End: call.End,
 		Greet: func(hello reverse.Hello) error {
 			one.run = hex.EncodeToString(hello.Run)
-			return h.writers.admits(one.agentID, one.run)
+			return h.fleet.Admits(one.agentID, one.run)
 		},
 		Ready: func(hello reverse.Hello) {
 			if before := h.channels.put(one); before != nil {
@@ -125,16 +121,6 @@ func (s *contextService) Reverse(stream waymark.DRPCContext_ReverseStream) error
 	return err
 }
 
-// admits returns errNotHeard if another run of the agent has taken over.
-func (w *writers) admits(agentID, run string) error {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	if holder := w.holder(agentID); holder.Generation != 0 && holder.Run != run {
-		return errNotHeard
-	}
-	return nil
-}
-
 // deliver sends the agent its approvals whenever they have changed, until ctx ends.
 func (h *Hub) deliver(ctx context.Context, one *agentChannel, log *slog.Logger) {
 	if !one.Peer().Knows(reverse.KindSetApprovals) {
@@ -145,7 +131,7 @@ func (h *Hub) deliver(ctx context.Context, one *agentChannel, log *slog.Logger) 
 	for ctx.Err() == nil {
 		set, changed, err := h.approvals.of(ctx, one.agentID)
 		if err == nil && !set.equal(has) {
-			if err := h.writers.admits(one.agentID, one.run); err != nil {
+			if err := h.fleet.Admits(one.agentID, one.run); err != nil {
 				one.End(err)
 				return
 			}

@@ -19,6 +19,8 @@ import (
 	"github.com/VictoriaMetrics/metrics"
 
 	"waymark/hub"
+	"waymark/hub/fleet"
+	"waymark/hub/ingest"
 	"waymark/internal/metricset"
 )
 
@@ -60,13 +62,13 @@ func New(opts Options) *Metrics {
 }
 
 // Push counts a push; it is for hub.Options.Observe.
-func (m *Metrics) Push(o hub.PushObserved) {
+func (m *Metrics) Push(o ingest.PushObserved) {
 	form := "full"
 	if o.Delta {
 		form = "delta"
 	}
 	m.pushes.With(string(o.Protocol), form, string(o.Result)).Inc()
-	if o.Result == hub.PushAccepted {
+	if o.Result == ingest.PushAccepted {
 		m.pushSeconds.With(form).Update(o.Duration.Seconds())
 		m.pushBytes.With(form).Update(float64(o.Bytes))
 	}
@@ -88,7 +90,7 @@ type Source interface {
 	Stats() hub.Stats
 	Ready(ctx context.Context) error
 	CertificateExpires() time.Time
-	Fleet(ctx context.Context) (hub.FleetStats, error)
+	Fleet(ctx context.Context) (fleet.Counts, error)
 }
 
 // Watch adds metrics that are queried at each scrape. Call it once.
@@ -120,13 +122,13 @@ func (m *Metrics) Watch(s Source) {
 func (m *Metrics) watchFleet(s Source) {
 	for _, g := range []struct {
 		name, help, state string
-		value             func(*hub.FleetStats) int
+		value             func(*fleet.Counts) int
 	}{
-		{"agents", "Agents that the store knows, by state.", "connected", func(f *hub.FleetStats) int { return f.Connected }},
-		{"agents", "Agents that the store knows, by state.", "away", func(f *hub.FleetStats) int { return f.Away }},
-		{"agents", "Agents that the store knows, by state.", "never_connected", func(f *hub.FleetStats) int { return f.NeverConnected }},
-		{"agents_failing", "Agents of which plugins fail.", "", func(f *hub.FleetStats) int { return f.Failing }},
-		{"pins_drifted", "Pins whose agents have something else by now.", "", func(f *hub.FleetStats) int { return f.DriftedPins }},
+		{"agents", "Agents that the store knows, by state.", "connected", func(f *fleet.Counts) int { return f.Connected }},
+		{"agents", "Agents that the store knows, by state.", "away", func(f *fleet.Counts) int { return f.Away }},
+		{"agents", "Agents that the store knows, by state.", "never_connected", func(f *fleet.Counts) int { return f.NeverConnected }},
+		{"agents_failing", "Agents of which plugins fail.", "", func(f *fleet.Counts) int { return f.Failing }},
+		{"pins_drifted", "Pins whose agents have something else by now.", "", func(f *fleet.Counts) int { return f.DriftedPins }},
 	} {
 		var labels []string
 		if g.state != "" {

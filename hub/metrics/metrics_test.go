@@ -16,6 +16,7 @@ import (
 
 	"waymark/host/push"
 	"waymark/hub"
+	"waymark/hub/ingest"
 	"waymark/hub/metrics"
 	"waymark/hub/store"
 	"waymark/snapshot"
@@ -141,7 +142,7 @@ func TestDocumented(t *testing.T) {
 		t.Fatal(err)
 	}
 	m := metrics.New(metrics.Options{})
-	m.Push(hub.PushObserved{Result: hub.PushAccepted, Protocol: "waymark.v1"})
+	m.Push(ingest.PushObserved{Result: ingest.PushAccepted, Protocol: "waymark.v1"})
 	m.Request(hub.RequestObserved{Route: "api", Code: 200})
 	server, err := hub.Listen(t.Context(), hub.ListenOptions{DB: "sqlite:" + filepath.Join(t.TempDir(), "hub.db"), HTTP: "127.0.0.1:0"})
 	if err != nil {

@@ -14,6 +14,8 @@ import (
 
 	hostmetrics "waymark/host/metrics"
 	"waymark/hub"
+	"waymark/hub/fleet"
+	"waymark/hub/ingest"
 	"waymark/hub/metrics"
 	"waymark/wire"
 )
@@ -24,7 +26,7 @@ type still struct{}
 func (still) Stats() hub.Stats                              { return hub.Stats{} }
 func (still) Ready(context.Context) error                   { return nil }
 func (still) CertificateExpires() time.Time                 { return time.Time{} }
-func (still) Fleet(context.Context) (hub.FleetStats, error) { return hub.FleetStats{}, nil }
+func (still) Fleet(context.Context) (fleet.Counts, error) { return fleet.Counts{}, nil }
 
 // TestRules: what the rules for alerts name is what hubs and agents say, down to the
 // values of labels.
@@ -32,8 +34,8 @@ func TestRules(t *testing.T) {
 	t.Parallel()
 	m := metrics.New(metrics.Options{})
 	m.Watch(still{})
-	for _, result := range []hub.PushResult{hub.PushAccepted, hub.PushNotAccepted, hub.PushFullNeeded, hub.PushContinues, hub.PushRefused, hub.PushUnauthorized, hub.PushBusy, hub.PushTooLarge, hub.PushCanceled, hub.PushFailed} {
-		m.Push(hub.PushObserved{Result: result, Protocol: wire.ProtocolWaymark})
+	for _, result := range []ingest.PushResult{ingest.PushAccepted, ingest.PushNotAccepted, ingest.PushFullNeeded, ingest.PushContinues, ingest.PushRefused, ingest.PushUnauthorized, ingest.PushBusy, ingest.PushTooLarge, ingest.PushCanceled, ingest.PushFailed} {
+		m.Push(ingest.PushObserved{Result: result, Protocol: wire.ProtocolWaymark})
 	}
 	var said strings.Builder
 	for _, handler := range []http.Handler{m.Handler(), hostmetrics.New(hostmetrics.Options{}).Handler()} {

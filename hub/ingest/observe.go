@@ -1,4 +1,4 @@
-package hub
+package ingest
 
 import (
 	"context"
@@ -60,24 +60,24 @@ func (o *outcome) stored(delta, accepted bool) {
 }
 
 // BeginCall implements transport.Services.
-func (s *services) BeginCall(ctx context.Context, method string) context.Context {
+func (*Service) BeginCall(ctx context.Context, method string) context.Context {
 	return context.WithValue(ctx, outcomeKey{}, &outcome{method: method})
 }
 
 // EndCall implements transport.Services. It reports pushes to Options.Observe.
-func (s *services) EndCall(ctx context.Context, call *transport.Call, err error) {
+func (s *Service) EndCall(ctx context.Context, call *transport.Call, err error) {
 	end := outcomeOf(ctx)
 	protocol := map[string]wire.Protocol{
 		wire.MethodPush: wire.ProtocolWaymark, wire.MethodUpload: wire.ProtocolWaymark, wire.MethodPushContextState: wire.ProtocolCoder,
 	}[end.method]
-	if s.hub.observe == nil || protocol == "" {
+	if s.observe == nil || protocol == "" {
 		return
 	}
 	o := PushObserved{Result: end.of(err), Protocol: protocol, Delta: end.delta, Bytes: call.Bytes}
 	if !call.Received.IsZero() {
 		o.Duration = time.Since(call.Received)
 	}
-	s.hub.observe(o)
+	s.observe(o)
 }
 
 // of returns the result of a call that ended with err.

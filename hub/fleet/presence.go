@@ -1,4 +1,4 @@
-package hub
+package fleet
 
 import (
 	"cmp"
@@ -26,7 +26,7 @@ const (
 // after the agents that may be connected to several. Call init, start, close and wait in this
 // order.
 type presence struct {
-	hub   *Hub
+	fleet *Fleet
 	every time.Duration
 	first sync.Once // the first lease
 	// condition is the newest one; nil: none.
@@ -42,8 +42,8 @@ type presence struct {
 	running sync.WaitGroup
 }
 
-func (p *presence) init(h *Hub, every time.Duration) {
-	p.hub, p.every = h, cmp.Or(every, presenceDefault)
+func (p *presence) init(f *Fleet, every time.Duration) {
+	p.fleet, p.every = f, cmp.Or(every, presenceDefault)
 	p.ctx, p.cancel = context.WithCancel(context.Background())
 }
 
@@ -78,7 +78,7 @@ func (p *presence) run() {
 	defer look.Stop()
 	var lookFailing bool
 	for {
-		changed := p.hub.writers.changed.Changed()
+		changed := p.fleet.writers.changed.Changed()
 		p.report(p.look(), &lookFailing)
 		select {
 		case <-lease.C:
@@ -88,8 +88,8 @@ func (p *presence) run() {
 		case <-p.ctx.Done():
 			ctx, cancel := context.WithTimeout(context.WithoutCancel(p.ctx), leaseFarewell)
 			defer cancel()
-			if err := p.hub.store.EndLease(ctx, p.hub.replicas.self.ID); err != nil { // it ends by itself
-				p.hub.log.Debug("lease not ended", slog.Any("error", err))
+			if err := p.fleet.store.EndLease(ctx, p.fleet.self.ID); err != nil { // it ends by itself
+				p.fleet.log.Debug("lease not ended", slog.Any("error", err))
 			}
 			return
 		}
@@ -99,7 +99,7 @@ func (p *presence) run() {
 // report logs the first of several failures.
 func (p *presence) report(err error, failing *bool) {
 	if err != nil && !*failing && p.ctx.Err() == nil {
-		p.hub.log.Warn("hubs can't tell each other who is connected", slog.Any("error", err))
+		p.fleet.log.Warn("hubs can't tell each other who is connected", slog.Any("error", err))
 	}
 	*failing = err != nil
 }
@@ -112,16 +112,16 @@ const (
 
 // check looks at the database's condition, and logs when it becomes a problem.
 func (p *presence) check() error {
-	now, err := p.hub.store.Condition(p.ctx)
+	now, err := p.fleet.store.Condition(p.ctx)
 	if err != nil {
 		return err
 	}
 	was := p.condition.Swap(&now)
 	if now.Behind > behindMost && (was == nil || was.Behind <= behindMost || was.Holder != now.Holder) {
-		p.hub.log.Warn("a transaction goes on for long, and readers can't resume after what came since", slog.Duration("since", now.Behind), slog.String("transaction", now.Holder))
+		p.fleet.log.Warn("a transaction goes on for long, and readers can't resume after what came since", slog.Duration("since", now.Behind), slog.String("transaction", now.Holder))
 	}
 	if now.ClockOff.Abs() > clockMost && (was == nil || was.ClockOff.Abs() <= clockMost) {
-		p.hub.log.Error("the clock of this machine is wrong, or the database's; nothing is deleted by this machine's", slog.Duration("database_ahead", now.ClockOff))
+		p.fleet.log.Error("the clock of this machine is wrong, or the database's; nothing is deleted by this machine's", slog.Duration("database_ahead", now.ClockOff))
 	}
 	return nil
 }
@@ -131,30 +131,30 @@ func (p *presence) renew() error {
 	if err := p.check(); err != nil {
 		return err
 	}
-	self := p.hub.replicas.self
-	begun, err := p.hub.store.Lease(p.ctx, self, leaseHolds)
+	self := p.fleet.self
+	begun, err := p.fleet.store.Lease(p.ctx, self, leaseHolds)
 	if err != nil || !begun {
 		return err
 	}
 	// Others may have taken this hub for dead.
-	if agents := p.hub.transport.Agents(); len(agents) > 0 {
-		return p.hub.store.KeepAgents(p.ctx, self.ID, agents)
+	if agents := p.fleet.transport.Agents(); len(agents) > 0 {
+		return p.fleet.store.KeepAgents(p.ctx, self.ID, agents)
 	}
 	return nil
 }
 
 // look compares what the store says of contested agents with the connections here.
 func (p *presence) look() error {
-	self, since := p.hub.replicas.self.ID, p.hub.writers.sessions()
-	list, err := p.hub.store.Contested(p.ctx, self)
+	self, since := p.fleet.self.ID, p.fleet.writers.sessions()
+	list, err := p.fleet.store.Contested(p.ctx, self)
 	if err != nil {
 		return err
 	}
-	p.hub.writers.setElsewhere(list, since)
-	counts := p.hub.writers.unheard()
+	p.fleet.writers.setElsewhere(list, since)
+	counts := p.fleet.writers.unheard()
 	var keep []string
 	for _, c := range list {
-		n, connected := counts[c.AgentID], p.hub.transport.Connected(c.AgentID)
+		n, connected := counts[c.AgentID], p.fleet.transport.Connected(c.AgentID)
 		switch {
 		case !connected, n == 0 && c.Hub == self && c.Elsewhere.Generation == 0:
 			counts[c.AgentID] = -1
@@ -168,10 +168,10 @@ func (p *presence) look() error {
 		}
 	}
 	if len(keep) > 0 {
-		err = p.hub.store.KeepAgents(p.ctx, self, keep)
+		err = p.fleet.store.KeepAgents(p.ctx, self, keep)
 	}
 	if len(counts) > 0 {
-		err = errors.Join(err, p.hub.store.SetNotHeard(p.ctx, self, counts))
+		err = errors.Join(err, p.fleet.store.SetNotHeard(p.ctx, self, counts))
 	}
 	return err
 }

@@ -1,4 +1,4 @@
-package hub
+package fleet
 
 import (
 	"errors"
@@ -7,9 +7,12 @@ import (
 	"slices"
 	"sync"
 
+	"storj.io/drpc/drpcerr"
+
 	"waymark/hub/store"
 	"waymark/hub/transport"
 	"waymark/internal/await"
+	"waymark/wire"
 )
 
 // writers tracks which connections write for each agent. If two agents have the same token,
@@ -47,7 +50,7 @@ type elsewhere struct {
 // before the agent could send its first push, at the handshake or by Open, so that a late
 // push can't count as newer than it is.
 type writer struct {
-	session    *session
+	session    *Session
 	agentID    string
 	generation int64 // immutable
 	// said is what the store has of what the agent says about itself; guarded by session.turn.
@@ -70,7 +73,7 @@ func (w *writers) init(log *slog.Logger) {
 }
 
 // add adds the session to the agent's.
-func (w *writers) add(s *session, agentID string, generation int64, found store.Begun) *writer {
+func (w *writers) add(s *Session, agentID string, generation int64, found store.Begun) *writer {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	w.begun++
@@ -84,7 +87,7 @@ func (w *writers) add(s *session, agentID string, generation int64, found store.
 }
 
 // remove removes a session whose connection is gone.
-func (w *writers) remove(s *session) {
+func (w *writers) remove(s *Session) {
 	var gone []*writer
 	for _, wr := range s.writes { // there are no more calls on it
 		gone = append(gone, wr)
@@ -282,4 +285,18 @@ func (w *writers) unheard() map[string]int {
 		}
 	}
 	return list
+}
+
+// errNotHeard refuses the channel of an agent that is superseded by another one.
+var errNotHeard = drpcerr.WithCode(errors.New("another agent with the same token has taken over"), wire.CodeSuperseded)
+
+// Admits returns errNotHeard if another run of the agent has taken over.
+func (f *Fleet) Admits(agentID, run string) error {
+	w := &f.writers
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if holder := w.holder(agentID); holder.Generation != 0 && holder.Run != run {
+		return errNotHeard
+	}
+	return nil
 }

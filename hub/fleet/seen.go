@@ -1,4 +1,4 @@
-package hub
+package fleet
 
 import (
 	"context"
@@ -23,7 +23,7 @@ const (
 // beginning of a connection, with its generation. Call init, start, close, wait and flush in
 // this order.
 type lastSeen struct {
-	hub *Hub
+	fleet *Fleet
 
 	ctx    context.Context //nolint:containedctx // ends with close
 	cancel context.CancelFunc
@@ -40,8 +40,8 @@ type lastSeen struct {
 	running sync.WaitGroup
 }
 
-func (l *lastSeen) init(h *Hub) {
-	l.hub, l.ended, l.newest = h, make(map[string]int64), make(map[string]int64)
+func (l *lastSeen) init(f *Fleet) {
+	l.fleet, l.ended, l.newest = f, make(map[string]int64), make(map[string]int64)
 	l.said = make(map[string]store.AgentDescription)
 	l.some = await.NewWake()
 	l.ctx, l.cancel = context.WithCancel(context.Background())
@@ -101,13 +101,13 @@ func (l *lastSeen) take() ([]store.EndedSession, map[string]store.AgentDescripti
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	for id, generation := range l.newest { // the last connection of an agent may be one that never pushed
-		if !l.hub.transport.Connected(id) {
+		if !l.fleet.transport.Connected(id) {
 			l.ended[id] = max(l.ended[id], generation)
 		}
 	}
 	list := make([]store.EndedSession, 0, len(l.ended))
 	for id, generation := range l.ended {
-		one := store.EndedSession{AgentID: id, Generation: generation, Last: !l.hub.transport.Connected(id)}
+		one := store.EndedSession{AgentID: id, Generation: generation, Last: !l.fleet.transport.Connected(id)}
 		if one.Last {
 			one.Generation = max(generation, l.newest[id])
 			delete(l.newest, id)
@@ -129,21 +129,21 @@ func (l *lastSeen) flush(end bool) {
 	defer cancel()
 	defer context.AfterFunc(l.ctx, func() { time.AfterFunc(seenFarewell, cancel) })()
 	ended, said := l.take()
-	used := l.hub.uses.take(end)
+	used := l.fleet.uses.take(end)
 	for _, part := range []struct {
 		what  string
 		n     int
 		store func() error
 	}{
-		{"when agents were connected", len(ended), func() error { return l.hub.store.EndSessions(ctx, l.hub.replicas.self.ID, ended) }},
-		{"what agents say of themselves", len(said), func() error { return l.hub.store.DescribeAgents(ctx, said) }},
-		{"when tokens were used", len(used), func() error { return l.hub.store.TouchTokens(ctx, used) }},
+		{"when agents were connected", len(ended), func() error { return l.fleet.store.EndSessions(ctx, l.fleet.self.ID, ended) }},
+		{"what agents say of themselves", len(said), func() error { return l.fleet.store.DescribeAgents(ctx, said) }},
+		{"when tokens were used", len(used), func() error { return l.fleet.store.TouchTokens(ctx, used) }},
 	} {
 		if part.n == 0 {
 			continue
 		}
 		if err := part.store(); err != nil && l.ctx.Err() == nil {
-			l.hub.log.Warn("something is not stored", slog.String("what", part.what), slog.Int("of", part.n), slog.Any("error", err))
+			l.fleet.log.Warn("something is not stored", slog.String("what", part.what), slog.Int("of", part.n), slog.Any("error", err))
 		}
 	}
 }

@@ -1,0 +1,49 @@
+package fleet
+
+import (
+	"context"
+	"sync"
+	"time"
+)
+
+// Counts are counts of all agents in the store, whichever hub they are connected to.
+type Counts struct {
+	Connected, Away, NeverConnected int
+	// Failing is the number of agents with failing plugins.
+	Failing     int
+	DriftedPins int
+}
+
+const (
+	// countsFor is how long counts are cached, because a scrape asks for each of them.
+	countsFor = 5 * time.Second
+	// countTimeout limits how long the store may take to answer.
+	countTimeout = 3 * time.Second
+)
+
+// counts counts the agents.
+type counts struct {
+	mu  sync.Mutex // serializes queries; guards the other fields
+	at  time.Time
+	now Counts
+	err error
+}
+
+// Count counts all agents. The counts may be five seconds old.
+func (f *Fleet) Count(ctx context.Context) (Counts, error) {
+	c := &f.counts
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if !c.at.IsZero() && time.Since(c.at) < countsFor {
+		return c.now, c.err
+	}
+	// Not the caller's context, because other callers share the answer.
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), countTimeout)
+	defer cancel()
+	n, err := f.store.CountAgents(ctx)
+	c.at, c.err = time.Now(), err
+	c.now = Counts{
+		Connected: n.Connected, Away: n.Agents - n.NeverSeen - n.Connected, NeverConnected: n.NeverSeen, Failing: n.Failing, DriftedPins: n.DriftedPins,
+	}
+	return c.now, c.err
+}

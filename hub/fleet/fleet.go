@@ -1,0 +1,89 @@
+// Package fleet knows the agents of a hub: which connection writes for each of them, here and at
+// other hubs with the same store, who is superseded, and when each was last connected. The
+// store decides which push counts; Fleet tells agents so, and tells the store who is here.
+//
+// A Fleet is safe for concurrent use. Its methods don't call the store while they hold a lock
+// but for Session, whose calls wait for each other. Call New, Start, Close, Wait in this order.
+package fleet
+
+import (
+	"log/slog"
+	"time"
+
+	"golang.org/x/sync/semaphore"
+
+	"waymark/hub/store"
+	"waymark/hub/transport"
+)
+
+// Options configure a Fleet.
+type Options struct {
+	Store store.Store
+	Log   *slog.Logger
+	// Self is this hub, as other hubs with the same store see it.
+	Self store.PresentHub
+	// Transport has the connections.
+	Transport *transport.Transport
+	// Presence is how often the fleet looks after agents that may be connected to several hubs
+	// with the same store; 0 means every 2 seconds.
+	Presence time.Duration
+}
+
+// Fleet is the agents of a hub.
+type Fleet struct {
+	store     store.Store
+	log       *slog.Logger
+	self      store.PresentHub
+	transport *transport.Transport
+	uses      uses
+	presence  presence
+	seen      lastSeen
+	counts    counts
+	writers   writers
+}
+
+// New makes a Fleet.
+func New(opts Options) *Fleet {
+	f := &Fleet{store: opts.Store, log: opts.Log, self: opts.Self, transport: opts.Transport}
+	f.presence.init(f, opts.Presence)
+	f.seen.init(f)
+	f.writers.init(opts.Log)
+	return f
+}
+
+// NewSession returns the state of a new connection, which end ends.
+func (f *Fleet) NewSession(end func(why error)) *Session {
+	return &Session{fleet: f, end: end, turn: semaphore.NewWeighted(1), writes: make(map[string]*writer)}
+}
+
+// Start starts the background work, once, unless Close was called.
+func (f *Fleet) Start() {
+	f.presence.start()
+	f.seen.start()
+}
+
+// Close ends the background work.
+func (f *Fleet) Close() {
+	f.presence.close()
+	f.seen.close()
+}
+
+// Wait waits until that has ended, and stores what is left to be stored. Call it when no
+// connection is left.
+func (f *Fleet) Wait() {
+	f.presence.wait()
+	f.seen.wait()
+	f.seen.flush(true)
+}
+
+// Unheard returns how many connections of each agent know that another agent has superseded
+// them, of those that have any.
+func (f *Fleet) Unheard() map[string]int { return f.writers.unheard() }
+
+// Condition returns the condition of the store some seconds ago; zero at first.
+func (f *Fleet) Condition() (c store.Condition) {
+	if found := f.presence.condition.Load(); found != nil {
+		c = *found
+	}
+	return c
+}

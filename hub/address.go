@@ -5,10 +5,15 @@ import (
 	"errors"
 	"fmt"
 	"net"
+	"net/url"
 	"strings"
 	"syscall"
 	"time"
 
+	"github.com/google/uuid"
+
+	"waymark/hub/store"
+	"waymark/internal/credential"
 	"waymark/internal/httpapi"
 )
 
@@ -120,4 +125,17 @@ func listenUnix(path string) (net.Listener, error) {
 		return nil, fmt.Errorf("listen on unix:%s: %w", path, rootCause(err))
 	}
 	return listener, nil
+}
+
+// present returns how other hubs with the same store see this one.
+func present(advertise string) (store.PresentHub, error) {
+	self := store.PresentHub{ID: uuid.NewString(), Secret: credential.HubSecret.New()}
+	if advertise != "" {
+		u, err := url.Parse(advertise)
+		if err != nil || u.Scheme != "http" && u.Scheme != "https" || u.Host == "" || u.User != nil || u.RawQuery != "" || u.Fragment != "" || u.Path != "" && u.Path != "/" {
+			return self, usagef("--advertise %q: want where other hubs reach this one, such as http://10.0.0.7:7878", advertise)
+		}
+		self.URL = u.Scheme + "://" + u.Host
+	}
+	return self, nil
 }

@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"waymark/hub/api"
+	"waymark/hub/calls"
 	"waymark/hub/page"
 	"waymark/hub/server"
 	"waymark/internal/httpapi"
@@ -43,7 +44,7 @@ func (h *Hub) Handler() http.Handler {
 	}
 	readers := h.checkHost(h.consumer)
 	enroll := h.checkHost(h.newEnroll())
-	replicas := h.replicas.handler() // any Host is allowed, because no browser has the secret
+	replicas := h.calls.Replicas() // any Host is allowed, because no browser has the secret
 	root.Handle("/", readers)
 	others := http.MaxBytesHandler(root, maxBody) // the APIs limit their bodies by route
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -53,7 +54,7 @@ func (h *Hub) Handler() http.Handler {
 			enroll.ServeHTTP(w, r)
 			return
 		}
-		if strings.HasPrefix(r.URL.Path, replicaRoot) {
+		if strings.HasPrefix(r.URL.Path, calls.ReplicaRoot) {
 			replicas.ServeHTTP(w, r)
 			return
 		}
@@ -74,7 +75,7 @@ var document []byte
 func (h *Hub) newConsumer(limits server.Limits, backup func(context.Context, string) error) *server.API {
 	return server.New(server.Options{
 		Store: h.store, Lookup: h.lookup, Session: h.lookupSession, Services: []httpapi.Service{h.loginService(), h.newChat().Service()},
-		ClientContext: h.clientContext, Coverage: h.coverage, Pinned: h.keepManifests, Limits: limits, Backup: backup, Logger: h.log, Now: h.now, Document: document,
+		ClientContext: h.calls.ClientContext, Coverage: h.calls.Coverage, Pinned: h.calls.KeepManifests, Limits: limits, Backup: backup, Logger: h.log, Now: h.now, Document: document,
 	})
 }
 

@@ -8,6 +8,7 @@ import (
 	"net"
 	"time"
 
+	"waymark/hub/calls"
 	"waymark/hub/fleet"
 	"waymark/hub/ingest"
 	"waymark/hub/page"
@@ -59,11 +60,9 @@ type Hub struct {
 	page      *page.Page
 	consumer  *server.API
 	fresh     fresh
-	replicas  replicas
 	fleet     *fleet.Fleet
 	webhooks  webhooks
-	approvals approvals
-	channels  channels
+	calls     *calls.Calls
 }
 
 // New makes a Hub. It starts nothing.
@@ -79,18 +78,18 @@ func New(opts Options) (*Hub, error) {
 		store: opts.Store, log: opts.Logger, now: opts.Now,
 		hosts: httpapi.NewHosts(opts.AllowHosts),
 	}
-	if err := h.replicas.init(h, opts.Advertise); err != nil {
+	self, err := present(opts.Advertise)
+	if err != nil {
 		return nil, err
 	}
 	services := &services{hub: h}
 	h.transport = transport.New(transport.Options{Services: services, Limits: opts.Limits, Logger: opts.Logger})
-	h.fleet = fleet.New(fleet.Options{Store: h.store, Log: h.log, Self: h.replicas.self, Transport: h.transport, Presence: opts.Presence})
+	h.fleet = fleet.New(fleet.Options{Store: h.store, Log: h.log, Self: self, Transport: h.transport, Presence: opts.Presence})
 	h.webhooks.init(h)
-	h.approvals.init(h)
+	h.calls = calls.New(calls.Options{Store: h.store, Log: h.log, Now: h.now, Self: self, Transport: h.transport, Fleet: h.fleet})
 	h.page = h.newPage(opts.Database)
 	h.consumer = h.newConsumer(opts.Consumer, opts.Backup)
-	var err error
-	services.Service, err = ingest.New(ingest.Options{Store: h.store, Fleet: h.fleet, Log: h.log, Observe: opts.Observe, Reverse: h.serveReverse})
+	services.Service, err = ingest.New(ingest.Options{Store: h.store, Fleet: h.fleet, Log: h.log, Observe: opts.Observe, Reverse: h.calls.Serve})
 	return h, err
 }
 
@@ -131,13 +130,12 @@ func (h *Hub) Drain(ctx context.Context) error { return h.transport.Drain(ctx) }
 func (h *Hub) Close() error {
 	h.fleet.Close()
 	h.webhooks.close()
-	h.approvals.close()
+	h.calls.Close()
 	_ = h.consumer.Close() // never fails
 	h.transport.Close()
-	h.approvals.wait()
+	h.calls.Wait()
 	h.webhooks.wait()
 	h.fleet.Wait()
-	h.replicas.close()
 	return nil
 }
 
@@ -172,6 +170,6 @@ func (h *Hub) Stats() Stats {
 	return Stats{
 		Behind: condition.Behind, ClockOff: condition.ClockOff,
 		Connections: h.transport.Connections(), MaxConnections: h.transport.Limits().Connections, Agents: len(h.transport.Agents()), NotHeard: notHeard, Large: h.transport.LargeMessages(),
-		Channels: h.channels.count(), Streams: h.consumer.Streams(), Draining: h.transport.Draining(),
+		Channels: h.calls.Channels(), Streams: h.consumer.Streams(), Draining: h.transport.Draining(),
 	}
 }

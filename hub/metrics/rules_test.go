@@ -23,9 +23,9 @@ import (
 // still is a hub in which nothing happens.
 type still struct{}
 
-func (still) Stats() hub.Stats                              { return hub.Stats{} }
-func (still) Ready(context.Context) error                   { return nil }
-func (still) CertificateExpires() time.Time                 { return time.Time{} }
+func (still) Stats() hub.Stats                            { return hub.Stats{} }
+func (still) Ready(context.Context) error                 { return nil }
+func (still) CertificateExpires() time.Time               { return time.Time{} }
 func (still) Fleet(context.Context) (fleet.Counts, error) { return fleet.Counts{}, nil }
 
 // TestRules: what the rules for alerts name is what hubs and agents say, down to the

@@ -1,4 +1,4 @@
-package hub
+package calls
 
 import (
 	"bytes"
@@ -13,8 +13,6 @@ import (
 	"net/url"
 	"sync/atomic"
 	"time"
-
-	"github.com/google/uuid"
 
 	"waymark/hub/mcpserver"
 	"waymark/hub/store"
@@ -36,13 +34,14 @@ import (
 // that agents have pushed. Acting in a workspace requires a capability, which the agent
 // checks.
 type replicas struct {
-	hub    *Hub
-	self   store.PresentHub
+	calls  *Calls
 	client *http.Client
 }
 
+// ReplicaRoot is where a hub serves other hubs.
+const ReplicaRoot = "/internal/v0/"
+
 const (
-	replicaRoot = "/internal/v0/"
 	// replicaHeader has the id of the asking hub, for the log.
 	replicaHeader = "Waymark-Hub"
 	// maxAsked limits a request: the arguments of a call, with their envelope.
@@ -53,27 +52,23 @@ const (
 	// replicaGrace is how much longer the asking hub waits than the other one, which can
 	// report the reason better.
 	replicaGrace = 2 * time.Second
+	// replicaIdle is shorter than what a hub keeps an idle connection.
+	replicaIdle = time.Minute
+	// replicaHeaders limits the headers of an answer, replicaWrite the time to write one.
+	replicaHeaders, replicaWrite = 32 << 10, time.Minute
 )
 
-func (r *replicas) init(h *Hub, advertise string) error {
-	r.hub, r.self = h, store.PresentHub{ID: uuid.NewString(), URL: advertise, Secret: credential.HubSecret.New()}
-	if advertise != "" {
-		u, err := url.Parse(advertise)
-		if err != nil || u.Scheme != "http" && u.Scheme != "https" || u.Host == "" || u.User != nil || u.RawQuery != "" || u.Fragment != "" || u.Path != "" && u.Path != "/" {
-			return usagef("--advertise %q: want where other hubs reach this one, such as http://10.0.0.7:7878", advertise)
-		}
-		r.self.URL = u.Scheme + "://" + u.Host
-	}
+func (r *replicas) init(c *Calls) {
+	r.calls = c
 	dialer := &net.Dialer{Timeout: replicaDial}
 	r.client = &http.Client{
 		// No proxy: the addresses are in one network, and the secret must stay there.
 		Transport: &http.Transport{
 			DialContext: dialer.DialContext, TLSHandshakeTimeout: replicaDial, MaxIdleConnsPerHost: maxChatCalls,
-			IdleConnTimeout: idleTimeout / 2, MaxResponseHeaderBytes: maxHeader,
+			IdleConnTimeout: replicaIdle, MaxResponseHeaderBytes: replicaHeaders,
 		},
 		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
 	}
-	return nil
 }
 
 func (r *replicas) close() { r.client.CloseIdleConnections() }
@@ -110,14 +105,14 @@ type notedPart struct {
 func (r *replicas) ask(ctx context.Context, at store.PresentHub, agentID, kind string, body []byte) ([]byte, error) {
 	var sent atomic.Bool // the other hub may have read the request
 	traced := httptrace.WithClientTrace(ctx, &httptrace.ClientTrace{WroteHeaders: func() { sent.Store(true) }})
-	u := at.URL + replicaRoot + "agents/" + url.PathEscape(agentID) + "/ask/" + kind
+	u := at.URL + ReplicaRoot + "agents/" + url.PathEscape(agentID) + "/ask/" + kind
 	request, err := http.NewRequestWithContext(traced, http.MethodPost, u, bytes.NewReader(body))
 	if err != nil {
 		return nil, errNotThere
 	}
 	take := reverse.NotesOf(ctx)
 	request.Header = http.Header{
-		"Authorization": {"Bearer " + at.Secret}, "Content-Type": {"application/octet-stream"}, replicaHeader: {r.self.ID}, "User-Agent": {"waymark-hub"},
+		"Authorization": {"Bearer " + at.Secret}, "Content-Type": {"application/octet-stream"}, replicaHeader: {r.calls.self.ID}, "User-Agent": {"waymark-hub"},
 	}
 	if take != nil {
 		request.Header.Set("Accept", notedType)
@@ -142,10 +137,10 @@ func (r *replicas) ask(ctx context.Context, at store.PresentHub, agentID, kind s
 	case err != nil && ctx.Err() != nil:
 		return nil, ctx.Err()
 	case err != nil && sent.Load():
-		r.hub.log.Warn("another hub was lost in the middle of a call", slog.String("agent", agentID), slog.String("hub", at.ID), slog.String("error", errtext.Of(err)))
+		r.calls.log.Warn("another hub was lost in the middle of a call", slog.String("agent", agentID), slog.String("hub", at.ID), slog.String("error", errtext.Of(err)))
 		return nil, errLost
 	case err != nil:
-		r.hub.log.Warn("another hub doesn't answer", slog.String("agent", agentID), slog.String("hub", at.ID), slog.String("url", at.URL), slog.String("error", errtext.Of(err)))
+		r.calls.log.Warn("another hub doesn't answer", slog.String("agent", agentID), slog.String("hub", at.ID), slog.String("url", at.URL), slog.String("error", errtext.Of(err)))
 		return nil, errNotThere
 	case len(body) > maxAnswer:
 		return nil, errAnswer
@@ -159,7 +154,7 @@ func (r *replicas) ask(ctx context.Context, at store.PresentHub, agentID, kind s
 		return nil, no.err()
 	}
 	// The other hub was restarted, is stopping, or isn't at this address any more.
-	r.hub.log.Warn("another hub refuses to ask an agent", slog.String("agent", agentID), slog.String("hub", at.ID), slog.String("url", at.URL), slog.Int("status", response.StatusCode))
+	r.calls.log.Warn("another hub refuses to ask an agent", slog.String("agent", agentID), slog.String("hub", at.ID), slog.String("url", at.URL), slog.Int("status", response.StatusCode))
 	return nil, errNotThere
 }
 
@@ -168,16 +163,16 @@ func (no *refused) err() error {
 	if err := whys[no.Why]; err != nil {
 		return err
 	}
-	return &reverse.Error{Code: no.Code, Text: text.Line(no.Text, maxErrorLogged*4)}
+	return &reverse.Error{Code: no.Code, Text: text.Line(no.Text, MaxErrorLogged*4)}
 }
 
 // handler serves the other hubs.
 func (r *replicas) handler() http.Handler {
 	return httpapi.New(httpapi.Options{
-		Name: "hub", Logger: r.hub.log, MaxBody: maxAsked, WriteTimeout: writeTimeout,
+		Name: "hub", Logger: r.calls.log, MaxBody: maxAsked, WriteTimeout: replicaWrite,
 		Admit: func(request *http.Request) (context.Context, error) {
 			ctx, shown := request.Context(), httpapi.BearerToken(request)
-			valid := r.self.URL != "" && credential.Same(shown, r.self.Secret)
+			valid := r.calls.self.URL != "" && credential.Same(shown, r.calls.self.Secret)
 			transport.Authenticated(ctx, valid)
 			if !valid {
 				return nil, &problem.Error{Code: http.StatusUnauthorized, Message: "unauthorized", Detail: "this is for hubs that share a database"}
@@ -191,7 +186,7 @@ func (r *replicas) handler() http.Handler {
 			return nil
 		},
 	}, httpapi.Service{Routes: []httpapi.Route{{
-		Method: http.MethodPost, Pattern: replicaRoot + "agents/{id}/ask/{kind}", Handle: r.serve, Failed: "the agent was not asked", Timeout: mcpserver.MaxCall + replicaGrace,
+		Method: http.MethodPost, Pattern: ReplicaRoot + "agents/{id}/ask/{kind}", Handle: r.serve, Failed: "the agent was not asked", Timeout: mcpserver.MaxCall + replicaGrace,
 	}}})
 }
 
@@ -221,14 +216,14 @@ func (r *replicas) serve(c *httpapi.Call) error {
 		c.Writer().Header().Set("Content-Type", notedType)
 	}
 	var answer []byte
-	if one := r.hub.channels.of(agentID); one == nil || one.Ended() || r.hub.transport.Draining() {
+	if one := r.calls.channels.of(agentID); one == nil || one.Ended() || r.calls.transport.Draining() {
 		err = errNotThere
 	} else {
 		answer, err = one.ask(ctx, kind, body)
 	}
-	r.hub.log.Info("agent asked for another hub", slog.String("hub", text.Line(c.Header.Get(replicaHeader), 64)), slog.String("agent", agentID),
+	r.calls.log.Info("agent asked for another hub", slog.String("hub", text.Line(c.Header.Get(replicaHeader), 64)), slog.String("agent", agentID),
 		slog.String("kind", kind), slog.Int("request", len(body)), slog.Int("answer", len(answer)), slog.Duration("took", time.Since(begin)),
-		slog.String("error", text.Line(errtext.Of(err), maxErrorLogged)))
+		slog.String("error", text.Line(errtext.Of(err), MaxErrorLogged)))
 	switch {
 	case err != nil && noted:
 		no := refusalOf(err)

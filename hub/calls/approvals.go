@@ -1,4 +1,4 @@
-package hub
+package calls
 
 import (
 	"bytes"
@@ -26,7 +26,7 @@ const (
 // approvals follows the signed approvals in the store, which other hubs and commands
 // change, too, for the connected agents. It starts with the first of them.
 type approvals struct {
-	hub     *Hub
+	calls   *Calls
 	ctx     context.Context //nolint:containedctx // ends with close
 	cancel  context.CancelFunc
 	start   sync.Once
@@ -56,8 +56,8 @@ func (s *approvalSet) equal(other *approvalSet) bool {
 	return other != nil && slices.EqualFunc(s.signed, other.signed, bytes.Equal)
 }
 
-func (a *approvals) init(h *Hub) {
-	a.hub = h
+func (a *approvals) init(c *Calls) {
+	a.calls = c
 	a.ctx, a.cancel = context.WithCancel(context.Background())
 }
 
@@ -95,7 +95,7 @@ func (a *approvals) now(agentID string) *approvalSet {
 	if !a.read {
 		return nil
 	}
-	now, set := a.hub.now(), &approvalSet{}
+	now, set := a.calls.now(), &approvalSet{}
 	for i := range a.list {
 		k := &a.list[i]
 		if credential.Expired(now, k.expires) || !k.claim.For(agentID) {
@@ -111,12 +111,12 @@ func (a *approvals) now(agentID string) *approvalSet {
 func (a *approvals) follow() {
 	revision := int64(-1) // of the approvals
 	for a.ctx.Err() == nil {
-		at, err := a.hub.store.Newest(a.ctx)
+		at, err := a.calls.store.Newest(a.ctx)
 		if err == nil {
 			revision, err = a.load(revision)
 		}
 		if err == nil {
-			err = a.hub.store.Wait(a.ctx, at)
+			err = a.calls.store.Wait(a.ctx, at)
 		}
 		pause := approvalsPause
 		if err != nil {
@@ -124,7 +124,7 @@ func (a *approvals) follow() {
 				return
 			}
 			pause = approvalsAgain
-			a.hub.log.Warn("approvals not read", slog.Any("error", err), slog.Duration("again_in", pause))
+			a.calls.log.Warn("approvals not read", slog.Any("error", err), slog.Duration("again_in", pause))
 		}
 		_ = await.Sleep(a.ctx, pause) // the loop checks ctx
 	}
@@ -133,7 +133,7 @@ func (a *approvals) follow() {
 // load reads the approvals unless they still have the given revision, and returns their
 // revision.
 func (a *approvals) load(revision int64) (int64, error) {
-	list, now, err := a.hub.store.Approvals(a.ctx, revision)
+	list, now, err := a.calls.store.Approvals(a.ctx, revision)
 	if err != nil || list == nil {
 		return revision, err
 	}
@@ -144,7 +144,7 @@ func (a *approvals) load(revision int64) (int64, error) {
 		}
 		claim, err := approval.Inspect(list[i].Signed)
 		if err != nil { // from a later version of the hub with the same database
-			a.hub.log.Warn("approval left out", slog.String("approval", list[i].ID), slog.Any("error", err))
+			a.calls.log.Warn("approval left out", slog.String("approval", list[i].ID), slog.Any("error", err))
 			continue
 		}
 		live = append(live, kept{signed: list[i].Signed, claim: claim, expires: list[i].ExpiresAt})

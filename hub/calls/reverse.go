@@ -1,4 +1,4 @@
-package hub
+package calls
 
 import (
 	"context"
@@ -83,21 +83,21 @@ func (c *channels) count() int {
 	return len(c.open)
 }
 
-// serveReverse serves an agent's reverse channel until that ends.
-func (h *Hub) serveReverse(stream waymark.DRPCContext_ReverseStream) error {
+// Serve serves an agent's reverse channel until that ends.
+func (c *Calls) Serve(stream waymark.DRPCContext_ReverseStream) error {
 	call := transport.CallOf(stream.Context())
 	call.Last()
 	one := &agentChannel{agentID: call.AgentID, asks: make(chan struct{}, maxAsks), calls: make(chan struct{}, maxChatCalls)}
-	log := h.log.With(slog.String("agent", one.agentID))
+	log := c.log.With(slog.String("agent", one.agentID))
 	ready := make(chan struct{})
 	one.Channel = reverse.New(stream, reverse.Options{
 		End: call.End,
 		Greet: func(hello reverse.Hello) error {
 			one.run = hex.EncodeToString(hello.Run)
-			return h.fleet.Admits(one.agentID, one.run)
+			return c.fleet.Admits(one.agentID, one.run)
 		},
 		Ready: func(hello reverse.Hello) {
-			if before := h.channels.put(one); before != nil {
+			if before := c.channels.put(one); before != nil {
 				before.End(errReplaced)
 			}
 			log.Info("reverse channel open", slog.Int("version", hello.Version), slog.Int("kinds", len(hello.Kinds)))
@@ -109,29 +109,29 @@ func (h *Hub) serveReverse(stream waymark.DRPCContext_ReverseStream) error {
 	delivery.Go(func() {
 		select {
 		case <-ready:
-			h.deliver(ctx, one, log)
+			c.deliver(ctx, one, log)
 		case <-ctx.Done():
 		}
 	})
 	err := one.Run()
 	cancel()
 	delivery.Wait()
-	h.channels.remove(one)
+	c.channels.remove(one)
 	log.Info("reverse channel closed", slog.String("error", errtext.Of(err)))
 	return err
 }
 
 // deliver sends the agent its approvals whenever they have changed, until ctx ends.
-func (h *Hub) deliver(ctx context.Context, one *agentChannel, log *slog.Logger) {
+func (c *Calls) deliver(ctx context.Context, one *agentChannel, log *slog.Logger) {
 	if !one.Peer().Knows(reverse.KindSetApprovals) {
 		return
 	}
 	pauses := await.Backoff{Shortest: deliverAgain, Longest: deliverLast, Jitter: true}
 	var has *approvalSet // what the agent has; nil if that is unknown
 	for ctx.Err() == nil {
-		set, changed, err := h.approvals.of(ctx, one.agentID)
+		set, changed, err := c.approvals.of(ctx, one.agentID)
 		if err == nil && !set.equal(has) {
-			if err := h.fleet.Admits(one.agentID, one.run); err != nil {
+			if err := c.fleet.Admits(one.agentID, one.run); err != nil {
 				one.End(err)
 				return
 			}
@@ -151,7 +151,7 @@ func (h *Hub) deliver(ctx context.Context, one *agentChannel, log *slog.Logger) 
 			log.Warn("approvals not delivered", slog.String("error", errtext.Of(err)), slog.Duration("again_in", pause))
 			wait = time.After(pause)
 		case !set.until.IsZero():
-			wait = time.After(set.until.Sub(h.now()))
+			wait = time.After(set.until.Sub(c.now()))
 		}
 		select {
 		case <-changed:

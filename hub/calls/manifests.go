@@ -1,4 +1,4 @@
-package hub
+package calls
 
 import (
 	"context"
@@ -24,30 +24,30 @@ const (
 	maxManifests = 1000
 )
 
-// keepManifests asks the agent, if it is connected, for the files of the skills that have
+// KeepManifests asks the agent, if it is connected, for the files of the skills that have
 // just been pinned, and stores the answer with the pin. If the agent is away, too old or
 // has it switched off, the pin has no manifests.
-func (h *Hub) keepManifests(ctx context.Context, pin *store.Pin) {
-	if agent, err := h.store.Agent(ctx, pin.AgentID); err != nil || !agent.Connected || pin.Revision == 0 {
+func (c *Calls) KeepManifests(ctx context.Context, pin *store.Pin) {
+	if agent, err := c.store.Agent(ctx, pin.AgentID); err != nil || !agent.Connected || pin.Revision == 0 {
 		return
 	}
 	asking, cancel := context.WithTimeout(ctx, manifestsTimeout)
 	defer cancel()
-	kept, err := h.manifests(asking, pin)
+	kept, err := c.manifests(asking, pin)
 	if len(kept) > 0 { // each is complete, even if the time was too short for all
 		var body []byte
 		if body, err = json.Marshal(kept); err == nil {
-			err = h.store.SetPinManifests(ctx, pin.ID, pin.Revision, body)
+			err = c.store.SetPinManifests(ctx, pin.ID, pin.Revision, body)
 		}
 	}
 	if err != nil {
-		h.log.Debug("which files the skills of a pin have isn't known", slog.String("pin", pin.ID), slog.String("error", text.Line(errtext.Of(err), maxErrorLogged)))
+		c.log.Debug("which files the skills of a pin have isn't known", slog.String("pin", pin.ID), slog.String("error", text.Line(errtext.Of(err), MaxErrorLogged)))
 	}
 }
 
 // manifests asks for the manifests. One counts only if its skill is the pinned one.
-func (h *Hub) manifests(ctx context.Context, pin *store.Pin) (mcpserver.Manifests, error) {
-	_, stored, err := h.store.PinSnapshot(ctx, pin.ID, true)
+func (c *Calls) manifests(ctx context.Context, pin *store.Pin) (mcpserver.Manifests, error) {
+	_, stored, err := c.store.PinSnapshot(ctx, pin.ID, true)
 	if err != nil {
 		return nil, err
 	}
@@ -67,7 +67,7 @@ func (h *Hub) manifests(ctx context.Context, pin *store.Pin) (mcpserver.Manifest
 		if err != nil {
 			return nil, err
 		}
-		if body, err = h.ask(ctx, pin.AgentID, reverse.KindSkillFiles, body, 0); err != nil {
+		if body, err = c.ask(ctx, pin.AgentID, reverse.KindSkillFiles, body, 0); err != nil {
 			return kept, err
 		}
 		list, err := reverse.DecodeSkillFiles(body, some)

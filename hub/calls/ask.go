@@ -1,4 +1,4 @@
-package hub
+package calls
 
 import (
 	"context"
@@ -46,26 +46,26 @@ var (
 
 // ask asks an agent, through this hub or the one that it is connected to. If the agent
 // isn't connected, it waits up to patience for it.
-func (h *Hub) ask(ctx context.Context, agentID, kind string, body []byte, patience time.Duration) ([]byte, error) {
+func (c *Calls) ask(ctx context.Context, agentID, kind string, body []byte, patience time.Duration) ([]byte, error) {
 	ctx, cancel := context.WithTimeout(ctx, asked[kind])
 	defer cancel()
 	over := time.NewTimer(patience)
 	defer over.Stop()
 	pauses := await.Backoff{Shortest: askAgain, Longest: time.Second}
 	for {
-		changed := h.channels.changed.Changed()
-		if one := h.channels.of(agentID); one != nil && !one.Ended() {
+		changed := c.channels.changed.Changed()
+		if one := c.channels.of(agentID); one != nil && !one.Ended() {
 			return one.ask(ctx, kind, body)
 		}
 		err := errAway
-		if h.Connected(agentID) {
+		if c.transport.Connected(agentID) {
 			err = errNoChannel
-		} else if at, atErr := h.store.HubOf(ctx, agentID); atErr == nil && at.ID != h.replicas.self.ID {
+		} else if at, atErr := c.store.HubOf(ctx, agentID); atErr == nil && at.ID != c.self.ID {
 			if at.URL == "" {
 				err = errNoAddress
 			} else {
 				var answer []byte
-				if answer, err = h.replicas.ask(ctx, at, agentID, kind, body); !errors.Is(err, errNotThere) {
+				if answer, err = c.replicas.ask(ctx, at, agentID, kind, body); !errors.Is(err, errNotThere) {
 					return answer, err
 				}
 			}

@@ -1,4 +1,4 @@
-package hub
+package calls
 
 import (
 	"context"
@@ -13,11 +13,11 @@ import (
 	"waymark/wire/reverse"
 )
 
-// clientContext asks an agent what a client would see if it were started in the agent's
+// ClientContext asks an agent what a client would see if it were started in the agent's
 // working directory.
-func (h *Hub) clientContext(ctx context.Context, agentID, client string) (*api.ClientContext, error) {
+func (c *Calls) ClientContext(ctx context.Context, agentID, client string) (*api.ClientContext, error) {
 	request := api.EncodeClientRequest(api.ClientRequest{Client: client})
-	return lookAt(ctx, h, agentID, reverse.KindClientContext, request, "what "+text.Cut(text.Printable(client), 64)+" sees", func(body []byte) (*api.ClientContext, error) {
+	return lookAt(ctx, c, agentID, reverse.KindClientContext, request, "what "+text.Cut(text.Printable(client), 64)+" sees", func(body []byte) (*api.ClientContext, error) {
 		answer, err := api.DecodeClientContext(body)
 		if err == nil && answer.Client != client {
 			err = api.ErrFormat
@@ -26,18 +26,18 @@ func (h *Hub) clientContext(ctx context.Context, agentID, client string) (*api.C
 	})
 }
 
-// coverage asks an agent which files in places that agents read aren't used.
-func (h *Hub) coverage(ctx context.Context, agentID string) (*api.Coverage, error) {
-	return lookAt(ctx, h, agentID, reverse.KindContextCoverage, nil, "what isn't used", api.DecodeCoverage)
+// Coverage asks an agent which files in places that agents read aren't used.
+func (c *Calls) Coverage(ctx context.Context, agentID string) (*api.Coverage, error) {
+	return lookAt(ctx, c, agentID, reverse.KindContextCoverage, nil, "what isn't used", api.DecodeCoverage)
 }
 
 // lookAt asks an agent about its files; what describes the question. The answer is trusted
 // within the limits of decode.
-func lookAt[T any](ctx context.Context, h *Hub, agentID, kind string, request []byte, what string, decode func(body []byte) (*T, error)) (*T, error) {
+func lookAt[T any](ctx context.Context, c *Calls, agentID, kind string, request []byte, what string, decode func(body []byte) (*T, error)) (*T, error) {
 	refuse := func(code int, detail string) error {
 		return &problem.Error{Code: code, Message: "the agent was not asked " + what, Detail: detail}
 	}
-	body, err := h.ask(ctx, agentID, kind, request, 0)
+	body, err := c.ask(ctx, agentID, kind, request, 0)
 	var no *reverse.Error
 	switch {
 	case err == nil:

@@ -1,0 +1,67 @@
+// Package calls sends requests to agents over their reverse channels: questions of readers, tool
+// calls of chats, and approvals whenever they have changed. An agent that is connected to
+// another hub with the same store is asked through that hub.
+//
+// Calls decides nothing: the agent checks the capability of a chat's call. What it may be asked,
+// and for how long, is the list asked; other hubs can ask nothing else.
+//
+// A Calls is safe for concurrent use. An agent has at most maxAsks and maxChatCalls requests in
+// progress, and an answer has at most maxAnswer bytes.
+package calls
+
+import (
+	"log/slog"
+	"net/http"
+	"time"
+
+	"waymark/hub/fleet"
+	"waymark/hub/store"
+	"waymark/hub/transport"
+)
+
+// Options configure a Calls. All fields are required.
+type Options struct {
+	Store store.Store
+	Log   *slog.Logger
+	Now   func() time.Time
+	// Self is this hub, as other hubs with the same store see it.
+	Self      store.PresentHub
+	Transport *transport.Transport
+	Fleet     *fleet.Fleet
+}
+
+// Calls sends requests to agents. Make one with New.
+type Calls struct {
+	store     store.Store
+	log       *slog.Logger
+	now       func() time.Time
+	self      store.PresentHub
+	transport *transport.Transport
+	fleet     *fleet.Fleet
+	replicas  replicas
+	approvals approvals
+	channels  channels
+}
+
+// New makes a Calls.
+func New(opts Options) *Calls {
+	c := &Calls{store: opts.Store, log: opts.Log, now: opts.Now, self: opts.Self, transport: opts.Transport, fleet: opts.Fleet}
+	c.replicas.init(c)
+	c.approvals.init(c)
+	return c
+}
+
+// Replicas serves requests of other hubs, below ReplicaRoot.
+func (c *Calls) Replicas() http.Handler { return c.replicas.handler() }
+
+// Channels returns the number of open reverse channels.
+func (c *Calls) Channels() int { return c.channels.count() }
+
+// Close ends the background work. Wait waits for that; call it when no connection is left.
+func (c *Calls) Close() { c.approvals.close() }
+
+// Wait waits for what Close has ended.
+func (c *Calls) Wait() {
+	c.approvals.wait()
+	c.replicas.close()
+}

@@ -91,10 +91,10 @@ native: $(NATIVE)
 
 # The YAML parser of guests, which is cut out of the library while they are built.
 YAML        := bin/_yaml
-YAML_FILES  := $(shell find internal/tools/yamlgen -name '*.go' 2>/dev/null)
+YAML_FILES  := $(shell find internal/tools/generate -name yaml.go 2>/dev/null)
 
 $(YAML)/overlay.json: go.mod go.sum $(YAML_FILES)
-	@$(GO) run ./internal/tools/yamlgen -o $(YAML) -overlay $@
+	@$(GO) run ./internal/tools/generate yaml -o $(YAML) -overlay $@
 
 $(GUEST): go.mod go.sum $(GUEST_FILES) $(SHRINK_FILES) $(YAML)/overlay.json
 	@rm -f $@ # or go build leaves what it knows as its own, though it was rewritten

@@ -19,7 +19,7 @@ import (
 	"storj.io/drpc/drpcerr"
 )
 
-//go:generate go run waymark/internal/tools/protogen
+//go:generate go run waymark/internal/tools/generate protos
 
 // Protocol is the protocol of a connection.
 type Protocol string

@@ -31,4 +31,4 @@
 // plugins, resolvers and secret-list entries of the given names exist, because it knows them.
 package config
 
-//go:generate go run waymark/internal/tools/docs ../..
+//go:generate go run waymark/internal/tools/generate docs ../..

@@ -15,4 +15,4 @@
 // their runs. Its values must not be changed.
 package conventions
 
-//go:generate go run waymark/internal/tools/docs ../..
+//go:generate go run waymark/internal/tools/generate docs ../..

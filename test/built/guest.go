@@ -23,7 +23,7 @@ func Guest(ctx context.Context, pkgPath string) (wasmPath string, err error) {
 		then: func(path string) error { return os.Chmod(path, 0o600) },
 	}
 	if pkgPath == builtin {
-		t.args, t.also, t.then = append(t.args, "-gcflags=waymark/...=-l"), []string{"host/sandbox/gowasm", "internal/tools/yamlgen"}, shrink
+		t.args, t.also, t.then = append(t.args, "-gcflags=waymark/...=-l"), []string{"host/sandbox/gowasm", "internal/tools/generate"}, shrink
 		t.before = cutYAML
 	}
 	return t.path(ctx)
@@ -36,7 +36,7 @@ func cutYAML(root string) (args []string, after func(), err error) {
 		return nil, nil, err
 	}
 	overlay := filepath.Join(dir, "overlay.json")
-	cmd := exec.CommandContext(context.Background(), "go", "run", "./internal/tools/yamlgen", "-o", dir, "-overlay", overlay)
+	cmd := exec.CommandContext(context.Background(), "go", "run", "./internal/tools/generate", "yaml", "-o", dir, "-overlay", overlay)
 	cmd.Dir = root
 	if out, err := cmd.CombinedOutput(); err != nil {
 		return nil, nil, errors.Join(fmt.Errorf("cut the YAML parser out: %w: %s", err, out), os.RemoveAll(dir))

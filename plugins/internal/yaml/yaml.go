@@ -1,6 +1,6 @@
 // Package yaml reads YAML as the library go.yaml.in/yaml/v4 does, into a tree of nodes.
 // Outside a guest it uses that library. In a guest it uses only the library's scanner and
-// parser, which yamlgen extracts while the guest is built, and makes nodes of their output.
+// parser, which internal/tools/generate extracts while the guest is built, and makes nodes of their output.
 // The whole library doubles the size of a guest, and the memory that its native code takes,
 // because making Go values of nodes needs reflection, regular expressions and the printing of
 // anything.

@@ -12,7 +12,7 @@ import (
 func TestCutOut(t *testing.T) {
 	overlay := filepath.Join(t.TempDir(), "overlay.json")
 	for _, args := range [][]string{
-		{"run", "waymark/internal/tools/yamlgen", "-o", filepath.Dir(overlay), "-overlay", overlay},
+		{"run", "waymark/internal/tools/generate", "yaml", "-o", filepath.Dir(overlay), "-overlay", overlay},
 		{"test", "-tags", "libyaml", "-overlay", overlay, map[bool]string{true: "-short", false: "-short=false"}[testing.Short()], "."},
 	} {
 		out, err := exec.CommandContext(t.Context(), "go", args...).CombinedOutput()

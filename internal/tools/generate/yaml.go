@@ -1,18 +1,9 @@
-// Command yamlgen extracts the scanner and the parser from the YAML library that go.mod
-// names, for the guest:
-//
-//	go run ./internal/tools/yamlgen -o directory -overlay directory/overlay.json
-//
-// and writes an overlay that places them in plugins/internal/yaml for go build. The output is
-// the library's own declarations, unchanged, as far as the parser needs them; only fmt, which
-// links reflect, is replaced by functions of the package that they are written to. The rest
-// of the library, which makes Go values of the parsed text, is larger than the rest of the
-// guest.
 package main
 
 import (
 	"bytes"
 	"encoding/json"
+	"errors"
 	"flag"
 	"fmt"
 	"go/ast"
@@ -38,29 +29,29 @@ var roots = []string{"NewParser", "Parser.Parse", "Parser.SetInputReader", "Load
 // instead says what is called in the place of functions of fmt.
 var instead = strings.NewReplacer("fmt.Sprintf(", "sprintf(", "fmt.Errorf(", "errorf(")
 
-func main() {
-	output := flag.String("o", "", "the `directory` to write to")
-	overlay := flag.String("overlay", "", "the `file` for go build -overlay")
-	flag.Parse()
-	if flag.NArg() != 0 || *output == "" || *overlay == "" {
-		fmt.Fprintln(os.Stderr, "usage: yamlgen -o directory -overlay file")
-		os.Exit(2)
+// yaml cuts the parser out.
+func yaml(args []string) error {
+	flags := flag.NewFlagSet("yaml", flag.ContinueOnError)
+	output := flags.String("o", "", "the `directory` to write to")
+	overlay := flags.String("overlay", "", "the `file` for go build -overlay")
+	if err := flags.Parse(args); err != nil {
+		return err
 	}
-	files, err := generate()
-	if err == nil {
-		err = write(*output, *overlay, files)
+	if flags.NArg() != 0 || *output == "" || *overlay == "" {
+		return errors.New("usage: generate yaml -o directory -overlay file")
 	}
+	files, err := parser()
 	if err != nil {
-		fmt.Fprintln(os.Stderr, "yamlgen:", err)
-		os.Exit(1)
+		return err
 	}
+	return writeOverlay(*output, *overlay, files)
 }
 
 // user is the package that the files are for.
 const user = "waymark/plugins/internal/yaml"
 
-// write writes the files, and the overlay.
-func write(dir, overlay string, files map[string][]byte) error {
+// writeOverlay writes the files, and the overlay.
+func writeOverlay(dir, overlay string, files map[string][]byte) error {
 	dir, err := filepath.Abs(dir)
 	if err != nil {
 		return err
@@ -93,8 +84,8 @@ func write(dir, overlay string, files map[string][]byte) error {
 // prefix begins the names of what is written.
 const prefix = "libyaml_"
 
-// generate returns the files by their names.
-func generate() (map[string][]byte, error) {
+// parser returns the files by their names.
+func parser() (map[string][]byte, error) {
 	loaded, err := packages.Load(&packages.Config{
 		Mode: packages.NeedName | packages.NeedFiles | packages.NeedSyntax | packages.NeedTypes | packages.NeedTypesInfo | packages.NeedModule | packages.NeedImports,
 	}, cutFrom)

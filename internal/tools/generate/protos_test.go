@@ -16,7 +16,7 @@ func TestCurrent(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	files, err := generate(t.Context(), root)
+	files, err := protoFiles(t.Context(), root)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -1,13 +1,7 @@
-// Command docs writes the documents of a repository that are made of its tables: plugin.toml
-// and docs/config.md, of the tags of the configuration, and docs/conventions.md, the places
-// where agents look:
-//
-//	go run ./internal/tools/docs .
 package main
 
 import (
 	"fmt"
-	"os"
 	"path/filepath"
 	"strings"
 
@@ -15,18 +9,8 @@ import (
 	"waymark/plugins/conventions"
 )
 
-func main() {
-	if len(os.Args) != 2 {
-		fmt.Fprintln(os.Stderr, "usage: docs directory")
-		os.Exit(2)
-	}
-	if err := run(os.Args[1]); err != nil {
-		fmt.Fprintln(os.Stderr, "docs:", err)
-		os.Exit(1)
-	}
-}
-
-func run(root string) error {
+// docs writes the documents.
+func docs(root string) error {
 	places, err := render(conventions.Agents, conventions.All)
 	if err != nil {
 		return err
@@ -41,7 +25,7 @@ func run(root string) error {
 	return nil
 }
 
-const head = `<!-- Made by internal/tools/docs; the text is in host/config. -->
+const head = `<!-- Made by internal/tools/generate; the text is in host/config. -->
 # Configuration
 
 All keys of ` + "`plugin.toml`" + `. [plugin.toml](../plugin.toml), which ` + "`agent config defaults`" + ` prints, has the same as a

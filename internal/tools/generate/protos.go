@@ -5,8 +5,10 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"os"
 	"os/exec"
 	"path"
+	"path/filepath"
 
 	"github.com/bufbuild/protocompile"
 	"github.com/bufbuild/protocompile/protoutil"
@@ -29,7 +31,7 @@ type plugin struct {
 	parameter string
 }
 
-func protos() []string {
+func protoNames() []string {
 	return []string{"wire/coder/agent.proto", "wire/waymark/context.proto", "wire/waymark/reverse.proto"}
 }
 
@@ -42,9 +44,9 @@ func plugins() []plugin {
 	}
 }
 
-// generate compiles the protos below root and returns what the plugins make
+// protoFiles compiles the protos below root and returns what the plugins make
 // of them, in a fixed order.
-func generate(ctx context.Context, root string) ([]file, error) {
+func protoFiles(ctx context.Context, root string) ([]file, error) {
 	request, err := compile(ctx, root)
 	if err != nil {
 		return nil, err
@@ -69,11 +71,11 @@ func compile(ctx context.Context, root string) (*pluginpb.CodeGeneratorRequest, 
 		}),
 		SourceInfoMode: protocompile.SourceInfoStandard, // for the comments
 	}
-	compiled, err := compiler.Compile(ctx, protos()...)
+	compiled, err := compiler.Compile(ctx, protoNames()...)
 	if err != nil {
 		return nil, err
 	}
-	request := &pluginpb.CodeGeneratorRequest{FileToGenerate: protos()}
+	request := &pluginpb.CodeGeneratorRequest{FileToGenerate: protoNames()}
 	seen := map[string]bool{}
 	for _, f := range compiled {
 		request.ProtoFile = appendFile(request.ProtoFile, seen, f)
@@ -120,4 +122,41 @@ func runPlugin(ctx context.Context, root string, p plugin, request *pluginpb.Cod
 		files = append(files, file{name: path.Clean(f.GetName()), content: []byte(f.GetContent())})
 	}
 	return files, nil
+}
+
+// protos generates the Go code of the protos, and writes what changed.
+func protos(ctx context.Context) error {
+	root, err := moduleRoot()
+	if err != nil {
+		return err
+	}
+	files, err := protoFiles(ctx, root)
+	if err != nil {
+		return err
+	}
+	for _, f := range files {
+		if err := write(filepath.Join(root, f.name), f.content); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// moduleRoot returns the directory of the nearest go.mod, going up from the
+// working directory: go generate and go test both start below it.
+func moduleRoot() (string, error) {
+	dir, err := os.Getwd()
+	if err != nil {
+		return "", err
+	}
+	for {
+		if _, err := os.Stat(filepath.Join(dir, "go.mod")); err == nil {
+			return dir, nil
+		}
+		parent := filepath.Dir(dir)
+		if parent == dir {
+			return "", fmt.Errorf("no go.mod above the working directory; run it inside the repository")
+		}
+		dir = parent
+	}
 }

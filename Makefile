@@ -43,8 +43,8 @@ SOURCE_DATE_EPOCH ?= $(shell git log -1 --format=%ct 2>/dev/null || echo 0)
 # test's own program again and again (launch), and the scripts of the commands, which put
 # together what was looked at by itself, have their turn with WAYMARK_LONG.
 RACE_NOT  ?= host/sandbox/meter host/sandbox/gowasm hub/page \
-	test/hostile test/authors test/clients test/pushtest test/e2e test/tools test/built test/chats \
-	$(if $(WAYMARK_LONG),,workspace/launch test/mcp cmd/agent cmd/hub cmd/harness)
+	test/hostile test/authors test/clients test/pushtest test/tools test/built test/chats \
+	$(if $(WAYMARK_LONG),,workspace/launch test/e2e test/mcp cmd/agent cmd/hub cmd/harness)
 RACE_PKGS ?= $(shell $(GO) list ./host/... ./hub/... ./wire/... ./cmd/... ./snapshot/... ./internal/... ./workspace/... ./agent/... ./agentapi/... ./test/... | grep -v $(RACE_NOT:%=-e '^waymark/%\(/\|$$\)'))
 # `make stress`: how many busy loops run beside the tests, and how often the tests do.
 LOAD  ?= 8
@@ -187,7 +187,7 @@ bench-fleet: ## Measure agents that storm three hubs, with PostgreSQL's commits 
 # What kills, cuts, fills, slows down and misleads hubs, databases and agents.
 FAULTS = Kill|Cut|NotAnswered|Restart|Chaos|Loris|Slow|Silent|Clock|Full|Drain|Hostile
 faults: guest ## Break hubs, databases, lines and clocks, and compare what is left with what was acknowledged.
-	$(GO) test -count 1 -p 1 -timeout 1h $(TESTFLAGS) -run '$(FAULTS)' ./hub ./hub/store/... ./hub/transport ./host/push ./cmd/hub ./test/chaos
+	$(GO) test -count 1 -p 1 -timeout 1h $(TESTFLAGS) -run '$(FAULTS)' ./hub ./hub/store/... ./hub/transport ./host/push ./cmd/hub ./test/e2e
 
 bench-mcp: guest ## Measure MCP servers: their catalogue cold and cached, memory, calls. BEFORE=agent to compare.
 	$(if $(BEFORE),WAYMARK_BENCH_BEFORE=$(abspath $(BEFORE)) )$(GO) test ./test/mcp -run '^$$' -bench . -benchtime 20x -timeout 30m

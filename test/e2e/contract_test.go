@@ -18,7 +18,7 @@ import (
 	"waymark/test/e2e"
 )
 
-// timeout bounds what takes a moment.
+// timeout ends a test that hangs; nothing is measured with it.
 const timeout = 2 * time.Minute
 
 // TestAgent: the agent does what the contract says, and what the fake does that

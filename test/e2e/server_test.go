@@ -17,17 +17,6 @@ import (
 // serverArg makes this program the MCP server.
 const serverArg = "mcp-server"
 
-func TestMain(m *testing.M) {
-	if len(os.Args) == 2 && os.Args[1] == serverArg {
-		if err := serve(); err != nil {
-			_, _ = fmt.Fprintln(os.Stderr, err)
-			os.Exit(1)
-		}
-		return
-	}
-	os.Exit(m.Run())
-}
-
 // MCPServer writes a configuration with this very program.
 func (e *env) MCPServer(t testing.TB) {
 	t.Helper()

@@ -1,4 +1,4 @@
-package chaos_test
+package e2e_test
 
 import (
 	"bytes"
@@ -54,7 +54,7 @@ type project struct {
 // where the test may do that.
 func newUser(t *testing.T, uid uint32, names ...string) *user {
 	t.Helper()
-	s := built(t)
+	s := ready(t)
 	dir, err := os.MkdirTemp(s.dir, "")
 	if err != nil {
 		t.Fatal(err)

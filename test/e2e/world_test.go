@@ -1,4 +1,4 @@
-package chaos_test
+package e2e_test
 
 import (
 	"context"
@@ -16,7 +16,7 @@ import (
 )
 
 // agentID is the agent's name with the hub.
-const agentID = "chaos"
+const agentID = "broken"
 
 // world is a workspace, and a home for an agent and a hub.
 type world struct {
@@ -41,7 +41,7 @@ const patientRuns = "[limits]\ntime = \"1m\"\n"
 // newWorld makes a world without a hub.
 func newWorld(t *testing.T) *world {
 	t.Helper()
-	s := built(t)
+	s := ready(t)
 	dir, err := os.MkdirTemp(s.dir, "")
 	if err != nil {
 		t.Fatal(err)

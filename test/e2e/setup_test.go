@@ -1,4 +1,4 @@
-package chaos_test
+package e2e_test
 
 import (
 	"context"
@@ -7,14 +7,10 @@ import (
 	"path/filepath"
 	"sync"
 	"testing"
-	"time"
 
 	"waymark/test/e2e"
 	"waymark/test/testenv"
 )
-
-// timeout ends a test that hangs; nothing is measured with it.
-const timeout = 2 * time.Minute
 
 // common is what the tests of this binary share.
 var common setup
@@ -31,6 +27,13 @@ type setup struct {
 }
 
 func TestMain(m *testing.M) {
+	if len(os.Args) == 2 && os.Args[1] == serverArg {
+		if err := serve(); err != nil {
+			_, _ = fmt.Fprintln(os.Stderr, err)
+			os.Exit(1)
+		}
+		return
+	}
 	var err error
 	if common.dir, err = os.MkdirTemp("", "wm"); err != nil { // a short path, for sockets
 		fmt.Fprintln(os.Stderr, err)
@@ -41,8 +44,8 @@ func TestMain(m *testing.M) {
 	os.Exit(code)
 }
 
-// built builds the programs, once.
-func built(t *testing.T) *setup {
+// ready builds the programs, once.
+func ready(t *testing.T) *setup {
 	t.Helper()
 	common.once.Do(func() { common.err = common.build() })
 	if common.err != nil {

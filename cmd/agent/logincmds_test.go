@@ -9,7 +9,7 @@ import (
 
 	"github.com/rogpeppe/go-internal/testscript"
 
-	"waymark/test/mcpserver"
+	"waymark/test/mcp/servers"
 )
 
 // cmdAuthority starts an MCP server over HTTP that wants to be signed in to, and puts
@@ -22,7 +22,7 @@ func cmdAuthority(ts *testscript.TestScript, neg bool, args []string) {
 	if len(args) == 3 {
 		id, secret = args[1], args[2]
 	}
-	a := mcpserver.NewAuthority(id, secret)
+	a := servers.NewAuthority(id, secret)
 	ts.Defer(a.Close)
 	ts.Setenv(args[0], a.URL)
 }

@@ -20,7 +20,7 @@ import (
 	"waymark/host/plugin"
 	"waymark/internal/reexec"
 	"waymark/test/built"
-	"waymark/test/mcpserver"
+	"waymark/test/mcp/servers"
 	"waymark/test/testenv"
 	"waymark/workspace/launch"
 )
@@ -46,7 +46,7 @@ var update = flag.Bool("update", false, "write what the scripts' cmp commands se
 func TestMain(m *testing.M) {
 	testenv.OrdinaryMain()        // an agent under test, too
 	reexec.Main(agent.Roles()...) // the agent under test starts this binary again to compile modules
-	testscript.Main(m, map[string]func(){"agent": agentMain, "mcpserver": mcpserver.Main, "mcpclient": mcpserver.ClientMain})
+	testscript.Main(m, map[string]func(){"agent": agentMain, "mcpserver": servers.Main, "mcpclient": servers.ClientMain})
 }
 
 // agentMain is main with another built-in module.

@@ -21,7 +21,7 @@ import (
 func TestActing(t *testing.T) {
 	all := []string{"processes", "files", "mcp"}
 	w := newWorld(t, agentapi.NewToken{Scopes: all})
-	w.must(built.Programs(w.ctx, w.dir, false, "waymark/test/mcpserver/mcpserver"))
+	w.must(built.Programs(w.ctx, w.dir, false, "waymark/test/mcp/servers/mcpserver"))
 	w.write(".mcp.json", fmt.Sprintf(`{"mcpServers": {"hello": {"command": %q}}}`, filepath.Join(w.dir, "mcpserver")))
 	control, err := w.home.ControlToken()
 	w.must(err)

@@ -16,7 +16,7 @@ import (
 
 	"waymark/host/plugin"
 	"waymark/test/built"
-	"waymark/test/mcpserver"
+	"waymark/test/mcp/servers"
 )
 
 // inside is set in a process of this program that runs a client in the namespace.
@@ -24,7 +24,7 @@ const inside = "WAYMARK_TEST_CLIENT_INSIDE"
 
 func TestMain(m *testing.M) {
 	if os.Getenv(asServer) != "" {
-		mcpserver.Main()
+		servers.Main()
 		os.Exit(0)
 	}
 	if os.Getenv(inside) != "" && os.Args[1] == "scripted" {

@@ -12,7 +12,7 @@ import (
 	"testing"
 
 	"waymark/agentapi"
-	"waymark/test/mcp/hostile"
+	hostile "waymark/test/mcp/servers"
 	"waymark/workspace/launch"
 )
 

@@ -19,7 +19,7 @@ import (
 	"waymark/agentapi/client"
 	"waymark/internal/text"
 	"waymark/snapshot"
-	"waymark/test/mcp/hostile"
+	hostile "waymark/test/mcp/servers"
 )
 
 // quick are times that let what hangs be over soon. What works gets another

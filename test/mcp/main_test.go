@@ -85,7 +85,7 @@ func (s *shared) build() (err error) {
 	}
 	return errors.Join(
 		built.Programs(ctx, s.dir, false, "waymark/cmd/supervisor"),
-		built.Programs(ctx, s.servers, false, "waymark/test/mcpserver/mcpserver"),
+		built.Programs(ctx, s.servers, false, "waymark/test/mcp/servers/mcpserver"),
 		os.Link(filepath.Join(s.servers, "mcpserver"), s.hostile),
 	)
 }

@@ -19,7 +19,7 @@ import (
 
 	"waymark/agentapi"
 	"waymark/agentapi/client"
-	"waymark/test/mcp/hostile"
+	hostile "waymark/test/mcp/servers"
 	"waymark/test/testenv"
 )
 

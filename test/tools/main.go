@@ -57,5 +57,5 @@ func programs(ctx context.Context) error {
 	}
 	defer func() { _ = os.RemoveAll(dir) }()
 	return built.Programs(ctx, dir, false, "waymark/cmd/agent", "waymark/cmd/hub", "waymark/cmd/harness", "waymark/cmd/supervisor",
-		"waymark/test/mcpserver/mcpserver")
+		"waymark/test/mcp/servers/mcpserver")
 }

@@ -1,4 +1,4 @@
-package hostile
+package servers
 
 import (
 	"bufio"
@@ -240,8 +240,8 @@ func (m *message) number() (n int64) {
 // waits.
 const lasting = 10 * time.Minute
 
-// Main is the program: the name of a mode, and its arguments.
-func Main(args []string) int {
+// HostileMain is the program that breaks rules: the name of a mode, and its arguments.
+func HostileMain(args []string) int {
 	if len(args) == 0 {
 		fmt.Fprintln(os.Stderr, "usage: hostile MODE [NAME=VALUE]…")
 		return 2

@@ -1,13 +1,4 @@
-// Package mcpserver is a small MCP server, made with the SDK, for tests that need a real
-// one. Scripts of the commands have it as a program; other tests build the program below
-// it.
-//
-// Its tools: echo (message), add (a, b), fail, steps (count), which reports progress,
-// picture, which returns an image, long (bytes), and secret, which returns secrets that the
-// server was given: the variable MCPSERVER_SECRET and its arguments.
-//
-// Authority is such a server over HTTP, with its own authorization server.
-package mcpserver
+package servers
 
 import (
 	"bytes"
@@ -53,7 +44,7 @@ type Options struct {
 	Page int
 }
 
-type message struct {
+type echoed struct {
 	Message string `json:"message" jsonschema:"what is to be said"`
 }
 
@@ -79,7 +70,7 @@ func New(opts Options) *mcp.Server {
 	s := mcp.NewServer(&mcp.Implementation{Name: opts.Name, Title: "A server for tests", Version: "1.2.3"}, &mcp.ServerOptions{
 		Instructions: "Use echo for what is to be said.", PageSize: opts.Page,
 	})
-	mcp.AddTool(s, &mcp.Tool{Name: "echo", Description: strings.TrimSpace("Say what it is told. " + opts.Hint)}, func(_ context.Context, _ *mcp.CallToolRequest, in message) (*mcp.CallToolResult, any, error) {
+	mcp.AddTool(s, &mcp.Tool{Name: "echo", Description: strings.TrimSpace("Say what it is told. " + opts.Hint)}, func(_ context.Context, _ *mcp.CallToolRequest, in echoed) (*mcp.CallToolResult, any, error) {
 		return text(in.Message), nil, nil
 	})
 	mcp.AddTool(s, &mcp.Tool{Name: "add", Title: "Add two numbers"}, func(_ context.Context, _ *mcp.CallToolRequest, in sum) (*mcp.CallToolResult, total, error) {

@@ -9,7 +9,6 @@ import (
 	"waymark/abi"
 	"waymark/host/applicability"
 	"waymark/plugins/conventions"
-	"waymark/snapshot"
 )
 
 // When says when a client reads something that applies to a file.
@@ -204,21 +203,14 @@ func (v *viewer) nested() {
 	rules, c := nestedRules[v.in.Client.ID], v.in.Client
 	nothing := c.Instructions != nil && !v.any(v.walk(c.Instructions.Top, false)) // it is decided at the start
 	for _, dir := range slices.Backward(v.in.Below) {                             // in the order of a start there, by which its budget is counted
-		taken := false
 		if c.Instructions != nil {
+			var list []placedText
 			for _, place := range c.Instructions.Places {
 				for _, f := range v.finds[dir][place.Convention] {
-					switch {
-					case place.TopOnly: // it is read only at the top
-					case place.Otherwise && !nothing:
-						v.leave(f, Overridden, "it is read where there is nothing else")
-					case rules.Take == FirstOfDirectory && taken && !place.Beside:
-						v.leave(f, Overridden, "another file in the same directory is read in its place")
-					default:
-						taken = v.instruction(f, 0) && !place.Beside || taken
-					}
+					list = append(list, placedText{Find: f, Place: place})
 				}
 			}
+			v.texts(list, rules.Take, nothing)
 		}
 		v.nestedSkills(dir)
 	}
@@ -247,7 +239,7 @@ func (v *viewer) nestedSkills(dir string) {
 	}
 	for _, convention := range v.in.Client.Lists {
 		for _, f := range v.finds[dir][convention] {
-			if f.Status == snapshot.StatusInvalid || f.Status == snapshot.StatusUnreadable {
+			if f.isBroken() {
 				v.leave(f, Invalid, f.Error)
 				continue
 			}

@@ -19,97 +19,147 @@ func (v *viewer) instructions() {
 	if rules == nil {
 		return
 	}
-	dirs := v.walk(rules.Top, rules.Up)
-	if rules.ByPlace {
-		v.byPlace(v.without(dirs))
-		return
-	}
 	user := v.in.Client.User
-	v.before()
-	if user == nil {
+	if user == nil || rules.ByPlace { // which has its own way with the user's
 		user = &User{}
 	}
-	if !user.After {
-		v.userInstructions(user)
-	}
-	if len(rules.Parts) > 0 {
-		v.parts()
-		return
-	}
-	if !user.After {
-		v.userRules(user)
-	} else {
-		defer func() { v.userInstructions(user); v.userRules(user) }()
-	}
-	defer v.rules()
-	if rules.ByPath {
-		v.byPath(v.without(dirs))
-		return
-	}
 	v.view.Budget.InstructionBytes = rules.MaxBytes
-	first := -1 // the place that FirstOfAll has found
-	nothing := !v.any(dirs)
-	for _, dir := range dirs {
-		taken := false
-		for i, place := range rules.Places {
-			for _, f := range v.finds[dir][place.Convention] {
-				switch {
-				case place.Otherwise && !nothing:
-					v.leave(f, Overridden, "it is read where there is nothing else")
-				case rules.Take == FirstOfDirectory && taken && !place.Beside:
-					v.leave(f, Overridden, "another file in the same directory is read in its place")
-				case rules.Take == FirstOfAll && !v.isFirst(dirs, i, &first):
-					v.leave(f, Overridden, fmt.Sprintf("%s reads %s here, and no other name", v.in.Client.Name, v.nameOf(dirs, rules.Places[first].Convention)))
-				case place.LinksBelow && f.Source != "" && f.Source != f.Path && !isBelow(v.in.Start, f.Source):
-					v.leave(f, Elsewhere, "it is a link, and those count that lead below the directory of the start")
-				case place.TopOnly && dir != v.top:
-					v.leave(f, Elsewhere, "it is read in the top directory of a project")
-				default:
-					taken = v.instruction(f, 0) && !place.Beside || taken
-				}
-			}
+	for i, convention := range rules.Before {
+		list := slices.Clone(v.finds[v.in.Start][convention])
+		if i < len(user.Before) {
+			list = append(list, v.users(user.Before[i])...)
 		}
+		v.firstOf(list, false, true)
+	}
+	var own []*Find
+	for _, convention := range user.Instructions {
+		own = append(own, v.users(convention)...)
+	}
+	if !user.After {
+		v.firstOf(own, user.EachInstruction, user.BlankTakes)
+	}
+	v.texts(v.sequence(user), rules.Take, !v.any(v.walk(rules.Top, rules.Up)))
+	v.rules()
+	if user.After {
+		v.firstOf(own, user.EachInstruction, user.BlankTakes)
+		v.texts(v.usersRules(user), Every, false)
 	}
 }
 
-// parts adds the texts of a walk that has parts, and leaves out those of none.
-func (v *viewer) parts() {
+// placedText is a text, and the place of it. unread says that it lies in no directory in which
+// it is read.
+type placedText struct {
+	*Find
+	Place
+	unread bool
+}
+
+// sequence lists the texts of the walk, and the user's rules before or among them, in the order
+// in which they are read. Last come those that are read in other directories alone.
+func (v *viewer) sequence(user *User) (list []placedText) {
 	rules := v.in.Client.Instructions
-	dirs := between(topOf(rules.Top, v.in.Start, v.in.Project, v.in.Home), v.in.Start)
-	read := map[*Find]bool{}
-	for _, part := range rules.Parts {
-		of := dirs
-		switch part.Of {
-		case UsersRules:
-			if v.in.Client.User != nil {
-				v.userRules(v.in.Client.User)
-			}
-			continue
-		case Ends:
-			of = slices.Compact([]string{dirs[0], dirs[len(dirs)-1]})
-		case Between:
-			of = slices.Clone(dirs[min(1, len(dirs)-1) : len(dirs)-1])
-			slices.Reverse(of)
-		}
-		for _, dir := range of {
-			for _, place := range rules.Places {
+	dirs := v.without(v.walk(rules.Top, rules.Up))
+	add := func(dirs []string, places ...Place) {
+		for _, dir := range dirs {
+			for _, place := range places {
 				for _, f := range v.finds[dir][place.Convention] {
-					if !slices.Contains(part.Conventions, place.Convention) {
-						continue
-					}
-					read[f] = true
-					v.placed(f, place)
+					list = append(list, placedText{Find: f, Place: place})
 				}
 			}
 		}
 	}
-	for _, dir := range dirs {
+	switch {
+	case rules.ByPlace:
 		for _, place := range rules.Places {
-			for _, f := range v.finds[dir][place.Convention] {
-				if !read[f] {
-					v.leave(f, Elsewhere, "it isn't read in this directory, for a start here")
-				}
+			for _, f := range v.users(place.User) {
+				list = append(list, placedText{Find: f, Place: place})
 			}
+			add(dirs, place)
+		}
+	case len(rules.Parts) > 0:
+		for _, part := range rules.Parts {
+			if part.Of == UsersRules {
+				list = append(list, v.usersRules(user)...)
+			}
+			add(part.Of.of(dirs), slices.DeleteFunc(slices.Clone(rules.Places), func(p Place) bool { return !slices.Contains(part.Conventions, p.Convention) })...)
+		}
+		read := map[*Find]bool{}
+		for _, s := range list {
+			read[s.Find] = true
+		}
+		n := len(list)
+		add(dirs, rules.Places...)
+		for i := range list[n:] {
+			list[n+i].unread = true
+		}
+		list = slices.DeleteFunc(list, func(s placedText) bool { return s.unread && read[s.Find] })
+	case user.After || user.RulesLater:
+		add(dirs, rules.Places...)
+	default:
+		list = v.usersRules(user)
+		add(dirs, rules.Places...)
+	}
+	if rules.ByPath { // of several names of a file the first one on the walk counts
+		seen := map[string]bool{}
+		list = slices.DeleteFunc(list, func(s placedText) bool {
+			again := seen[cmp.Or(s.Source, s.Path)]
+			seen[cmp.Or(s.Source, s.Path)] = true
+			return again
+		})
+		slices.SortStableFunc(list, func(a, b placedText) int { return strings.Compare(a.Path, b.Path) })
+	}
+	return list
+}
+
+// of returns the directories of a walk, from the top down, that are in a stretch.
+func (s Stretch) of(dirs []string) []string {
+	switch last := len(dirs) - 1; s {
+	case Ends:
+		return slices.Compact([]string{dirs[0], dirs[last]})
+	case Between:
+		dirs = slices.Clone(dirs[min(1, last):last])
+		slices.Reverse(dirs)
+		return dirs
+	}
+	return nil
+}
+
+// texts adds texts in their order, as far as they are taken. nothing says that those that are
+// Otherwise count.
+func (v *viewer) texts(list []placedText, take Take, nothing bool) {
+	dir, taken, first := "", false, ""
+	if take == FirstOfAll {
+		for _, s := range list {
+			places := v.in.Client.Instructions.Places
+			if at := slices.Index(places, s.Place); s.Status == snapshot.StatusOK && (first == "" || at < slices.IndexFunc(places, func(p Place) bool { return p.Convention == first })) {
+				first = s.Place.Convention
+			}
+		}
+	}
+	for _, s := range list {
+		if s.Directory != dir {
+			dir, taken = s.Directory, false
+		}
+		f, place := s.Find, s.Place
+		switch {
+		case s.unread:
+			v.leave(f, Elsewhere, "it isn't read in this directory, for a start here")
+		case place.Otherwise && !nothing:
+			v.leave(f, Overridden, "it is read where there is nothing else")
+		case take == FirstOfDirectory && taken && !place.Beside:
+			v.leave(f, Overridden, "another file in the same directory is read in its place")
+		case take == FirstOfAll && place.Convention != first:
+			v.leave(f, Overridden, fmt.Sprintf("%s reads %s here, and no other name", v.in.Client.Name, v.nameOf(list, first)))
+		case place.LinksBelow && !f.user && f.Source != "" && f.Source != f.Path && !isBelow(v.in.Start, f.Source):
+			v.leave(f, Elsewhere, "it is a link, and those count that lead below the directory of the start")
+		case !f.user && (place.TopOnly && dir != v.top || place.InProject && v.in.Project == ""):
+			v.leave(f, Elsewhere, "it is read in the top directory of a project")
+		case place.SkipLinks && f.Source != cmp.Or(f.RealPlace, f.Place)+strings.TrimPrefix(f.Path, f.Place):
+			v.leave(f, LinkedFile, "it is a link, and links aren't followed")
+		case place.OneText && !v.below && v.hasText(f):
+			v.leave(f, Duplicate, "another one has the same text")
+		default:
+			taken = v.instruction(f, 0) && !place.Beside || taken
 		}
 	}
 }
@@ -124,65 +174,21 @@ func (v *viewer) without(dirs []string) []string {
 	return dirs
 }
 
-// byPlace adds the texts of one place after the other.
-func (v *viewer) byPlace(dirs []string) {
-	for _, place := range v.in.Client.Instructions.Places {
-		var list []*Find
-		if place.User != "" {
-			list = v.users(place.User)
-		}
-		for _, dir := range dirs {
-			list = append(list, v.finds[dir][place.Convention]...)
-		}
-		for _, f := range list {
-			switch {
-			case !f.user && place.TopOnly && f.Directory != v.top, !f.user && place.InProject && v.in.Project == "":
-				v.leave(f, Elsewhere, "it is read in the top directory of a project")
-			case place.SkipLinks && f.Source != cmp.Or(f.RealPlace, f.Place)+strings.TrimPrefix(f.Path, f.Place):
-				v.leave(f, LinkedFile, "it is a link, and links aren't followed")
-			default:
-				v.instruction(f, 0)
-			}
-		}
+// hasText reports whether an earlier file has a text, and remembers it.
+func (v *viewer) hasText(f *Find) bool {
+	if f.Payload == nil || f.Status != snapshot.StatusOK {
+		return false
 	}
+	text := string(bytes.TrimPrefix(f.Payload, []byte("\ufeff")))
+	if c := v.in.Client.Imports; c != nil && len(c.Of(text)) > 0 {
+		text += filepath.Dir(f.Path) // it can import something else elsewhere
+	}
+	has := v.texted[text]
+	v.texted[text] = true
+	return has
 }
 
-// placed adds a text of a place.
-func (v *viewer) placed(f *Find, place Place) (taken bool) {
-	if place.OneText && f.Payload != nil && f.Status == snapshot.StatusOK {
-		text := string(bytes.TrimPrefix(f.Payload, []byte("\ufeff")))
-		if c := v.in.Client.Imports; c != nil && len(c.Of(text)) > 0 {
-			text += filepath.Dir(f.Path) // it can import something else elsewhere
-		}
-		if v.texts[text] {
-			v.leave(f, Duplicate, "another one has the same text")
-			return true
-		}
-		v.texts[text] = true
-	}
-	return v.instruction(f, 0)
-}
-
-// byPath adds all texts of a walk in the order of their paths. Of several names of a file the
-// first one on the walk counts.
-func (v *viewer) byPath(dirs []string) {
-	var list []*Find
-	for _, dir := range dirs {
-		for _, place := range v.in.Client.Instructions.Places {
-			for _, f := range v.finds[dir][place.Convention] {
-				if !slices.ContainsFunc(list, func(other *Find) bool { return cmp.Or(other.Source, other.Path) == cmp.Or(f.Source, f.Path) }) {
-					list = append(list, f)
-				}
-			}
-		}
-	}
-	slices.SortStableFunc(list, func(a, b *Find) int { return strings.Compare(a.Path, b.Path) })
-	for _, f := range list {
-		v.instruction(f, 0)
-	}
-}
-
-// rules adds the texts that follow all others.
+// rules adds the texts that follow all others: of one convention and name the first.
 func (v *viewer) rules() {
 	c := v.in.Client
 	list := func(finds []*Find) {
@@ -192,7 +198,7 @@ func (v *viewer) rules() {
 				v.leave(f, Duplicate, "another one has its name")
 			} else if c.Instructions.SkipLinkedRules && f.Linked && f.Place != f.Directory {
 				v.leave(f, LinkedFile, "it is a link, and files alone are read there")
-			} else if !slices.ContainsFunc(v.view.Items, func(it Item) bool { return it.Path == f.Path }) {
+			} else if !v.tells(f) {
 				taken[name] = v.instruction(f, 0)
 			}
 		}
@@ -207,75 +213,40 @@ func (v *viewer) rules() {
 	}
 }
 
-// before adds the texts that precede all others.
-func (v *viewer) before() {
-	c := v.in.Client
-	for i, convention := range c.Instructions.Before {
-		list := slices.Clone(v.finds[v.in.Start][convention])
-		if c.User != nil && i < len(c.User.Before) {
-			list = append(list, v.users(c.User.Before[i])...)
-		}
-		for taken := false; len(list) > 0; list = list[1:] {
-			if taken {
-				v.leave(list[0], Overridden, "another file is read in its place")
-			} else {
-				taken = v.instruction(list[0], 0)
-			}
+// firstOf adds the first of some texts, or with each all of them. With blankTakes a blank one
+// also keeps the later ones out.
+func (v *viewer) firstOf(list []*Find, each, blankTakes bool) {
+	for taken := ""; len(list) > 0; list = list[1:] {
+		switch f := list[0]; {
+		case taken != "" && !each && !v.isBlank(f) && !f.isBroken():
+			v.leave(f, Overridden, taken+" is read in its place")
+		case v.instruction(f, 0) && (blankTakes || !v.isBlank(f)):
+			taken = cmp.Or(taken, f.Path)
 		}
 	}
 }
 
-// userInstructions adds the user's own text.
-func (v *viewer) userInstructions(user *User) {
-	taken := ""
-	for _, convention := range user.Instructions {
-		for _, f := range v.users(convention) {
-			switch {
-			case slices.ContainsFunc(v.view.Items, func(it Item) bool { return it.Path == f.Path }) || user.EachInstruction && v.has(f):
-				// the home directory is one of the project's
-			case f.Status == snapshot.StatusUnreadable || f.Status == snapshot.StatusInvalid:
-				v.leave(f, Invalid, f.Error)
-			case v.isBlank(f):
-				if v.leave(f, Blank, "there is nothing in it"); user.BlankTakes && taken == "" {
-					taken = f.Path
-				}
-			case taken != "" && !user.EachInstruction:
-				v.leave(f, Overridden, taken+" is read in its place")
-			default:
-				taken = f.Path
-				v.include(f, Item{}, 0)
-			}
-		}
-	}
-}
-
-// userRules adds the user's rules.
-func (v *viewer) userRules(user *User) {
+// usersRules lists the user's rules.
+func (v *viewer) usersRules(user *User) (list []placedText) {
 	if user.RulesLater {
-		return
+		return nil
 	}
 	for _, convention := range user.Rules {
 		for _, f := range v.users(convention) {
-			switch mode := f.Attributes["mode"].Text; {
-			case f.Status == snapshot.StatusUnreadable || f.Status == snapshot.StatusInvalid:
-				v.leave(f, Invalid, f.Error)
-			case v.in.Client.SkipHidden && isHidden(f):
-				v.leave(f, Hidden, "its name begins with a dot, or that of a directory that it lies in")
-			case mode != "" && mode != "always":
-				v.leave(f, NotAlways, "its mode is "+mode)
-				v.imports(f, 0)
-			case v.unlinked(f):
-				v.leave(f, LinkedFile, "it is a link")
-			case v.isBlank(f):
-				v.leave(f, Blank, "there is nothing in it")
-			case v.isSaid(f):
-				v.leave(f, Duplicate, "an earlier one has the same text")
-			case slices.ContainsFunc(v.view.Items, func(it Item) bool { return it.Path == f.Path }):
-			default:
-				v.include(f, Item{}, 0)
-			}
+			list = append(list, placedText{Find: f, Place: Place{Beside: true}})
 		}
 	}
+	return list
+}
+
+// tells reports whether something is said of a file already.
+func (v *viewer) tells(f *Find) bool {
+	return slices.ContainsFunc(v.view.Items, func(it Item) bool { return it.Path == f.Path })
+}
+
+// isBroken reports whether a find can't be read.
+func (f *Find) isBroken() bool {
+	return f.Status == snapshot.StatusUnreadable || f.Status == snapshot.StatusInvalid
 }
 
 // isBlank reports whether a text is blank, as far as it is known.
@@ -306,8 +277,8 @@ func (v *viewer) isSaid(f *Find) bool {
 	if f.headBytes() > 0 {
 		text = strings.TrimSpace(text)
 	}
-	said := v.texts[text]
-	v.texts[text] = true
+	said := v.texted[text]
+	v.texted[text] = true
 	return said
 }
 
@@ -425,7 +396,7 @@ func (v *viewer) any(dirs []string) bool {
 			}
 			if slices.ContainsFunc(v.finds[dir][place.Convention], func(f *Find) bool {
 				mode := f.Attributes["mode"].Text
-				return f.Status != snapshot.StatusUnreadable && f.Status != snapshot.StatusInvalid && (mode == "" || mode == "always") &&
+				return !f.isBroken() && (mode == "" || mode == "always") &&
 					(rules.MaxFile == 0 || f.SizeBytes <= rules.MaxFile) && !v.isBlank(f) && (!place.TopOnly || dir == v.top)
 			}) {
 				return true
@@ -435,23 +406,11 @@ func (v *viewer) any(dirs []string) bool {
 	return false
 }
 
-// isFirst reports whether a place is the first one that has something in any directory.
-func (v *viewer) isFirst(dirs []string, place int, first *int) bool {
-	for i := 0; *first < 0 && i < len(v.in.Client.Instructions.Places); i++ {
-		for _, dir := range dirs {
-			if slices.ContainsFunc(v.finds[dir][v.in.Client.Instructions.Places[i].Convention], func(f *Find) bool { return f.Status == snapshot.StatusOK }) {
-				*first = i
-			}
-		}
-	}
-	return place == *first
-}
-
 // nameOf returns the name of the files of a convention.
-func (v *viewer) nameOf(dirs []string, convention string) string {
-	for _, dir := range dirs {
-		for _, f := range v.finds[dir][convention] {
-			return filepath.Base(f.Path)
+func (v *viewer) nameOf(list []placedText, convention string) string {
+	for _, s := range list {
+		if s.Place.Convention == convention {
+			return filepath.Base(s.Path)
 		}
 	}
 	return convention
@@ -462,11 +421,12 @@ func (v *viewer) nameOf(dirs []string, convention string) string {
 func (v *viewer) instruction(f *Find, steps int) (taken bool) {
 	rules, budget := v.in.Client.Instructions, &v.view.Budget
 	size := f.size()
+	own := f.user && f.by == nil
 	var it Item
 	switch mode := f.Attributes["mode"].Text; {
-	case v.in.Client.Imports != nil && v.has(f) && (f.by == nil || !v.inlined()):
-		return true // already included under another name
-	case f.Status == snapshot.StatusUnreadable || f.Status == snapshot.StatusInvalid:
+	case v.in.Client.Imports != nil && v.has(f) && (f.by == nil || !v.inlined()), own && v.tells(f):
+		return true // already included, perhaps under another name
+	case f.isBroken():
 		v.leave(f, Invalid, f.Error)
 		return false
 	case v.outside(f, true):
@@ -482,18 +442,21 @@ func (v *viewer) instruction(f *Find, steps int) (taken bool) {
 	case v.unlinked(f):
 		v.leave(f, LinkedFile, "it is a link")
 		return false
-	case rules.MaxFile > 0 && size > rules.MaxFile:
+	case rules.MaxFile > 0 && size > rules.MaxFile && !own:
 		v.leave(f, TooLarge, fmt.Sprintf("%s reads files of up to %d bytes", v.in.Client.Name, rules.MaxFile))
 		return true
-	case size == 0, rules.SkipBlank && v.isBlank(f):
+	case size == 0, (rules.SkipBlank || own) && v.isBlank(f):
 		detail := "there is nothing in it"
-		if rules.Take == FirstOfDirectory {
+		if rules.Take == FirstOfDirectory && !own {
 			detail += ", and nothing is read in its place"
 		}
 		v.leave(f, Blank, detail)
 		return true
 	case v.isSaid(f):
 		v.leave(f, Duplicate, "an earlier one has the same text")
+		return true
+	case own && rules.MaxBytes > 0: // which isn't for it
+		v.include(f, it, steps)
 		return true
 	case rules.MaxBytes > 0 && budget.UsedBytes >= rules.MaxBytes:
 		it.CutBytes, it.Reason = size, NoRoom

@@ -2,7 +2,6 @@ package codingagents
 
 import (
 	"waymark/abi"
-	"waymark/snapshot"
 )
 
 // plugins returns what the client takes of installed plugins; nil if nothing.
@@ -52,7 +51,7 @@ func (v *viewer) pluginLists() {
 				}
 				key := string(f.Kind) + " " + name
 				switch {
-				case f.Status == snapshot.StatusInvalid || f.Status == snapshot.StatusUnreadable:
+				case f.isBroken():
 					v.leave(f, Invalid, f.Error)
 				case taken[key]:
 					v.leave(f, Duplicate, "another one has its name")

@@ -216,7 +216,7 @@ func (v *viewer) refuse(f *Find) (reason Reason, detail string) {
 		below = strings.Split(rel, "/")
 	}
 	switch mode := f.Attributes["mode"].Text; {
-	case f.Status == snapshot.StatusInvalid || f.Status == snapshot.StatusUnreadable:
+	case f.isBroken():
 		return Invalid, f.Error
 	case v.outside(f, false):
 		return Elsewhere, outside
@@ -346,7 +346,7 @@ func (v *viewer) namespace(f *Find) string {
 					if filepath.Dir(filepath.Dir(m.Path)) != dir {
 						continue
 					}
-					if m.Status == snapshot.StatusInvalid || m.Status == snapshot.StatusUnreadable {
+					if m.isBroken() {
 						return "" // the client doesn't look for another
 					}
 					if nameless(m) {

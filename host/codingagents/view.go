@@ -284,7 +284,7 @@ func Of(in Input) *View {
 func look(in *Input) *viewer {
 	c := in.Client
 	v := &viewer{
-		in: in, top: cmp.Or(in.Project, in.Start), finds: map[string]map[string][]*Find{}, seen: map[string]bool{}, told: map[string]bool{}, texts: map[string]bool{},
+		in: in, top: cmp.Or(in.Project, in.Start), finds: map[string]map[string][]*Find{}, seen: map[string]bool{}, told: map[string]bool{}, texted: map[string]bool{},
 		view: &View{
 			Client: c.ID, Name: c.Name, Version: c.Version, Judged: c.Judge(), Root: in.Start, Project: cmp.Or(in.Project, in.Start),
 			Items: []Item{}, NotLookedAt: []string{},
@@ -362,15 +362,15 @@ func compareTrue(a, b bool) int {
 
 // viewer makes a view.
 type viewer struct {
-	in    *Input
-	top   string // of the project, or where the client is started
-	finds map[string]map[string][]*Find
-	view  *View
-	below bool            // whether additions lie below the start's directory
-	seen  map[string]bool // instructions that the client has, by path and by target
-	told  map[string]bool // those that are listed as such
-	texts map[string]bool // those of which the first counts
-	reads int             // of imported texts
+	in     *Input
+	top    string // of the project, or where the client is started
+	finds  map[string]map[string][]*Find
+	view   *View
+	below  bool            // whether additions lie below the start's directory
+	seen   map[string]bool // instructions that the client has, by path and by target
+	told   map[string]bool // those that are listed as such
+	texted map[string]bool // texts of which the first counts
+	reads  int             // of imported texts
 }
 
 // walk lists the directories of a walk in its order.
@@ -421,7 +421,7 @@ func (v *viewer) lists() {
 			switch name := f.Name; {
 			case beside != "" && taken[beside]:
 				v.leave(f, Duplicate, "another file of this name, ending with .agent.md, lies beside it")
-			case f.Status == snapshot.StatusInvalid || f.Status == snapshot.StatusUnreadable:
+			case f.isBroken():
 				v.leave(f, Invalid, f.Error)
 				if beside != "" {
 					taken[beside] = strings.HasSuffix(f.Path, ".agent.md")

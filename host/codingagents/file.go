@@ -219,35 +219,30 @@ func (v *viewer) nested() {
 // nestedSkills adds a directory's skills and the finds of the client's Lists. It applies no
 // budget, because it isn't known which others would share the list.
 func (v *viewer) nestedSkills(dir string) {
-	rules := v.in.Client.Skills
-	never := nestedRules[v.in.Client.ID].Skills == ""
-	if rules != nil {
-		for _, convention := range slices.Concat(rules.Places...) {
+	rules := nestedRules[v.in.Client.ID]
+	if skills := v.in.Client.Skills; skills != nil {
+		for _, convention := range slices.Concat(skills.Places...) {
 			for _, f := range v.finds[dir][convention] {
 				if reason, detail := v.refuse(f); reason != "" {
 					v.leave(f, reason, detail)
-					continue
-				}
-				if never {
+				} else if rules.Skills == "" {
 					v.leave(f, Elsewhere, "it is looked for in the top directory of a project")
-					continue
+				} else {
+					s := v.skill(f)
+					v.list(f, s.name, s.description)
 				}
-				s := v.skill(f)
-				v.add(f, Item{Name: s.name, Included: true, Bytes: int64(len(s.name) + len(s.description)), Description: s.description})
 			}
 		}
 	}
 	for _, convention := range v.in.Client.Lists {
 		for _, f := range v.finds[dir][convention] {
-			if f.isBroken() {
-				v.leave(f, Invalid, f.Error)
-				continue
-			}
-			if nestedRules[v.in.Client.ID].SkillsAlone || never {
+			if reason, detail := v.unlisted(f); reason != "" {
+				v.leave(f, reason, detail)
+			} else if rules.Skills == "" || rules.SkillsAlone {
 				v.leave(f, Elsewhere, "it is looked for from the start's directory up")
-				continue
+			} else {
+				v.list(f, f.Name, f.Description)
 			}
-			v.add(f, Item{Name: f.Name, Included: true, Bytes: int64(len(f.Name) + len(f.Description)), Description: f.Description})
 		}
 	}
 }

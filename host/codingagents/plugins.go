@@ -31,35 +31,14 @@ func (v *viewer) prefix(f *Find) string {
 	return f.plugin
 }
 
-// pluginLists adds what installed plugins have to be listed by name.
-func (v *viewer) pluginLists() {
-	plugins := v.in.Client.plugins()
-	if plugins == nil {
-		return
-	}
-	taken := map[string]bool{} // a name of a kind is listed once
-	for i := range v.view.Items {
-		it := &v.view.Items[i]
-		taken[string(it.Kind)+" "+it.Name] = taken[string(it.Kind)+" "+it.Name] || it.Included
-	}
-	for i := range v.in.Plugins {
-		for _, convention := range plugins.Lists {
-			for _, f := range v.brought(&v.in.Plugins[i], convention) {
-				name := f.Name
-				if prefix := v.prefix(f); prefix != "" {
-					name = prefix + ":" + name
-				}
-				key := string(f.Kind) + " " + name
-				switch {
-				case f.isBroken():
-					v.leave(f, Invalid, f.Error)
-				case taken[key]:
-					v.leave(f, Duplicate, "another one has its name")
-				default:
-					taken[key] = true
-					v.add(f, Item{Name: name, Included: true, Bytes: int64(len(name) + len(f.Description)), Description: f.Description})
-				}
+// pluginsLists are what installed plugins have to be listed by name.
+func (v *viewer) pluginsLists() (list []*Find) {
+	if plugins := v.in.Client.plugins(); plugins != nil {
+		for i := range v.in.Plugins {
+			for _, convention := range plugins.Lists {
+				list = append(list, v.brought(&v.in.Plugins[i], convention)...)
 			}
 		}
 	}
+	return list
 }

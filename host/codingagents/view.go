@@ -410,56 +410,7 @@ func (v *viewer) lists() {
 	c := v.in.Client
 	begin := len(v.view.Items)
 	taken := map[string]bool{}
-	for _, list := range v.allListed() {
-		for _, f := range list {
-			key := string(f.Kind) + " " + c.fold(f.Name)
-			beside := "" // names subagents in one directory
-			if c.SubagentsByFile && f.Kind == abi.KindSubagent {
-				key = fileName(f)
-				beside = f.Place + key
-			}
-			switch name := f.Name; {
-			case beside != "" && taken[beside]:
-				v.leave(f, Duplicate, "another file of this name, ending with .agent.md, lies beside it")
-			case f.isBroken():
-				v.leave(f, Invalid, f.Error)
-				if beside != "" {
-					taken[beside] = strings.HasSuffix(f.Path, ".agent.md")
-				}
-			case c.ListsWithout != "" && strings.HasPrefix(filepath.Base(f.Path), c.ListsWithout):
-				v.leave(f, Hidden, "its name begins with "+c.ListsWithout)
-			case c.ListsNoLinks && f.Linked:
-				v.leave(f, LinkedFile, "it is a link, and links aren't followed")
-			case v.outside(f, false):
-				v.leave(f, Elsewhere, outside)
-			case c.SubagentsDescribed && f.Kind == abi.KindSubagent && nameless(f):
-				v.leave(f, NoName, "it says no name")
-			case c.SubagentsDescribed && f.Kind == abi.KindSubagent && strings.Contains(name, ":"):
-				v.leave(f, Invalid, "its name has a colon")
-			case c.SubagentsDescribed && f.Kind == abi.KindSubagent && f.Description == "":
-				v.leave(f, NoDescription, "it has no description")
-			case c.SkipHidden && isHidden(f):
-				v.leave(f, Hidden, "its name begins with a dot, or that of a directory that it lies in")
-			case slices.Contains(c.Agreed, f.Convention) && !f.user:
-				v.leave(f, Policy, "it is listed once the user has agreed to it")
-			case slices.Contains(c.Builtin[f.Kind], name):
-				v.leave(f, Duplicate, "another one of this name is the coding agent's own")
-			case taken[key]:
-				v.leave(f, Duplicate, "another one of its name counts")
-			case f.Attributes["mode"].Text == "manual":
-				taken[key] = c.ListsLater || c.Skills != nil && slices.Contains(c.Skills.Counted, NotAlways)
-				v.leave(f, NotAlways, "its mode is manual")
-			case f.Kind == abi.KindSubagent && slices.Contains(c.Primaries, name) && f.Attributes["mode"].Text == "":
-				taken[key] = c.ListsLater
-				v.leave(f, NotAlways, "it changes an agent of "+c.Name+" that isn't a subagent")
-			case (c.ListsByName || c.ListsByRun) && f.Kind == abi.KindCommand && v.listsSkill(name):
-				v.leave(f, Duplicate, "a skill has its name")
-			default:
-				taken[key] = true
-				v.add(f, Item{Name: name, Included: true, Bytes: int64(len(name) + len(f.Description)), Description: f.Description})
-			}
-		}
-	}
+	v.listAll(v.allListed(), taken)
 	if c.ListsByRun {
 		slices.SortStableFunc(v.view.Items[begin:], func(a, b Item) int {
 			commands := a.Kind == abi.KindCommand && b.Kind == abi.KindCommand
@@ -474,41 +425,116 @@ func (v *viewer) lists() {
 			return cmp.Or(strings.Compare(string(b.Kind), string(a.Kind)), ByLetter.compare(a.Name, b.Name))
 		})
 	}
-	v.pluginLists()
+	v.listAll(v.pluginsLists(), taken)
+}
+
+// listAll adds those that are listed. taken are names and files that keep later ones out.
+func (v *viewer) listAll(list []*Find, taken map[string]bool) {
+	c := v.in.Client
+	for _, f := range list {
+		name := f.Name
+		if prefix := v.prefix(f); prefix != "" {
+			name = prefix + ":" + name
+		}
+		key := string(f.Kind) + " " + c.fold(name)
+		beside := "" // names subagents in one directory
+		if c.SubagentsByFile && f.Kind == abi.KindSubagent && f.plugin == "" {
+			key = fileName(f)
+			beside = f.Place + key
+		}
+		if beside != "" && taken[beside] {
+			v.leave(f, Duplicate, "another file of this name, ending with .agent.md, lies beside it")
+			continue
+		}
+		reason, detail := v.unlisted(f)
+		switch {
+		case reason != "":
+			v.leave(f, reason, detail)
+			if beside != "" && reason == Invalid {
+				taken[beside] = strings.HasSuffix(f.Path, ".agent.md")
+			}
+		case taken[key]:
+			v.leave(f, Duplicate, "another one of its name counts")
+		case f.Attributes["mode"].Text == "manual":
+			taken[key] = c.ListsLater || c.Skills != nil && slices.Contains(c.Skills.Counted, NotAlways)
+			v.leave(f, NotAlways, "its mode is manual")
+		case f.Kind == abi.KindSubagent && slices.Contains(c.Primaries, f.Name) && f.Attributes["mode"].Text == "":
+			taken[key] = c.ListsLater
+			v.leave(f, NotAlways, "it changes an agent of "+c.Name+" that isn't a subagent")
+		case (c.ListsByName || c.ListsByRun) && f.Kind == abi.KindCommand && v.listsSkill(name):
+			v.leave(f, Duplicate, "a skill has its name")
+		default:
+			taken[key] = true
+			v.list(f, name, f.Description)
+		}
+	}
+}
+
+// list adds something that is listed by a name.
+func (v *viewer) list(f *Find, name, description string) {
+	v.add(f, Item{Name: name, Included: true, Bytes: int64(len(name) + len(description)), Description: description})
+}
+
+// unlisted returns why something that lists could have isn't listed, whatever else there is;
+// empty if it is.
+func (v *viewer) unlisted(f *Find) (reason Reason, detail string) {
+	c := v.in.Client
+	described := c.SubagentsDescribed && f.Kind == abi.KindSubagent
+	switch {
+	case f.isBroken():
+		return Invalid, f.Error
+	case c.ListsWithout != "" && strings.HasPrefix(filepath.Base(f.Path), c.ListsWithout):
+		return Hidden, "its name begins with " + c.ListsWithout
+	case c.ListsNoLinks && f.Linked:
+		return LinkedFile, "it is a link, and links aren't followed"
+	case v.outside(f, false):
+		return Elsewhere, outside
+	case described && nameless(f):
+		return NoName, "it says no name"
+	case described && strings.Contains(f.Name, ":"):
+		return Invalid, "its name has a colon"
+	case described && f.Description == "":
+		return NoDescription, "it has no description"
+	case c.SkipHidden && isHidden(f):
+		return Hidden, "its name begins with a dot, or that of a directory that it lies in"
+	case slices.Contains(c.Agreed, f.Convention) && !f.user:
+		return Policy, "it is listed once the user has agreed to it"
+	case slices.Contains(c.Builtin[f.Kind], f.Name):
+		return Duplicate, "another one of this name is the coding agent's own"
+	}
+	return "", ""
 }
 
 // allListed are the finds of all lists, each in the order of precedence.
-func (v *viewer) allListed() (lists [][]*Find) {
-	c, first, own := v.in.Client, []string(nil), []string(nil)
-	if c.User != nil {
-		first = c.User.Subagents
-		own = slices.DeleteFunc(slices.Clone(c.User.Lists), func(id string) bool { return slices.Contains(c.Lists, id) })
+func (v *viewer) allListed() (all []*Find) {
+	c, user := v.in.Client, v.in.Client.User
+	if user == nil {
+		user = &User{}
 	}
+	own := slices.DeleteFunc(slices.Clone(user.Lists), func(id string) bool { return slices.Contains(c.Lists, id) })
 	if !c.ListsLater {
-		for _, convention := range slices.Concat(first, c.Lists, own) {
-			lists = append(lists, v.listed(convention))
+		for _, convention := range slices.Concat(user.Subagents, c.Lists, own) {
+			all = append(all, v.listed(convention)...)
 		}
-		return lists
+		return all
 	}
-	var all []*Find
 	for _, convention := range own {
 		all = append(all, v.users(convention)...)
 	}
-	seen := map[string]bool{} // the home directory can be on the walk
 	for _, dir := range v.walk(cmp.Or(c.ListsTop, Project), true) {
 		for _, convention := range c.Lists {
 			all = append(all, v.finds[dir][convention]...)
 		}
 	}
-	for _, f := range all {
-		seen[f.Path] = true
-	}
+	n := len(all)
 	for _, convention := range c.Lists {
-		if c.User != nil && slices.Contains(c.User.Lists, convention) {
-			all = append(all, slices.DeleteFunc(v.users(convention), func(f *Find) bool { return seen[f.Path] })...)
+		if slices.Contains(user.Lists, convention) { // the home directory can be on the walk
+			all = append(all, slices.DeleteFunc(v.users(convention), func(f *Find) bool {
+				return slices.ContainsFunc(all[:n], func(other *Find) bool { return other.Path == f.Path })
+			})...)
 		}
 	}
-	return [][]*Find{v.later(all)}
+	return v.later(all)
 }
 
 // later returns finds in the reverse order. Each has what it doesn't say from those before it
@@ -516,7 +542,7 @@ func (v *viewer) allListed() (lists [][]*Find) {
 func (v *viewer) later(all []*Find) (list []*Find) {
 	before := map[string]*Find{}
 	for _, f := range all {
-		if f.Status != snapshot.StatusInvalid && f.Status != snapshot.StatusUnreadable && !v.outside(f, false) {
+		if !f.isBroken() && !v.outside(f, false) {
 			key, whole := string(f.Kind)+" "+f.Name, *f
 			if old := before[key]; old != nil {
 				whole.Description = cmp.Or(f.Description, old.Description)
@@ -565,10 +591,7 @@ func (v *viewer) listed(convention string) (list []*Find) {
 		}
 	}
 	user := v.in.Client.User
-	switch {
-	case user != nil && slices.Contains(user.Subagents, convention):
-		return v.users(convention)
-	case user == nil || !slices.Contains(user.Lists, convention):
+	if user == nil || !slices.Contains(user.Lists, convention) && !slices.Contains(user.Subagents, convention) {
 		return list
 	}
 	own := v.users(convention)

@@ -4,10 +4,13 @@ import (
 	"context"
 	"net"
 	"net/http"
+	"path/filepath"
 	"sync"
 	"testing"
 
 	"waymark/hub"
+	"waymark/hub/store"
+	"waymark/hub/store/sqlite"
 	"waymark/test/process"
 )
 
@@ -16,8 +19,19 @@ import (
 // depend on how fast the machine is.
 func inSynctest(t *testing.T, opts hub.Options, f func(t *testing.T, f *fixture, endpoint string)) {
 	t.Helper()
+	inSynctestOn(t, opts, func(st store.Store) store.Store { return st }, f)
+}
+
+// inSynctestOn is inSynctest with a store around the usual one.
+func inSynctestOn(t *testing.T, opts hub.Options, around func(store.Store) store.Store, f func(t *testing.T, f *fixture, endpoint string)) {
+	t.Helper()
 	process.Synctest(t, func(t *testing.T) {
 		plain, web := newPipes("drpc"), newPipes("http")
+		db, err := sqlite.Open(t.Context(), filepath.Join(t.TempDir(), "hub.db"), sqlite.Options{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		opts.Store = around(db)
 		fix := newFixtureOn(t, opts, plain)
 		fix.plain = plain.dial
 		fix.client = &http.Client{Transport: &http.Transport{

@@ -64,16 +64,24 @@ func (*Service) BeginCall(ctx context.Context, method string) context.Context {
 	return context.WithValue(ctx, outcomeKey{}, &outcome{method: method})
 }
 
-// EndCall implements transport.Services. It reports pushes to Options.Observe.
+// EndCall implements transport.Services. It reports pushes to Options.Observe, and when an
+// agent is current.
 func (s *Service) EndCall(ctx context.Context, call *transport.Call, err error) {
 	end := outcomeOf(ctx)
 	protocol := map[string]wire.Protocol{
 		wire.MethodPush: wire.ProtocolWaymark, wire.MethodUpload: wire.ProtocolWaymark, wire.MethodPushContextState: wire.ProtocolCoder,
 	}[end.method]
-	if s.observe == nil || protocol == "" {
+	if protocol == "" {
 		return
 	}
-	o := PushObserved{Result: end.of(err), Protocol: protocol, Delta: end.delta, Bytes: call.Bytes}
+	result := end.of(err)
+	if call.AgentID != "" && result != PushContinues && result != PushFullNeeded && result != PushBusy {
+		call.Current()
+	}
+	if s.observe == nil {
+		return
+	}
+	o := PushObserved{Result: result, Protocol: protocol, Delta: end.delta, Bytes: call.Bytes}
 	if !call.Received.IsZero() {
 		o.Duration = time.Since(call.Received)
 	}

@@ -87,6 +87,9 @@ func (s *Service) Open(ctx context.Context, request *waymark.OpenRequest) (*waym
 	if err != nil {
 		return nil, s.failed(ctx, wire.ProtocolWaymark, err)
 	}
+	if superseded { // it won't push
+		transport.CallOf(ctx).Current()
+	}
 	return &waymark.OpenResponse{Superseded: superseded}, nil
 }
 

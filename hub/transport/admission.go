@@ -3,33 +3,40 @@ package transport
 import (
 	"context"
 	"math/rand/v2"
+	"slices"
 	"sync"
 	"time"
 )
 
 const (
-	// minAdmitted and maxAdmitted limit the handshakes that ask the store at a time.
+	// minAdmitted and maxAdmitted limit the agents that are being let in at a time.
 	minAdmitted, maxAdmitted = 4, 256
-	// goodTime is how long the store may take for a handshake. Agents hang up after 10 s.
+	// goodTime is how long the store may take for all that an agent wants until it is current.
+	// Agents hang up after 10 s.
 	goodTime = time.Second
 	// admissionWait is how long a handshake may have to wait for its turn, as far as that is
-	// known. Those that would wait longer are told when to come again.
-	admissionWait = 3 * time.Second
+	// known. Those that would wait longer are told when to come again, and so are those that
+	// have waited for longestWait, because nobody knew better.
+	admissionWait, longestWait = 3 * time.Second, 6 * time.Second
 	// maxRetry limits that time, in seconds: what draining takes is guessed at the worst moment,
 	// and refusing an agent twice costs less than leaving it out after the storm.
-	maxRetry = 30
+	maxRetry = 10
+	// patience is how much time an agent that has been let in may take for itself, while the
+	// store waits for it: more than a push takes on most lines. It keeps its connection.
+	patience = 2 * time.Second
 )
 
-// admission lets handshakes ask the store as fast as it answers them in good time. What is
+// admission lets agents in as fast as the store makes them current in good time: a place
+// inside is for a handshake and the first push, which the store has most work with. What is
 // beyond isn't left waiting: a store that has more to do than it can would do everything for
 // agents that have hung up.
 type admission struct {
 	mu    sync.Mutex // guards the rest
 	limit int        // of those inside
-	// inside have been let in and aren't answered. waiting are in order.
+	// inside have a place. waiting are in order.
 	inside  int
 	waiting []chan struct{}
-	// took is how long handshakes took lately.
+	// took is how long places were taken lately.
 	took time.Duration
 	// refused is the number of those refused lately, who come again; it shrinks with those
 	// that are let in.
@@ -38,40 +45,46 @@ type admission struct {
 
 func newAdmission() *admission { return &admission{limit: minAdmitted * 4} }
 
-// enter waits until a handshake may ask the store; leave must follow. If it may not, again is
-// when to come again, in seconds.
-func (a *admission) enter(ctx context.Context) (again int, ok bool) {
+// enter waits until an agent may ask the store. If it may not, there is no place, and again
+// is when to come again, in seconds.
+func (a *admission) enter(ctx context.Context) (p *place, again int) {
 	a.mu.Lock()
 	if a.inside < a.limit {
 		a.inside++
 		a.mu.Unlock()
-		return 0, true
+		return a.place(), 0
 	}
 	if a.drains(len(a.waiting)+1) > admissionWait {
-		a.refused++
-		// All that were refused are spread over the time that letting them in takes.
-		spread := a.drains(len(a.waiting) + a.refused)
-		a.mu.Unlock()
-		return min(maxRetry, 1+int(rand.Float64()*spread.Seconds())), false //nolint:gosec // not a secret
+		defer a.mu.Unlock()
+		return nil, a.refuse()
 	}
 	turn := make(chan struct{})
 	a.waiting = append(a.waiting, turn)
 	a.mu.Unlock()
+	longest := time.NewTimer(longestWait)
+	defer longest.Stop()
 	select {
 	case <-turn:
-		return 0, true
+		return a.place(), 0
+	case <-longest.C:
 	case <-ctx.Done():
-		a.mu.Lock()
-		defer a.mu.Unlock()
-		for i, other := range a.waiting {
-			if other == turn {
-				a.waiting = append(a.waiting[:i], a.waiting[i+1:]...)
-				return 1, false
-			}
-		}
-		a.next() // its turn came at the same time
-		return 1, false
 	}
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	if i := slices.Index(a.waiting, turn); i >= 0 {
+		a.waiting = slices.Delete(a.waiting, i, i+1)
+	} else {
+		a.next() // its turn came at the same time
+	}
+	return nil, a.refuse()
+}
+
+// refuse returns when an agent may come again that isn't let in: all that were refused are
+// spread over the time that letting them in takes. The caller holds a.mu.
+func (a *admission) refuse() (again int) {
+	a.refused++
+	spread := a.drains(len(a.waiting) + a.refused)
+	return min(maxRetry, 1+int(rand.Float64()*spread.Seconds())) //nolint:gosec // not a secret
 }
 
 // drains is how long it takes to let in n more. The caller holds a.mu.
@@ -79,15 +92,16 @@ func (a *admission) drains(n int) time.Duration {
 	return a.took * time.Duration(n) / time.Duration(a.limit)
 }
 
-// leave says that the store has answered a handshake.
-func (a *admission) leave(took time.Duration) {
+// leave gives back a place that was taken for so long. While the agent had it, the store took
+// the time that is asked for it; done says that this made it current.
+func (a *admission) leave(taken, asked time.Duration, done bool) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	a.took += (took - a.took) / 8
+	a.took += (taken - a.took) / 8
 	switch {
-	case took > goodTime:
+	case asked > goodTime:
 		a.limit = max(minAdmitted, a.limit-max(1, a.limit/8))
-	case a.inside >= a.limit && took < goodTime/4:
+	case done && a.inside >= a.limit && asked < goodTime/2:
 		a.limit = min(maxAdmitted, a.limit+1)
 	}
 	a.refused = max(0, a.refused-1)
@@ -102,4 +116,81 @@ func (a *admission) next() {
 		close(a.waiting[0])
 		a.waiting = a.waiting[1:]
 	}
+}
+
+// place is that of an agent inside. It ends with the first push that is decided, with the
+// connection, or when the agent's own time is over. nil is that of a connection that needs
+// none.
+type place struct {
+	admission *admission
+	begun     time.Time
+
+	mu    sync.Mutex // guards the rest
+	calls int        // of the agent, that the store is asked for
+	since time.Time  // when the first of them began, or the last one ended
+	asked time.Duration
+	// own ends the place when the agent has had its own time; rest is what it has left.
+	own  *time.Timer
+	rest time.Duration
+	left bool
+}
+
+// place takes a place, with a call.
+func (a *admission) place() *place {
+	now := time.Now()
+	return &place{admission: a, begun: now, since: now, calls: 1, rest: patience}
+}
+
+// ask and answered say that the store is asked for the agent, and has answered.
+func (p *place) ask() {
+	if p == nil {
+		return
+	}
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.calls++; p.calls == 1 && !p.left {
+		p.own.Stop()
+		p.rest -= p.turn()
+	}
+}
+
+func (p *place) answered() {
+	if p == nil {
+		return
+	}
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.calls--; p.calls == 0 && !p.left {
+		p.asked += p.turn()
+		p.own = time.AfterFunc(p.rest, func() { p.leave(false) })
+	}
+}
+
+// turn returns how long it was the agent's or the store's turn, and begins the other's. The
+// caller holds p.mu.
+func (p *place) turn() time.Duration {
+	now := time.Now()
+	took := now.Sub(p.since)
+	p.since = now
+	return took
+}
+
+// leave gives the place back, once; done says that the agent's push is decided.
+func (p *place) leave(done bool) {
+	if p == nil {
+		return
+	}
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.left {
+		return
+	}
+	p.left = true
+	if p.own != nil {
+		p.own.Stop()
+	}
+	if p.calls > 0 {
+		p.asked += p.turn()
+	}
+	p.admission.leave(time.Since(p.begun), p.asked, done)
 }

@@ -24,18 +24,17 @@ func TestAdmission(t *testing.T) {
 					go func() {
 						for {
 							ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second)
-							again, ok := a.enter(ctx)
-							if !ok {
+							place, again := a.enter(ctx)
+							if place == nil {
 								cancel()
 								refused <- again
 								time.Sleep(time.Duration(again) * time.Second)
 								continue
 							}
-							from := time.Now()
 							store <- struct{}{}
 							time.Sleep(slow / 8)
 							<-store
-							a.leave(time.Since(from))
+							place.leave(true)
 							late := ctx.Err() != nil
 							cancel()
 							if !late {
@@ -68,16 +67,17 @@ func TestAdmission(t *testing.T) {
 func TestAdmissionHungUp(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		a := newAdmission()
+		var inside *place
 		for a.inside < a.limit {
-			a.enter(t.Context())
+			inside, _ = a.enter(t.Context())
 		}
 		ctx, cancel := context.WithCancel(t.Context())
 		go a.enter(ctx)
 		synctest.Wait()
 		last := make(chan bool)
 		go func() {
-			_, ok := a.enter(t.Context())
-			last <- ok
+			place, _ := a.enter(t.Context())
+			last <- place != nil
 		}()
 		synctest.Wait()
 		cancel()
@@ -85,7 +85,7 @@ func TestAdmissionHungUp(t *testing.T) {
 		if len(a.waiting) != 1 {
 			t.Errorf("%d wait", len(a.waiting))
 		}
-		a.leave(time.Millisecond)
+		inside.leave(true)
 		if !<-last {
 			t.Error("the other one wasn't let in")
 		}

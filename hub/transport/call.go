@@ -125,6 +125,8 @@ type callStream struct {
 	// received says that a message was read, expensive that it has a slot of those that are
 	// expensive to decode.
 	received, expensive bool
+	// asks says that the call counts in the connection's place.
+	asks bool
 }
 
 func (s *callStream) Context() context.Context                      { return s.ctx }
@@ -139,8 +141,17 @@ func (s *callStream) MsgRecv(m drpc.Message, e drpc.Encoding) error {
 
 // release releases the slots of the call.
 func (s *callStream) release() {
+	s.answered()
 	if s.expensive {
 		<-s.calls.t.expensive
+	}
+}
+
+// answered says that the call doesn't ask the store any more.
+func (s *callStream) answered() {
+	if s.asks {
+		s.asks = false
+		s.calls.conn.place.answered()
 	}
 }
 
@@ -156,6 +167,10 @@ func (b *boundedEncoding) Unmarshal(data []byte, m drpc.Message) error {
 	s := b.stream
 	s.received = true
 	s.calls.intake.complete()
+	if !s.asks && !s.call.lasts {
+		s.asks = true
+		s.calls.conn.place.ask()
+	}
 	s.call.Bytes, s.call.Received = len(data), time.Now()
 	if len(data) > wire.MaxMessage {
 		return errTooLarge

@@ -19,6 +19,8 @@ type conn struct {
 	session Session
 	// drop ends the connection.
 	drop context.CancelCauseFunc
+	// place is what the connection has until its agent is current; immutable.
+	place *place
 
 	mu      sync.Mutex // guards the fields below
 	clients map[*client]struct{}

@@ -8,8 +8,6 @@ import (
 	"net/http"
 	"strconv"
 	"strings"
-	"sync"
-	"time"
 
 	"waymark/wire"
 )
@@ -59,16 +57,14 @@ func (t *Transport) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	// Only behind the token: others must not take turns of agents.
-	again, admitted := t.admission.enter(r.Context())
-	if !admitted {
+	place, again := t.admission.enter(r.Context())
+	if place == nil {
 		w.Header().Set("Retry-After", strconv.Itoa(again))
 		refuse(w, http.StatusServiceUnavailable, refusal{Message: "The hub has more agents to let in than it can.", Detail: "try again later"})
 		return
 	}
-	begin := time.Now()
-	begun := sync.OnceFunc(func() { t.admission.leave(time.Since(begin)) })
-	defer begun()
-	t.upgrade(w, r, owner, begun)
+	defer place.leave(false)
+	t.upgrade(w, r, owner, place)
 }
 
 // admitRequest returns the client of a request if it may connect now.

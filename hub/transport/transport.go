@@ -70,9 +70,14 @@ type Call struct {
 // the call's goroutine.
 func (c *Call) Last() {
 	c.lasts = true
+	c.stream.answered()
 	c.stream.calls.intake.last()
 	c.stream.calls.conn.leave(answerGrace)
 }
+
+// Current says that the agent is as current as it will be for now. The next one that waits
+// for the store is let in then.
+func (c *Call) Current() { c.stream.calls.conn.place.leave(true) }
 
 // End ends a lasting call. The peer gets the error if it reads within Limits.Farewell. On
 // plain DRPC the connection may end, too. It may be called from any goroutine while the
@@ -151,7 +156,7 @@ type Transport struct {
 	// rate limits the calls and connections of all together; unauthenticated stands for
 	// peers without a token.
 	rate *rate.Limiter
-	// admission limits the handshakes that ask the store.
+	// admission limits the agents that have come and aren't current yet.
 	admission       *admission
 	unauthenticated *client
 

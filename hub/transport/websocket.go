@@ -15,9 +15,8 @@ import (
 	"waymark/wire"
 )
 
-// upgrade upgrades the request to a connection of calls, and returns when that has ended. It
-// calls begun when the store has answered.
-func (t *Transport) upgrade(w http.ResponseWriter, r *http.Request, owner *client, begun func()) {
+// upgrade upgrades the request to a connection of calls, and returns when that has ended.
+func (t *Transport) upgrade(w http.ResponseWriter, r *http.Request, owner *client, place *place) {
 	// The request's own context ends when the connection is hijacked.
 	ctx, end, err := t.begin(context.WithoutCancel(r.Context()))
 	if err != nil {
@@ -35,6 +34,7 @@ func (t *Transport) upgrade(w http.ResponseWriter, r *http.Request, owner *clien
 	defer drop(nil)
 	c := t.newConn(drop)
 	defer c.end()
+	c.place = place
 	if strings.EqualFold(r.Header.Get("Upgrade"), "websocket") {
 		// Determine its place in the order before the agent can send anything, or give up
 		// and reconnect.
@@ -43,7 +43,6 @@ func (t *Transport) upgrade(w http.ResponseWriter, r *http.Request, owner *clien
 		err := c.session.Begin(beginning, owner.agentID)
 		stop()
 		cancel()
-		begun()
 		switch {
 		case err != nil && r.Context().Err() != nil:
 			return
@@ -54,7 +53,7 @@ func (t *Transport) upgrade(w http.ResponseWriter, r *http.Request, owner *clien
 		}
 		c.attach(owner)
 	}
-	begun()
+	place.answered()
 	h := &hijacked{ResponseWriter: w}
 	ws, err := websocket.Accept(h, r, nil) // no compression: a few bytes could expand to a flood
 	if err != nil {

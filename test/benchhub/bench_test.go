@@ -209,8 +209,8 @@ func storm(t *testing.T, db string) {
 		got := r.do(benchhub.Order{Do: "current", Since: since, For: *longest})
 		probed := probes()
 		stop()
-		t.Logf("%d agents %s: all current in %.1f s, %.1f × agents ÷ that rate, %.0f bytes for each; for each %s; %s",
-			*agents, round, got.Seconds, got.Seconds*rate/float64(*agents), float64(got.Bytes)/float64(*agents), figures(t, db).since(begun), probed)
+		t.Logf("%d agents %s: all current in %.1f s (half in %.1f s, 99 %% in %.1f s), %.1f × agents ÷ that rate, %.0f bytes for each; for each %s; %s",
+			*agents, round, got.Seconds, got.P50/1000, got.P99/1000, got.Seconds*rate/float64(*agents), float64(got.Bytes)/float64(*agents), figures(t, db).since(begun), probed)
 	}
 }
 

@@ -78,17 +78,16 @@ func (p *Pushers) Close() {
 }
 
 // Current waits until the hub has accepted a push of each agent since that moment,
-// and says how long after it that was, and how many bytes have gone over the line,
-// both ways, since the last call.
+// and says how long after it that was, for the last one and for half and 99 % of them, and how
+// many bytes have gone over the line, both ways, since the last call.
 func (p *Pushers) Current(ctx context.Context, since time.Time) (Result, error) {
-	r := Result{}
+	var m meter
 	states := make(map[string]int) // of those that aren't current when ctx ends
 	for _, pusher := range p.list {
 		for waits := true; waits; {
 			status, changed := pusher.Watch()
 			if last := status.LastAccepted; last != nil && last.At.After(since) {
-				r.Pushes++
-				r.Seconds = max(r.Seconds, last.At.Sub(since).Seconds())
+				m.add(last.At.Sub(since))
 				break
 			}
 			select {
@@ -98,6 +97,11 @@ func (p *Pushers) Current(ctx context.Context, since time.Time) (Result, error) 
 				waits = false
 			}
 		}
+	}
+	r := m.result()
+	r.Seconds = 0
+	if len(m.times) > 0 {
+		r.Seconds = m.times[len(m.times)-1].Seconds()
 	}
 	if len(states) > 0 {
 		return r, fmt.Errorf("%d agents are current, of the others are %v", r.Pushes, states)

@@ -2,6 +2,7 @@ package transport
 
 import (
 	"context"
+	"math"
 	"math/rand/v2"
 	"slices"
 	"sync"
@@ -14,13 +15,14 @@ const (
 	// goodTime is how long the store may take for all that an agent wants until it is current.
 	// Agents hang up after 10 s.
 	goodTime = time.Second
-	// admissionWait is how long a handshake may have to wait for its turn, as far as that is
-	// known. Those that would wait longer are told when to come again, and so are those that
-	// have waited for longestWait, because nobody knew better.
-	admissionWait, longestWait = 3 * time.Second, 6 * time.Second
-	// maxRetry limits that time, in seconds: what draining takes is guessed at the worst moment,
-	// and refusing an agent twice costs less than leaving it out after the storm.
+	// After firstWait an agent that waits for its turn is told to come again if it would wait for
+	// more than moreWait. Until then it is known how fast the store is in this storm.
+	firstWait, moreWait = 4 * time.Second, 4 * time.Second
+	// maxRetry limits when that is, in seconds: refusing an agent twice costs less than leaving it
+	// out after the storm.
 	maxRetry = 10
+	// rateOver is how far back the rate goes by which that is guessed.
+	rateOver = 2 * time.Second
 	// patience is how much time an agent that has been let in may take for itself, while the
 	// store waits for it: more than a push takes on most lines. It keeps its connection.
 	patience = 2 * time.Second
@@ -36,8 +38,11 @@ type admission struct {
 	// inside have a place. waiting are in order.
 	inside  int
 	waiting []chan struct{}
-	// took is how long places were taken lately.
-	took time.Duration
+	// rate is how many places were given back per second lately, last when the last one was.
+	rate float64
+	last time.Time
+	// cut is when limit was last lowered: once for all that were inside then.
+	cut time.Time
 	// refused is the number of those refused lately, who come again; it shrinks with those
 	// that are let in.
 	refused int
@@ -54,53 +59,68 @@ func (a *admission) enter(ctx context.Context) (p *place, again int) {
 		a.mu.Unlock()
 		return a.place(), 0
 	}
-	if a.drains(len(a.waiting)+1) > admissionWait {
-		defer a.mu.Unlock()
-		return nil, a.refuse()
-	}
 	turn := make(chan struct{})
 	a.waiting = append(a.waiting, turn)
 	a.mu.Unlock()
-	longest := time.NewTimer(longestWait)
-	defer longest.Stop()
-	select {
-	case <-turn:
-		return a.place(), 0
-	case <-longest.C:
-	case <-ctx.Done():
+	first := time.NewTimer(firstWait)
+	defer first.Stop()
+	for {
+		select {
+		case <-turn:
+			return a.place(), 0
+		case <-first.C:
+			if again = a.far(turn); again > 0 {
+				return nil, again
+			}
+		case <-ctx.Done():
+			a.mu.Lock()
+			defer a.mu.Unlock()
+			if i := slices.Index(a.waiting, turn); i >= 0 {
+				a.waiting = slices.Delete(a.waiting, i, i+1)
+			} else {
+				a.next() // its turn came at the same time
+			}
+			return nil, 1
+		}
 	}
-	a.mu.Lock()
-	defer a.mu.Unlock()
-	if i := slices.Index(a.waiting, turn); i >= 0 {
-		a.waiting = slices.Delete(a.waiting, i, i+1)
-	} else {
-		a.next() // its turn came at the same time
-	}
-	return nil, a.refuse()
 }
 
-// refuse returns when an agent may come again that isn't let in: all that were refused are
-// spread over the time that letting them in takes. The caller holds a.mu.
-func (a *admission) refuse() (again int) {
+// far refuses the agent whose turn is too far away. All that are refused are spread over half of
+// the time that letting them in is expected to take: a storm's rate rises. 0 says that it may
+// wait on.
+func (a *admission) far(turn chan struct{}) (again int) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	i := slices.Index(a.waiting, turn)
+	if i < 0 || a.drains(i+1) <= moreWait {
+		return 0
+	}
+	a.waiting = slices.Delete(a.waiting, i, i+1)
 	a.refused++
-	spread := a.drains(len(a.waiting) + a.refused)
-	return min(maxRetry, 1+int(rand.Float64()*spread.Seconds())) //nolint:gosec // not a secret
+	spread := min(maxRetry, a.drains(len(a.waiting)+a.refused).Seconds()/2)
+	return 1 + int(rand.Float64()*spread) //nolint:gosec // not a secret
 }
 
 // drains is how long it takes to let in n more. The caller holds a.mu.
 func (a *admission) drains(n int) time.Duration {
-	return a.took * time.Duration(n) / time.Duration(a.limit)
+	return time.Duration(float64(n) / max(1, a.decayed(time.Now())) * float64(time.Second))
 }
 
-// leave gives back a place that was taken for so long. While the agent had it, the store took
-// the time that is asked for it; done says that this made it current.
-func (a *admission) leave(taken, asked time.Duration, done bool) {
+// decayed is the rate at that time. The caller holds a.mu.
+func (a *admission) decayed(now time.Time) float64 {
+	return a.rate * math.Exp(-float64(now.Sub(a.last))/float64(rateOver))
+}
+
+// leave gives back a place that was taken since begun, while the store worked for the agent for
+// as long as asked; done says that this made it current.
+func (a *admission) leave(begun time.Time, asked time.Duration, done bool) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	a.took += (taken - a.took) / 8
+	now := time.Now()
+	a.rate, a.last = a.decayed(now)+1/rateOver.Seconds(), now
 	switch {
-	case asked > goodTime:
-		a.limit = max(minAdmitted, a.limit-max(1, a.limit/8))
+	case asked > goodTime && begun.After(a.cut):
+		a.limit, a.cut = max(minAdmitted, a.limit*3/4), now
 	case done && a.inside >= a.limit && asked < goodTime/2:
 		a.limit = min(maxAdmitted, a.limit+1)
 	}
@@ -192,5 +212,5 @@ func (p *place) leave(done bool) {
 	if p.calls > 0 {
 		p.asked += p.turn()
 	}
-	p.admission.leave(time.Since(p.begun), p.asked, done)
+	p.admission.leave(p.begun, p.asked, done)
 }

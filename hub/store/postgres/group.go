@@ -30,9 +30,9 @@ const (
 )
 
 // groups does what comes at the same time in one transaction, because a commit costs as much as
-// a small push, and asking as much as an answer. A group is what came while the committers were
-// busy, of different agents: nobody waits for others to come. No caller is answered before the
-// commit.
+// a small push, and asking as much as an answer. A group is what came while a committer was
+// busy, of different agents: nobody waits for others to come. Another committer begins when
+// enough wait. No caller is answered before the commit.
 //
 // What is refused has written nothing, so that the others of its group go on. After an error
 // of the database each member gets its own transaction.
@@ -104,7 +104,8 @@ func (g *groups[T]) add(p T) error {
 		return store.ErrClosed
 	}
 	g.waiting = append(g.waiting, p)
-	if g.running < g.committers {
+	// One more at a time would be a group of one for each that comes.
+	if g.running == 0 || g.running < g.committers && len(g.waiting) >= minGroup {
 		g.running++
 		g.runs.Go(g.commit)
 	}

@@ -8,6 +8,8 @@ import (
 	"strings"
 	"testing"
 
+	"golang.org/x/tools/txtar"
+
 	"waymark/test/authors"
 )
 
@@ -59,6 +61,34 @@ func TestReadme(t *testing.T) {
 	}
 }
 
+// TestReadmePicture shows the workspace that the README begins with to an agent, which says
+// what stands there.
+func TestReadmePicture(t *testing.T) {
+	readme, err := os.ReadFile("../../README.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	picture, _, _ := strings.Cut(string(readme), "\n## ")
+	p := newPlayer(t)
+	steps, err := authors.Parse(strings.NewReplacer("~/shop", filepath.Join(p.dir, "shop"), "127.0.0.1:7878 has version 3", "…").Replace(picture))
+	if err != nil || len(steps) != 2 {
+		t.Fatalf("%d commands are shown, %v", len(steps), err)
+	}
+	files, err := txtar.ParseFile("testdata/shop.txtar")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, f := range files.Files {
+		p.play(authors.Step{File: filepath.Join("..", f.Name), Text: string(f.Data)})
+	}
+	p.play(authors.Step{Text: "chmod 700 ~/bin/*\ncd ~/shop\ngit init -q\n"})
+	for _, step := range steps {
+		step.Text = "PATH=~/bin:$PATH\n" + step.Text
+		step.Want = append(append([]string{"…"}, step.Want...), "…") // the log, and the hub's page
+		p.play(step)
+	}
+}
+
 // sh runs commands and returns what they print; they must succeed.
 func (h *home) sh(t *testing.T, dir, script string) string {
 	t.Helper()
@@ -71,10 +101,10 @@ func (h *home) sh(t *testing.T, dir, script string) string {
 	return string(out)
 }
 
-// TestReadmeHub follows "A hub for several workspaces" in the README, and the five minutes
+// TestReadmeHub follows the README's "A hub for several workspaces", and the five minutes
 // of docs/hub.md, at a port that is free: what they make is known to the hub that they start.
 func TestReadmeHub(t *testing.T) {
-	for file, heading := range map[string]string{"README.md": "A hub for several workspaces:\n", "docs/hub.md": "## Five minutes\n"} {
+	for file, heading := range map[string]string{"README.md": "## A hub for several workspaces\n", "docs/hub.md": "## Five minutes\n"} {
 		t.Run(filepath.Base(file), func(t *testing.T) {
 			text, err := os.ReadFile("../../" + file)
 			if err != nil {

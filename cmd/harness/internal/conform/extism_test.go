@@ -49,7 +49,7 @@ func TestElsewhere(t *testing.T) {
 	t.Parallel()
 	opts := options("agrees", "answers", "warns", "fails", "crashes", "never-ends")
 	endless := misdeed{"never-ends", "extism", "under the stock Extism SDK it takes longer than "}
-	r := checkWithin(200*time.Millisecond, &opts, endless, func() *conform.Report { return there(t, strange, opts) })
+	r := checkWithin(t, 200*time.Millisecond, endless, conform.Options{File: guest(t, "./testdata/elsewhere"), Host: opts, Extism: strange})
 	for _, bad := range []misdeed{
 		{"answers", "extism", `"name":"another"`},
 		{"warns", "extism", "it answers differently: "},

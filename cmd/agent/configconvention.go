@@ -1,13 +1,13 @@
 package main
 
 import (
-	"bytes"
 	"context"
 	"errors"
 	"fmt"
 	"io/fs"
 	"os"
 	"path/filepath"
+	"strings"
 
 	"github.com/spf13/cobra"
 
@@ -66,44 +66,41 @@ func (a *app) addConvention(ctx context.Context, arg string, show bool) error {
 		return err
 	}
 	file := filepath.Join(paths.Config, "plugin.toml")
-	if err := appendTable(file, table); err != nil {
+	if err := changeConfig(file, func(before string) string { return withTable(before, table) }); err != nil {
 		return err
 	}
 	_, err = fmt.Fprintf(a.stdout, "%s: a [[convention]] for %s was added; 'agent why %s' says whether it is found\n", cli.Visible(file), name, name)
 	return err
 }
 
-// appendTable adds a table to a configuration, which stays as it was if it would be refused.
-func appendTable(file, table string) error {
+// changeConfig changes a configuration, which stays as it was if the change would be
+// refused. A link stays one.
+func changeConfig(file string, change func(before string) string) error {
 	if target, err := filepath.EvalSymlinks(file); err == nil {
-		file = target // a link stays one
+		file = target
 	}
 	before, err := os.ReadFile(file)
-	missing := errors.Is(err, fs.ErrNotExist)
-	if err != nil && !missing {
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return err
 	}
-	if missing {
-		if err := os.MkdirAll(filepath.Dir(file), 0o700); err != nil {
-			return err
-		}
-	} else if _, err := config.Load(file); err != nil {
+	after := change(string(before))
+	if err := config.Default().Parse(file, after); err != nil {
 		return err
 	}
-	after := before
-	if len(bytes.TrimSpace(before)) > 0 {
-		after = append(bytes.TrimRight(before, "\n"), "\n\n"...)
+	mode := os.FileMode(0o600)
+	if info, err := os.Stat(file); err == nil {
+		mode = info.Mode().Perm()
 	}
-	after = append(bytes.Clone(after), table...)
-	if err := atomicfile.WriteFile(file, after, 0o600); err != nil {
+	if err := os.MkdirAll(filepath.Dir(file), 0o700); err != nil {
 		return err
 	}
-	_, err = config.Load(file)
-	switch {
-	case err == nil:
-		return nil
-	case missing:
-		return errors.Join(err, os.Remove(file))
+	return atomicfile.WriteFile(file, []byte(after), mode)
+}
+
+// withTable appends a table to a configuration.
+func withTable(before, table string) string {
+	if strings.TrimSpace(before) == "" {
+		return before + table
 	}
-	return errors.Join(err, atomicfile.WriteFile(file, before, 0o600))
+	return strings.TrimRight(before, "\n") + "\n\n" + table
 }

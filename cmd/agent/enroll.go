@@ -5,11 +5,10 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io/fs"
 	"os"
 	"path/filepath"
+	"regexp"
 	"strconv"
-	"strings"
 
 	"github.com/spf13/cobra"
 
@@ -20,7 +19,6 @@ import (
 	"waymark/hub/api"
 	"waymark/hub/client"
 	"waymark/hub/store"
-	"waymark/internal/atomicfile"
 	"waymark/internal/credential"
 	"waymark/internal/text"
 )
@@ -29,7 +27,7 @@ import (
 type enrollFlags struct {
 	code, keyFile, tokenFile, name, root string
 
-	insecure, noConfig, json bool
+	insecure, noConfig, replace, json bool
 }
 
 func (a *app) enrollCommand() *cobra.Command {
@@ -46,10 +44,12 @@ Each agent needs its own token. If agents run for several workspaces, enroll eac
 over the configuration.
 
 The token stays on this machine, in a new file that only you can read; the hub gets its
-SHA-256. If the configuration already names a hub, enroll does nothing.`,
+SHA-256. If the configuration already names a hub, enroll does nothing. With --replace the
+new hub, agent and token take the place of those, after a token was revoked, for example.`,
 		Example: `  agent enroll https://hub.example.com --code 4F7K-29QX-M3ZTB
   agent enroll https://hub.example.com --key-file /etc/waymark/fleet.key
-  agent enroll https://hub.example.com --key-file fleet.key --root ~/src/shop`,
+  agent enroll https://hub.example.com --key-file fleet.key --root ~/src/shop
+  agent enroll https://hub.example.com --code 4F7K-29QX-M3ZTB --replace`,
 		Args: cli.Named("the hub's URL"),
 		RunE: func(cmd *cobra.Command, args []string) error { return a.enroll(cmd.Context(), args[0], &f) },
 	}
@@ -59,6 +59,7 @@ SHA-256. If the configuration already names a hub, enroll does nothing.`,
 	cmd.Flags().StringVar(&f.root, "root", "", "enroll only the agent of this workspace's `directory`")
 	cmd.Flags().StringVar(&f.name, "name", "", "`name` of the agent for people (default the machine's, with --root the directory's)")
 	cmd.Flags().BoolVar(&f.insecure, "insecure", false, "send the code to another machine without TLS")
+	cmd.Flags().BoolVar(&f.replace, "replace", false, "replace the hub and the token that the configuration names")
 	cmd.Flags().BoolVar(&f.noConfig, "no-config", false, "don't change the configuration, and print what to add to it")
 	cmd.Flags().BoolVar(&f.json, "json", false, "print JSON")
 	_ = cmd.MarkFlagFilename("key-file")
@@ -121,12 +122,17 @@ func (a *app) enroll(ctx context.Context, url string, f *enrollFlags) error {
 	if err != nil {
 		return err
 	}
-	if c.Push.URL != "" && !f.noConfig {
-		hint := "take that out first, or use --no-config"
+	if c.Push.URL != "" && !f.noConfig && !f.replace {
+		hint := "--replace replaces it, --no-config leaves it alone"
 		if f.root == "" {
 			hint += ", or --root DIR for an agent of one workspace"
 		}
 		return fmt.Errorf("the configuration names a hub already (push.url = %q): %s", c.Push.URL, hint)
+	}
+	if f.replace && c.Push.TokenFile != "" {
+		if token, err = paths.Expand(c.Push.TokenFile); err != nil {
+			return err
+		}
 	}
 	file, err := filepath.Abs(cmp.Or(f.tokenFile, token))
 	if err != nil {
@@ -143,18 +149,22 @@ func (a *app) enroll(ctx context.Context, url string, f *enrollFlags) error {
 // safe.
 const enrollTries = 3
 
-// enroll makes a token and registers it at the hub. If the hub doesn't accept it, the file
-// is removed.
+// enroll makes a token and registers it at the hub. Only if the hub accepts it, it is
+// written to the file.
 func (f *enrollFlags) enroll(ctx context.Context, url, secret, file string) (enrolled *api.Enrolled, err error) {
 	if err := os.MkdirAll(filepath.Dir(file), 0o700); err != nil {
 		return nil, err
 	}
-	token := credential.AgentToken.New()
-	if err := credential.WriteFile(file, token); errors.Is(err, fs.ErrExist) {
-		return nil, fmt.Errorf("%s exists already, and is not overwritten: this machine may be enrolled; name another file with --token-file, or remove it", file)
-	} else if err != nil {
+	if _, err := os.Lstat(file); err == nil && !f.replace {
+		return nil, fmt.Errorf("%s exists already, and is not overwritten: this machine may be enrolled; --replace replaces it, --token-file names another", file)
+	}
+	// Before the hub is asked, it is certain that the token can be kept.
+	token, kept := credential.AgentToken.New(), file+".new"
+	_ = os.Remove(kept)
+	if err := credential.WriteFile(kept, token); err != nil {
 		return nil, fmt.Errorf("write token: %w", err)
 	}
+	defer func() { _ = os.Remove(kept) }()
 	hostname, _ := os.Hostname()
 	name := text.Line(cmp.Or(f.name, hostname), agent.MaxAgentName)
 	for range enrollTries {
@@ -167,19 +177,24 @@ func (f *enrollFlags) enroll(ctx context.Context, url, secret, file string) (enr
 		err = errors.New("the hub's answer names no agent")
 	}
 	if err != nil {
-		_ = os.Remove(file)
 		return nil, err
 	}
-	return enrolled, nil
+	return enrolled, os.Rename(kept, file)
 }
 
 // enrolled writes the push settings to the configuration.
 func (a *app) enrolled(files []string, url, file string, enrolled *api.Enrolled, f *enrollFlags) error {
 	section := fmt.Sprintf("[push]\nurl = %s\ntoken_file = %s\nagent = %s\n", strconv.Quote(url), strconv.Quote(file), strconv.Quote(enrolled.AgentID))
-	at := ""
-	if !f.noConfig {
-		var err error
-		if at, err = addSection(files, section); err != nil {
+	at := files[len(files)-1]
+	switch {
+	case f.noConfig:
+		at = ""
+	case at == config.MachineFile:
+		at = ""
+		fmt.Fprintln(a.stderr, "the configuration is left alone: there is no place for your own; set HOME or XDG_CONFIG_HOME")
+	default:
+		if err := changeConfig(at, func(before string) string { return withPush(before, section) }); err != nil {
+			at = ""
 			fmt.Fprintf(a.stderr, "the configuration is left alone: %s\n", cli.ErrorText(err))
 		}
 	}
@@ -198,29 +213,23 @@ func (a *app) enrolled(files []string, url, file string, enrolled *api.Enrolled,
 	return err
 }
 
-// addSection appends a section to the last of the files, unless that file isn't suitable.
-func addSection(files []string, section string) (file string, err error) {
-	own := files[len(files)-1]
-	if own == config.MachineFile {
-		return "", errors.New("there is no place for your own; set HOME or XDG_CONFIG_HOME")
+var (
+	pushTable = regexp.MustCompile(`(?m)^[ \t]*\[push\][ \t]*(#.*)?\n`)
+	enrolling = regexp.MustCompile(`(?m)^[ \t]*(url|token_file|agent)[ \t]*=.*\n?`)
+	heading   = regexp.MustCompile(`(?m)^[ \t]*\[`)
+)
+
+// withPush puts a section [push] into a configuration, in the place of the same keys of one
+// that is there. A configuration that says them in another way is refused later, for it
+// would say them twice.
+func withPush(before, section string) string {
+	at := pushTable.FindStringIndex(before)
+	if at == nil {
+		return withTable(before, section)
 	}
-	before, err := os.ReadFile(own)
-	if err != nil && !errors.Is(err, fs.ErrNotExist) {
-		return "", err
+	rest, after := before[at[1]:], ""
+	if next := heading.FindStringIndex(rest); next != nil {
+		rest, after = rest[:next[0]], rest[next[0]:]
 	}
-	after := section
-	if len(before) > 0 {
-		after = strings.TrimRight(string(before), "\n") + "\n\n" + section
-	}
-	if err := config.Default().Parse(own, after); err != nil {
-		return "", err
-	}
-	mode := os.FileMode(0o600)
-	if info, err := os.Stat(own); err == nil {
-		mode = info.Mode().Perm()
-	}
-	if err := os.MkdirAll(filepath.Dir(own), 0o700); err != nil {
-		return "", err
-	}
-	return own, atomicfile.WriteFile(own, []byte(after), mode)
+	return before[:at[0]] + section + enrolling.ReplaceAllString(rest, "") + after
 }

@@ -61,7 +61,7 @@ machine: --db or HUB_DB.
   hub context dev-1                show what one of them has pushed
   hub login                        print a link to the hub's page`,
 	}
-	root.AddCommand(newServe(), newBackup(), newRestore(), newReady(), newToken(), newEnroll(), newWebhook(), newProfile(), cli.VersionCommand("hub", stdout, 0))
+	root.AddCommand(newServe(), newBackup(), newRestore(), newReady(), newToken(), newEnroll(), newWebhook(), newProfile(), newTLS(), cli.VersionCommand("hub", stdout, 0))
 	root.AddCommand(newAgents(), newContext(), newPins(), newDiff(), newAudit(), newSearch(), newEvents(), newLogin(), newApprovals())
 	cli.Root(root, stdout, stderr)
 	return root

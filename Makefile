@@ -43,7 +43,7 @@ SOURCE_DATE_EPOCH ?= $(shell git log -1 --format=%ct 2>/dev/null || echo 0)
 # test's own program again and again (launch), and the scripts of the commands, which put
 # together what was looked at by itself, have their turn with WAYMARK_LONG.
 RACE_NOT  ?= host/sandbox/meter host/sandbox/gowasm hub/page \
-	test/hostile test/authors test/clients test/pushtest test/tools test/built test/chats \
+	test/hostile test/authors test/clients test/tools test/built test/chats \
 	$(if $(WAYMARK_LONG),,workspace/launch test/e2e test/mcp cmd/agent cmd/hub cmd/harness)
 RACE_PKGS ?= $(shell $(GO) list ./host/... ./hub/... ./wire/... ./cmd/... ./snapshot/... ./internal/... ./workspace/... ./agent/... ./agentapi/... ./test/... | grep -v $(RACE_NOT:%=-e '^waymark/%\(/\|$$\)'))
 # `make stress`: how many busy loops run beside the tests, and how often the tests do.
@@ -179,10 +179,10 @@ contracts: ## Say which packages are held to which suite of test/contracts.
 	sed -n 's,^waymark/test/contracts/\([^ ]*\) waymark/,\1 ,p' | sort -u | awk '$$1 != suite { suite = $$1; print suite } { print "  " $$2 }'
 
 bench-hub: ## Measure a hub under a thousand agents, on SQLite and on PostgreSQL.
-	$(GO) test ./test/benchhub -run 'TestHub|TestStorm' -count 1 -v -timeout 30m -args -agents 1000 -interval 10s -steady 20s -saturate 10s -workers 32 $(BENCHHUBFLAGS)
+	$(GO) test ./test/pushtest -run 'TestHub|TestStorm' -count 1 -v -timeout 30m -args -agents 1000 -interval 10s -steady 20s -saturate 10s -workers 32 $(BENCHHUBFLAGS)
 
 bench-fleet: ## Measure agents that storm three hubs, with PostgreSQL's commits made slow; BENCHHUBFLAGS='-agents 10000'.
-	$(GO) test ./test/benchhub -run TestStorm -count 1 -v -timeout 30m -args -agents 2000 -resources 5 -size 512 -saturate 3s -hubs 3 -delay 20000 $(BENCHHUBFLAGS)
+	$(GO) test ./test/pushtest -run TestStorm -count 1 -v -timeout 30m -args -agents 2000 -resources 5 -size 512 -saturate 3s -hubs 3 -delay 20000 $(BENCHHUBFLAGS)
 
 # What kills, cuts, fills, slows down and misleads hubs, databases and agents.
 FAULTS = Kill|Cut|NotAnswered|Restart|Chaos|Loris|Slow|Silent|Clock|Full|Drain|Hostile

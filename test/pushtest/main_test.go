@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"os"
 	"os/exec"
+	"os/signal"
 	"path/filepath"
 	"regexp"
 	"sync"
@@ -13,6 +14,7 @@ import (
 
 	"waymark/snapshot"
 	"waymark/test/e2e"
+	"waymark/test/pgtest"
 	"waymark/test/pushtest"
 	"waymark/wire/coder"
 )
@@ -27,6 +29,15 @@ var common struct {
 }
 
 func TestMain(m *testing.M) {
+	if os.Getenv(agentsVariable) != "" {
+		ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
+		if err := Serve(ctx, os.Stdin, os.Stdout); err != nil {
+			fmt.Fprintln(os.Stderr, err)
+			os.Exit(1)
+		}
+		stop()
+		return
+	}
 	var err error
 	if common.dir, err = os.MkdirTemp("", "wm"); err != nil { // a short path, for sockets
 		fmt.Fprintln(os.Stderr, err)
@@ -37,7 +48,7 @@ func TestMain(m *testing.M) {
 	})
 	code := m.Run()
 	_ = os.RemoveAll(common.dir)
-	os.Exit(code)
+	pgtest.Exit(code)
 }
 
 // world is a workspace with a hub.

@@ -1,4 +1,4 @@
-package benchhub
+package pushtest_test
 
 import (
 	"bufio"

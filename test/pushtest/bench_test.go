@@ -1,4 +1,4 @@
-package benchhub_test
+package pushtest_test
 
 import (
 	"bytes"
@@ -10,7 +10,6 @@ import (
 	"net/http"
 	"os"
 	"os/exec"
-	"os/signal"
 	"path/filepath"
 	"runtime"
 	"runtime/debug"
@@ -29,7 +28,6 @@ import (
 	"waymark/hub/store/drivers"
 	"waymark/hub/transport"
 	"waymark/internal/credential"
-	"waymark/test/benchhub"
 	"waymark/test/pgtest"
 )
 
@@ -49,20 +47,6 @@ var (
 
 // agentsVariable makes the test binary the process of the agents.
 const agentsVariable = "WAYMARK_BENCH_AGENTS"
-
-func TestMain(m *testing.M) {
-	if os.Getenv(agentsVariable) == "" {
-		pgtest.Main(m)
-		return
-	}
-	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
-	if err := benchhub.Serve(ctx, os.Stdin, os.Stdout); err != nil {
-		fmt.Fprintln(os.Stderr, err)
-		stop()
-		os.Exit(1)
-	}
-	stop()
-}
 
 // TestHub measures what a hub does, with the garbage collected as hub serve has it.
 func TestHub(t *testing.T) {
@@ -97,12 +81,12 @@ type run struct {
 	results *json.Decoder
 }
 
-func (r *run) do(o benchhub.Order) benchhub.Result {
+func (r *run) do(o Order) Result {
 	r.t.Helper()
 	if err := r.orders.Encode(o); err != nil {
 		r.t.Fatal(err)
 	}
-	var result benchhub.Result
+	var result Result
 	if err := r.results.Decode(&result); err != nil {
 		r.t.Fatal(err)
 	}
@@ -113,7 +97,7 @@ func (r *run) do(o benchhub.Order) benchhub.Result {
 }
 
 // say does what is ordered, and prints what came of it.
-func (r *run) say(what string, o benchhub.Order) {
+func (r *run) say(what string, o Order) {
 	r.t.Helper()
 	before := cpu(r.t)
 	result := r.do(o)
@@ -150,9 +134,9 @@ func serve(t *testing.T, db, address string, limits transport.Limits) (server *h
 }
 
 // plan makes tokens for n agents of those hubs.
-func plan(t *testing.T, name string, n int, servers ...*hub.Server) *benchhub.Plan {
+func plan(t *testing.T, name string, n int, servers ...*hub.Server) *Plan {
 	t.Helper()
-	p := &benchhub.Plan{Resources: *resources, Size: *size}
+	p := &Plan{Resources: *resources, Size: *size}
 	for _, server := range servers {
 		p.URLs = append(p.URLs, server.HTTPURL())
 	}
@@ -191,9 +175,9 @@ func storm(t *testing.T, db string) {
 	defer stop()
 	r := start(t)
 	few := min(64, *agents)
-	r.do(benchhub.Order{Do: "connect", Plan: plan(t, "few", few, servers...)})
-	rate := r.do(benchhub.Order{Do: "saturate", Workers: few, For: *saturate, Form: benchhub.Full}).Rate()
-	r.do(benchhub.Order{Do: "disconnect"})
+	r.do(Order{Do: "connect", Plan: plan(t, "few", few, servers...)})
+	rate := r.do(Order{Do: "saturate", Workers: few, For: *saturate, Form: Full}).Rate()
+	r.do(Order{Do: "disconnect"})
 	t.Logf("%d hubs; %d agents make %.0f full pushes/s with %d resources of %d bytes", len(servers), few, rate, *resources, *size)
 	all := plan(t, "agent", *agents, servers...)
 	for _, round := range []string{"joined", "came again after a restart"} {
@@ -204,9 +188,9 @@ func storm(t *testing.T, db string) {
 		}
 		probes := probe(t, all.URLs)
 		if round == "joined" {
-			r.do(benchhub.Order{Do: "start", Plan: all})
+			r.do(Order{Do: "start", Plan: all})
 		}
-		got := r.do(benchhub.Order{Do: "current", Since: since, For: *longest})
+		got := r.do(Order{Do: "current", Since: since, For: *longest})
 		probed := probes()
 		stop()
 		t.Logf("%d agents %s: all current in %.1f s (half in %.1f s, 99 %% in %.1f s), %.1f × agents ÷ that rate, %.0f bytes for each; for each %s; %s",
@@ -280,19 +264,19 @@ func measure(t *testing.T, db string) {
 	defer stop()
 	r := start(t)
 	before := memory()
-	result := r.do(benchhub.Order{Do: "connect", Plan: plan(t, "agent", *agents, server)})
+	result := r.do(Order{Do: "connect", Plan: plan(t, "agent", *agents, server)})
 	t.Logf("%d agents on %d CPUs, shared with them; connected in %.1f s", *agents, runtime.NumCPU(), result.Seconds)
-	r.say("everyone's first push, 50 at a time", benchhub.Order{Do: "once", Workers: 50, Form: benchhub.Full})
+	r.say("everyone's first push, 50 at a time", Order{Do: "once", Workers: 50, Form: Full})
 	idle := memory()
 	t.Logf("memory per agent: %d KiB of heap and stacks, %d KiB resident, %.1f goroutines",
 		(idle.inUse-before.inUse)/int64(*agents)>>10, (idle.resident-before.resident)/int64(*agents)>>10,
 		float64(idle.goroutines-before.goroutines)/float64(*agents))
 	for _, name := range strings.Split(*forms, ",") {
-		form := benchhub.Form(name)
-		kind := map[benchhub.Form]string{benchhub.Delta: "deltas", benchhub.Full: "full pushes", benchhub.ByHash: "pushes by hash"}[form]
-		r.say(fmt.Sprintf("%s, a change every %s each", kind, *interval), benchhub.Order{Do: "steady", Interval: *interval, For: *steady, Form: form})
-		r.say(fmt.Sprintf("%s without a pause, 1 at a time", kind), benchhub.Order{Do: "saturate", Workers: 1, For: *saturate, Form: form})
-		r.say(fmt.Sprintf("%s without a pause, %d at a time", kind, *workers), benchhub.Order{Do: "saturate", Workers: *workers, For: *saturate, Form: form})
+		form := Form(name)
+		kind := map[Form]string{Delta: "deltas", Full: "full pushes", ByHash: "pushes by hash"}[form]
+		r.say(fmt.Sprintf("%s, a change every %s each", kind, *interval), Order{Do: "steady", Interval: *interval, For: *steady, Form: form})
+		r.say(fmt.Sprintf("%s without a pause, 1 at a time", kind), Order{Do: "saturate", Workers: 1, For: *saturate, Form: form})
+		r.say(fmt.Sprintf("%s without a pause, %d at a time", kind, *workers), Order{Do: "saturate", Workers: *workers, For: *saturate, Form: form})
 	}
 	got := memory()
 	t.Logf("the hub at the end: %d MiB resident, %d MiB of heap and stacks", got.resident>>20, got.inUse>>20)

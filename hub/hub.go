@@ -6,6 +6,7 @@ import (
 	"errors"
 	"log/slog"
 	"net"
+	"sync"
 	"time"
 
 	"waymark/hub/calls"
@@ -15,6 +16,7 @@ import (
 	"waymark/hub/server"
 	"waymark/hub/store"
 	"waymark/hub/transport"
+	"waymark/hub/webhook"
 	"waymark/internal/httpapi"
 )
 
@@ -61,8 +63,15 @@ type Hub struct {
 	consumer  *server.API
 	fresh     fresh
 	fleet     *fleet.Fleet
-	webhooks  webhooks
+	webhooks  webhook.Runner
 	calls     *calls.Calls
+
+	ctx    context.Context //nolint:containedctx // of the background work; ends with Close
+	cancel context.CancelFunc
+
+	mu      sync.Mutex // guards started, and running against Add after Wait
+	started bool
+	running sync.WaitGroup
 }
 
 // New makes a Hub. It starts nothing.
@@ -85,7 +94,8 @@ func New(opts Options) (*Hub, error) {
 	services := &services{hub: h}
 	h.transport = transport.New(transport.Options{Services: services, Limits: opts.Limits, Logger: opts.Logger})
 	h.fleet = fleet.New(fleet.Options{Store: h.store, Log: h.log, Self: self, Transport: h.transport, Presence: opts.Presence})
-	h.webhooks.init(h)
+	h.webhooks = webhook.Runner{Store: h.store, Log: h.log, Now: h.now}
+	h.ctx, h.cancel = context.WithCancel(context.Background())
 	h.calls = calls.New(calls.Options{Store: h.store, Log: h.log, Now: h.now, Self: self, Transport: h.transport, Fleet: h.fleet})
 	h.page = h.newPage(opts.Database)
 	h.consumer = h.newConsumer(opts.Consumer, opts.Backup)
@@ -96,10 +106,16 @@ func New(opts Options) (*Hub, error) {
 // ErrClosed says that the hub was closed before it could serve.
 var ErrClosed = transport.ErrClosed
 
-// start starts the background work, once.
+// start starts the background work, once, unless Close was called.
 func (h *Hub) start() {
-	h.fleet.Start()
-	h.webhooks.start()
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if h.started || h.ctx.Err() != nil {
+		return
+	}
+	h.started = true
+	h.running.Go(func() { h.fleet.Run(h.ctx) })
+	h.running.Go(func() { h.webhooks.Run(h.ctx) })
 }
 
 // ServeDRPC serves the DRPC services on all connections of a listener. It returns nil when
@@ -128,14 +144,14 @@ func (h *Hub) Drain(ctx context.Context) error { return h.transport.Drain(ctx) }
 // Close ends all connections and waits until nothing of the hub runs any more. It may be
 // called twice, and before anything was served. It doesn't close the store.
 func (h *Hub) Close() error {
-	h.fleet.Close()
-	h.webhooks.close()
 	h.calls.Close()
 	_ = h.consumer.Close() // never fails
 	h.transport.Close()
 	h.calls.Wait()
-	h.webhooks.wait()
-	h.fleet.Wait()
+	h.mu.Lock()
+	h.cancel()
+	h.mu.Unlock()
+	h.running.Wait()
 	return nil
 }
 

@@ -2,12 +2,13 @@
 // other hubs with the same store, who is superseded, and when each was last connected. The
 // store decides which push counts; Fleet tells agents so, and tells the store who is here.
 //
-// A Fleet is safe for concurrent use. Its methods don't call the store while they hold a lock
-// but for Session, whose calls wait for each other. Call New, Start, Close, Wait in this order.
+// A Fleet is safe for concurrent use. The calls of a Session wait for each other.
 package fleet
 
 import (
+	"context"
 	"log/slog"
+	"sync"
 	"time"
 
 	"golang.org/x/sync/semaphore"
@@ -56,24 +57,13 @@ func (f *Fleet) NewSession(end func(why error)) *Session {
 	return &Session{fleet: f, end: end, turn: semaphore.NewWeighted(1), writes: make(map[string]*writer)}
 }
 
-// Start starts the background work, once, unless Close was called.
-func (f *Fleet) Start() {
-	f.presence.start()
-	f.seen.start()
-}
-
-// Close ends the background work.
-func (f *Fleet) Close() {
-	f.presence.close()
-	f.seen.close()
-}
-
-// Wait waits until that has ended, and stores what is left to be stored. Call it when no
-// connection is left.
-func (f *Fleet) Wait() {
-	f.presence.wait()
-	f.seen.wait()
-	f.seen.flush(true)
+// Run does the background work, without which no session begins, until ctx ends. Let it end when no
+// connection is left: the last thing that it does is to store what is left to be stored.
+func (f *Fleet) Run(ctx context.Context) {
+	var seen sync.WaitGroup
+	defer seen.Wait()
+	seen.Go(func() { f.seen.run(ctx) })
+	f.presence.run(ctx)
 }
 
 // Unheard returns how many connections of each agent know that another agent has superseded

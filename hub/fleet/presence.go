@@ -5,7 +5,6 @@ import (
 	"context"
 	"errors"
 	"log/slog"
-	"sync"
 	"sync/atomic"
 	"time"
 
@@ -23,70 +22,48 @@ const (
 )
 
 // presence tells other hubs with the same store that this one serves, by a lease, and looks
-// after the agents that may be connected to several. Call init, start, close and wait in this
-// order.
+// after the agents that may be connected to several.
 type presence struct {
 	fleet *Fleet
 	every time.Duration
-	first sync.Once // the first lease
+	// leased is closed when the hub has tried to get its first lease. Without one, agents aren't
+	// shown as connected to it.
+	leased chan struct{}
 	// condition is the newest one; nil: none.
 	condition atomic.Pointer[store.Condition]
-	// leaseFailing says that the lease couldn't be renewed; begin and then run own it.
-	leaseFailing bool
-
-	ctx    context.Context //nolint:containedctx // ends with close
-	cancel context.CancelFunc
-
-	mu      sync.Mutex // guards started, and running against Add after Wait
-	started bool
-	running sync.WaitGroup
 }
 
 func (p *presence) init(f *Fleet, every time.Duration) {
-	p.fleet, p.every = f, cmp.Or(every, presenceDefault)
-	p.ctx, p.cancel = context.WithCancel(context.Background())
+	p.fleet, p.every, p.leased = f, cmp.Or(every, presenceDefault), make(chan struct{})
 }
 
-// start starts it, once, unless close was called.
-func (p *presence) start() {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	if p.started || p.ctx.Err() != nil {
-		return
+// begun waits for leased.
+func (p *presence) begun(ctx context.Context) error {
+	select {
+	case <-p.leased:
+		return nil
+	case <-ctx.Done():
+		return ctx.Err()
 	}
-	p.started = true
-	p.running.Go(p.run)
 }
 
-// close ends it; wait returns when it has ended.
-func (p *presence) close() {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	p.cancel()
-}
-
-func (p *presence) wait() { p.running.Wait() }
-
-// begin returns when the hub has tried to get its lease, without which agents aren't shown as
-// connected to it.
-func (p *presence) begin() { p.first.Do(func() { p.report(p.renew(), &p.leaseFailing) }) }
-
-func (p *presence) run() {
-	p.begin()
+func (p *presence) run(ctx context.Context) {
+	var leaseFailing, lookFailing bool
+	p.report(ctx, p.renew(ctx), &leaseFailing)
+	close(p.leased)
 	lease, look := time.NewTicker(leaseAgain), time.NewTicker(p.every)
 	defer lease.Stop()
 	defer look.Stop()
-	var lookFailing bool
 	for {
 		changed := p.fleet.writers.changed.Changed()
-		p.report(p.look(), &lookFailing)
+		p.report(ctx, p.look(ctx), &lookFailing)
 		select {
 		case <-lease.C:
-			p.report(p.renew(), &p.leaseFailing)
+			p.report(ctx, p.renew(ctx), &leaseFailing)
 		case <-look.C:
 		case <-changed:
-		case <-p.ctx.Done():
-			ctx, cancel := context.WithTimeout(context.WithoutCancel(p.ctx), leaseFarewell)
+		case <-ctx.Done():
+			ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), leaseFarewell)
 			defer cancel()
 			if err := p.fleet.store.EndLease(ctx, p.fleet.self.ID); err != nil { // it ends by itself
 				p.fleet.log.Debug("lease not ended", slog.Any("error", err))
@@ -97,8 +74,8 @@ func (p *presence) run() {
 }
 
 // report logs the first of several failures.
-func (p *presence) report(err error, failing *bool) {
-	if err != nil && !*failing && p.ctx.Err() == nil {
+func (p *presence) report(ctx context.Context, err error, failing *bool) {
+	if err != nil && !*failing && ctx.Err() == nil {
 		p.fleet.log.Warn("hubs can't tell each other who is connected", slog.Any("error", err))
 	}
 	*failing = err != nil
@@ -111,8 +88,8 @@ const (
 )
 
 // check looks at the database's condition, and logs when it becomes a problem.
-func (p *presence) check() error {
-	now, err := p.fleet.store.Condition(p.ctx)
+func (p *presence) check(ctx context.Context) error {
+	now, err := p.fleet.store.Condition(ctx)
 	if err != nil {
 		return err
 	}
@@ -127,26 +104,26 @@ func (p *presence) check() error {
 }
 
 // renew renews the lease.
-func (p *presence) renew() error {
-	if err := p.check(); err != nil {
+func (p *presence) renew(ctx context.Context) error {
+	if err := p.check(ctx); err != nil {
 		return err
 	}
 	self := p.fleet.self
-	begun, err := p.fleet.store.Lease(p.ctx, self, leaseHolds)
+	begun, err := p.fleet.store.Lease(ctx, self, leaseHolds)
 	if err != nil || !begun {
 		return err
 	}
 	// Others may have taken this hub for dead.
 	if agents := p.fleet.transport.Agents(); len(agents) > 0 {
-		return p.fleet.store.KeepAgents(p.ctx, self.ID, agents)
+		return p.fleet.store.KeepAgents(ctx, self.ID, agents)
 	}
 	return nil
 }
 
 // look compares what the store says of contested agents with the connections here.
-func (p *presence) look() error {
+func (p *presence) look(ctx context.Context) error {
 	self, since := p.fleet.self.ID, p.fleet.writers.sessions()
-	list, err := p.fleet.store.Contested(p.ctx, self)
+	list, err := p.fleet.store.Contested(ctx, self)
 	if err != nil {
 		return err
 	}
@@ -168,10 +145,10 @@ func (p *presence) look() error {
 		}
 	}
 	if len(keep) > 0 {
-		err = p.fleet.store.KeepAgents(p.ctx, self, keep)
+		err = p.fleet.store.KeepAgents(ctx, self, keep)
 	}
 	if len(counts) > 0 {
-		err = errors.Join(err, p.fleet.store.SetNotHeard(p.ctx, self, counts))
+		err = errors.Join(err, p.fleet.store.SetNotHeard(ctx, self, counts))
 	}
 	return err
 }

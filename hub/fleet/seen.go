@@ -20,31 +20,25 @@ const (
 
 // lastSeen stores what nobody waits for, of many agents together: when they were last connected,
 // when their tokens were used, and what they say about themselves. The store itself records the
-// beginning of a connection, with its generation. Call init, start, close, wait and flush in
-// this order.
+// beginning of a connection, with its generation.
 type lastSeen struct {
 	fleet *Fleet
 
-	ctx    context.Context //nolint:containedctx // ends with close
-	cancel context.CancelFunc
-	some   await.Wake // there is something to store
+	some await.Wake // there is something to store
 
-	mu sync.Mutex // guards the other fields, and running against Add after Wait
+	mu sync.Mutex // guards the other fields
 	// ended are agents with the newest generation of their ended sessions.
 	ended map[string]int64
 	// newest is the same of agents that still have older connections.
 	newest map[string]int64
 	// said is what agents say about themselves, if that is new.
-	said    map[string]store.AgentDescription
-	started bool
-	running sync.WaitGroup
+	said map[string]store.AgentDescription
 }
 
 func (l *lastSeen) init(f *Fleet) {
 	l.fleet, l.ended, l.newest = f, make(map[string]int64), make(map[string]int64)
 	l.said = make(map[string]store.AgentDescription)
 	l.some = await.NewWake()
-	l.ctx, l.cancel = context.WithCancel(context.Background())
 }
 
 // gone records that a session of the agent has ended, whose connection doesn't count any more.
@@ -63,37 +57,17 @@ func (l *lastSeen) describe(agentID string, d store.AgentDescription) {
 	l.some.Set()
 }
 
-// start starts storing, once, unless close was called.
-func (l *lastSeen) start() {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	if l.started || l.ctx.Err() != nil {
-		return
-	}
-	l.started = true
-	l.running.Go(l.run)
-}
-
-func (l *lastSeen) close() {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	l.cancel()
-}
-
-func (l *lastSeen) wait() { l.running.Wait() }
-
-func (l *lastSeen) run() {
-	for {
+// run stores until ctx ends, and then what is left.
+func (l *lastSeen) run(ctx context.Context) {
+	for ctx.Err() == nil {
 		select {
 		case <-l.some:
-			l.flush(false)
-		case <-l.ctx.Done():
-			return
+			l.flush(ctx, false)
+		case <-ctx.Done():
 		}
-		if await.Sleep(l.ctx, seenEvery) != nil {
-			return
-		}
+		_ = await.Sleep(ctx, seenEvery) // the loop checks ctx
 	}
+	l.flush(ctx, true)
 }
 
 // take returns the sessions and the descriptions recorded since the last call.
@@ -123,11 +97,11 @@ func (l *lastSeen) take() ([]store.EndedSession, map[string]store.AgentDescripti
 }
 
 // flush stores what is recorded, in the end also uses of tokens that would be stored later.
-func (l *lastSeen) flush(end bool) {
+func (l *lastSeen) flush(ending context.Context, end bool) {
 	// It goes on for a moment when the hub ends.
-	ctx, cancel := context.WithCancel(context.Background())
+	ctx, cancel := context.WithCancel(context.WithoutCancel(ending))
 	defer cancel()
-	defer context.AfterFunc(l.ctx, func() { time.AfterFunc(seenFarewell, cancel) })()
+	defer context.AfterFunc(ending, func() { time.AfterFunc(seenFarewell, cancel) })()
 	ended, said := l.take()
 	used := l.fleet.uses.take(end)
 	for _, part := range []struct {
@@ -142,7 +116,7 @@ func (l *lastSeen) flush(end bool) {
 		if part.n == 0 {
 			continue
 		}
-		if err := part.store(); err != nil && l.ctx.Err() == nil {
+		if err := part.store(); err != nil && ending.Err() == nil {
 			l.fleet.log.Warn("something is not stored", slog.String("what", part.what), slog.Int("of", part.n), slog.Any("error", err))
 		}
 	}

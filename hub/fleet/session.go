@@ -63,7 +63,9 @@ func (s *Session) writer(ctx context.Context, agentID string) (*writer, error) {
 	if w := s.writes[agentID]; w != nil {
 		return w, nil
 	}
-	s.fleet.presence.begin()
+	if err := s.fleet.presence.begun(ctx); err != nil {
+		return nil, err
+	}
 	generation, found, err := s.fleet.store.BeginSession(ctx, agentID, s.fleet.self.ID)
 	if err != nil {
 		return nil, err

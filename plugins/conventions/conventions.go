@@ -1,6 +1,10 @@
 package conventions
 
-import "waymark/abi"
+import (
+	"cmp"
+
+	"waymark/abi"
+)
 
 // Convention is one row of the table: the places where agents look for files of one kind,
 // which agents do, and what to derive from such a file. It is plain data; built-in rows and
@@ -130,4 +134,23 @@ type Agent struct {
 	ID string
 	// Name is what its makers call it.
 	Name string
+}
+
+// All is the table.
+var All = whole(table)
+
+// whole fills in what rows have from the ones before. It makes no new rows: a copy would be in
+// the memory of each guest.
+func whole(rows []Convention) []Convention {
+	like := &rows[0]
+	for i := range rows {
+		c := &rows[i]
+		if c.Scope != "" {
+			like = c
+			continue
+		}
+		c.Scope, c.Kind, c.Name, c.Description = like.Scope, like.Kind, like.Name, like.Description
+		c.As, c.Format, c.Source, c.Date = cmp.Or(c.As, like.As), cmp.Or(c.Format, like.Format), cmp.Or(c.Source, like.Source), cmp.Or(c.Date, like.Date)
+	}
+	return rows
 }

@@ -2,9 +2,10 @@
 // agents read files of which names and where, what such a file is, and how its name, its
 // description and when it applies are derived.
 //
-// It is static data without logic. The built-in resolvers, `agent why`, the page of the
-// documentation and the trees that the harness generates all derive from it. Facts change
-// every month: to follow one, change its row with source and date, and nothing else.
+// It is static data without logic, in which a row says how it differs from those before. The
+// built-in resolvers, `agent why`, the page of the documentation and the trees that the harness
+// generates all derive from it. Facts change every month: to follow one, change its row with
+// source and date, and nothing else.
 //
 // # Guarantees
 //

@@ -19,32 +19,36 @@ import (
 //
 // applicability.ErrPath, applicability.ErrOutside, applicability.ErrSecret, and the
 // context's.
-func (h *Host) ClientContext(ctx context.Context, client *codingagents.Client, dir string) (*codingagents.View, error) {
-	opts, at, err := h.clientStart(ctx, dir)
-	if err != nil {
-		return nil, err
-	}
-	ctx, leave, err := h.asking.Take(ctx)
-	if err != nil {
-		return nil, err
-	}
-	defer leave()
-	return ClientContext(ctx, opts, client, at)
+func (h *Host) ClientContext(ctx context.Context, client *codingagents.Client, dir string) (view *codingagents.View, err error) {
+	err = h.asClient(ctx, dir, func(ctx context.Context, opts Options, start string) error {
+		view, err = ClientContext(ctx, opts, client, start)
+		return err
+	})
+	return view, err
 }
 
 // CompareClients returns what clients would see when started in dir, side by side. The path
 // and the errors are those of ClientContext.
-func (h *Host) CompareClients(ctx context.Context, clients []*codingagents.Client, dir string) (*codingagents.Comparison, error) {
-	opts, at, err := h.clientStart(ctx, dir)
+func (h *Host) CompareClients(ctx context.Context, clients []*codingagents.Client, dir string) (c *codingagents.Comparison, err error) {
+	err = h.asClient(ctx, dir, func(ctx context.Context, opts Options, start string) error {
+		c, err = CompareClients(ctx, opts, clients, start)
+		return err
+	})
+	return c, err
+}
+
+// asClient looks on behalf of a client that is started in dir, one such look at a time.
+func (h *Host) asClient(ctx context.Context, dir string, look func(ctx context.Context, opts Options, start string) error) error {
+	opts, start, err := h.clientStart(ctx, dir)
 	if err != nil {
-		return nil, err
+		return err
 	}
 	ctx, leave, err := h.asking.Take(ctx)
 	if err != nil {
-		return nil, err
+		return err
 	}
 	defer leave()
-	return CompareClients(ctx, opts, clients, at)
+	return look(ctx, opts, start)
 }
 
 // ForClient returns what applies to a file for a client that is started in the working
@@ -103,42 +107,35 @@ func fileView(ctx context.Context, opts Options, client *codingagents.Client, st
 // # Errors
 //
 // The context's, and applicability.ErrOutside if there is no working directory.
-func (h *Host) WhyClient(ctx context.Context, client *codingagents.Client, paths ...string) ([]codingagents.Verdict, error) {
-	opts, start, err := h.clientStart(ctx, "")
-	if err != nil {
-		return nil, err
-	}
-	ctx, leave, err := h.asking.Take(ctx)
-	if err != nil {
-		return nil, err
-	}
-	defer leave()
-	client = named(&opts, client, start)
-	views := map[string]*codingagents.FileView{} // by directory; the start for places on its walk
-	verdicts := make([]codingagents.Verdict, len(paths))
-	for i, path := range paths {
-		path = realPath(path)
-		at := client.Place(path)
-		from, dir := start, at.Directory
-		var below []string
-		if at.Row == nil && client.Imports != nil { // a file on the way to it may import it
-			dir = filepath.Dir(path)
-		}
-		if rel, ok := applicability.Below(start, dir); ok && rel != "." {
-			if below, _ = forDirectories(rel); len(below) > 0 {
-				from = dir
+func (h *Host) WhyClient(ctx context.Context, client *codingagents.Client, paths ...string) (verdicts []codingagents.Verdict, err error) {
+	err = h.asClient(ctx, "", func(ctx context.Context, opts Options, start string) error {
+		client := named(&opts, client, start)
+		views := map[string]*codingagents.FileView{} // by directory; the start for places on its walk
+		for _, path := range paths {
+			path = realPath(path)
+			at := client.Place(path)
+			from, dir := start, at.Directory
+			var below []string
+			if at.Row == nil && client.Imports != nil { // a file on the way to it may import it
+				dir = filepath.Dir(path)
 			}
-		}
-		view := views[from]
-		if view == nil {
-			if view, err = fileView(ctx, opts, client, start, below, filepath.Join(from, "*")); err != nil {
-				return nil, err
+			if rel, ok := applicability.Below(start, dir); ok && rel != "." {
+				if below, _ = forDirectories(rel); len(below) > 0 {
+					from = dir
+				}
 			}
-			views[from] = view
+			view := views[from]
+			if view == nil {
+				if view, err = fileView(ctx, opts, client, start, below, filepath.Join(from, "*")); err != nil {
+					return err
+				}
+				views[from] = view
+			}
+			verdicts = append(verdicts, view.Verdict(path, at))
 		}
-		verdicts[i] = view.Verdict(path, at)
-	}
-	return verdicts, nil
+		return nil
+	})
+	return verdicts, err
 }
 
 // realPath resolves the links in a path's directory, but not in its last name.

@@ -29,33 +29,42 @@ func importer(ctx context.Context, opts *Options, in *codingagents.Input, dirs [
 		if !ok || ctx.Err() != nil {
 			return false
 		}
-		filter, err := allVisible()
-		if err != nil {
-			return false
-		}
-		root, err := vfs.OpenRoot(top, vfs.RootOptions{Exclude: exclude, Own: own})
-		if err != nil {
-			return false
-		}
-		defer func() { _ = root.Close() }()
-		run := root.Begin(filter, vfs.Limits{KeepBytes: in.Client.Instructions.MaxFile})
-		defer func() { _ = run.Close() }()
-		content, err := run.Content(rel)
-		f.Status = snapshot.StatusUnreadable
-		switch e, _ := errors.AsType[*vfs.Error](err); content.Class {
-		case vfs.ContentOK, vfs.ContentOversize:
-			f.Source, f.SizeBytes, f.Payload, f.Status = filepath.Join(root.Path(), content.Path), content.Size, content.Data, snapshot.StatusOK
-			sum := sha256.Sum256(content.Data)
-			f.ContentHash = sum[:]
-		case vfs.ContentHidden:
-			f.Error = "Waymark doesn't look at it: " + string(e.Reason)
-		case vfs.ContentUnreadable:
-			f.Error = "it can't be read: " + e.Errno.Error()
-		default:
-			return false
-		}
-		return true
+		there := false
+		lookInto(top, vfs.RootOptions{Exclude: exclude, Own: own}, allVisible, vfs.Limits{KeepBytes: in.Client.Instructions.MaxFile}, func(root *vfs.Root, run *vfs.Run) {
+			content, err := run.Content(rel)
+			f.Status, there = snapshot.StatusUnreadable, true
+			switch e, _ := errors.AsType[*vfs.Error](err); content.Class {
+			case vfs.ContentOK, vfs.ContentOversize:
+				f.Source, f.SizeBytes, f.Payload, f.Status = filepath.Join(root.Path(), content.Path), content.Size, content.Data, snapshot.StatusOK
+				sum := sha256.Sum256(content.Data)
+				f.ContentHash = sum[:]
+			case vfs.ContentHidden:
+				f.Error = "Waymark doesn't look at it: " + string(e.Reason)
+			case vfs.ContentUnreadable:
+				f.Error = "it can't be read: " + e.Errno.Error()
+			default:
+				there = false
+			}
+		})
+		return there
 	}
+}
+
+// lookInto reads in a directory, as a root of its own, what a filter shows. Nothing is read in
+// one that can't be opened.
+func lookInto(dir string, opts vfs.RootOptions, visible func() (*vfs.Filter, error), limits vfs.Limits, read func(root *vfs.Root, run *vfs.Run)) {
+	filter, err := visible()
+	if err != nil {
+		return
+	}
+	root, err := vfs.OpenRoot(dir, opts)
+	if err != nil {
+		return
+	}
+	defer func() { _ = root.Close() }()
+	run := root.Begin(filter, limits)
+	defer func() { _ = run.Close() }()
+	read(root, run)
 }
 
 // excludeBelow rewrites patterns that are relative to each of dirs as patterns relative to

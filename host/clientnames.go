@@ -33,18 +33,11 @@ func named(opts *Options, client *codingagents.Client, start string) *codingagen
 
 // namesIn returns the names that the settings in a directory give.
 func namesIn(opts *Options, rules *codingagents.Renamed, dir string) (names []string) {
-	filter, err := vfs.View{Reads: []string{rules.File}, MCPOnly: true}.Compile()
-	if err != nil {
-		return nil
-	}
-	root, err := vfs.OpenRoot(dir, vfs.RootOptions{Exclude: opts.Exclude, Own: opts.own()})
-	if err != nil {
-		return nil
-	}
-	defer func() { _ = root.Close() }()
-	run := root.Begin(filter, vfs.Limits{})
-	defer func() { _ = run.Close() }()
-	v, err := jsonlite.Parse(textIn(run, rules.File), jsonlite.Options{AllowComments: true, AllowDuplicates: true, AllowInvalidUTF8: true})
+	var text []byte
+	lookInto(dir, vfs.RootOptions{Exclude: opts.Exclude, Own: opts.own()}, settingsVisible, vfs.Limits{}, func(_ *vfs.Root, run *vfs.Run) {
+		text = textIn(run, rules.File)
+	})
+	v, err := jsonlite.Parse(text, jsonlite.Options{AllowComments: true, AllowDuplicates: true, AllowInvalidUTF8: true})
 	if err != nil {
 		return nil
 	}

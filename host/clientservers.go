@@ -30,41 +30,29 @@ var settingsVisible = sync.OnceValues(func() (*vfs.Filter, error) {
 // server it keeps the name and a digest, which covers no value of a variable or a header.
 // Files that can't be read or parsed have none: their rows in the snapshot say why.
 func projectServers(opts *Options, in *codingagents.Input) (list []codingagents.Server) {
-	filter, err := settingsVisible()
-	if err != nil {
-		return nil
-	}
-	root, err := vfs.OpenRoot(cmp.Or(in.Project, in.Start), vfs.RootOptions{Exclude: opts.Exclude, Own: opts.own()})
-	if err != nil {
-		return nil
-	}
-	defer func() { _ = root.Close() }()
-	run := root.Begin(filter, vfs.Limits{KeepBytes: maxServersFile})
-	defer func() { _ = run.Close() }()
-	for i := range conventions.All {
-		c := &conventions.All[i]
-		if c.Kind != abi.KindMCPConfig || c.Scope != conventions.ScopeProject || !slices.Contains(c.Readers, in.Client.Reader) {
-			continue
-		}
-		for _, place := range c.Places {
-			if strings.Contains(place, "*") {
-				continue // of a plugin
-			}
-			content, err := run.Content(place)
-			if err != nil || content.Class != vfs.ContentOK {
+	lookInto(cmp.Or(in.Project, in.Start), vfs.RootOptions{Exclude: opts.Exclude, Own: opts.own()}, settingsVisible, vfs.Limits{KeepBytes: maxServersFile}, func(root *vfs.Root, run *vfs.Run) {
+		for i := range conventions.All {
+			c := &conventions.All[i]
+			if c.Kind != abi.KindMCPConfig || c.Scope != conventions.ScopeProject || !slices.Contains(c.Readers, in.Client.Reader) {
 				continue
 			}
-			found, err := servers.Parse(servers.ShapeOf(place), content.Data)
-			if err != nil {
-				continue
-			}
-			for j := range found {
-				if s := &found[j]; s.Problem == "" && !s.Disabled && s.Project == "" && !slices.ContainsFunc(list, func(l codingagents.Server) bool { return l.Name == s.Name }) {
-					list = append(list, codingagents.Server{Name: s.Name, Path: filepath.Join(root.Path(), content.Path), Digest: definition(s)})
+			for _, place := range c.Places {
+				content, err := run.Content(place)
+				if err != nil || content.Class != vfs.ContentOK || strings.Contains(place, "*") { // that is of a plugin
+					continue
+				}
+				found, err := servers.Parse(servers.ShapeOf(place), content.Data)
+				if err != nil {
+					continue
+				}
+				for j := range found {
+					if s := &found[j]; s.Problem == "" && !s.Disabled && s.Project == "" && !slices.ContainsFunc(list, func(l codingagents.Server) bool { return l.Name == s.Name }) {
+						list = append(list, codingagents.Server{Name: s.Name, Path: filepath.Join(root.Path(), content.Path), Digest: definition(s)})
+					}
 				}
 			}
 		}
-	}
+	})
 	return list
 }
 

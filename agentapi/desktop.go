@@ -12,25 +12,25 @@ type DesktopAction struct {
 	// Action is what to do.
 	Action string `json:"action" enum:"key,key_down,key_up,hold_key,type,cursor_position,mouse_move,left_click,right_click,middle_click,double_click,triple_click,left_click_drag,left_mouse_down,left_mouse_up,scroll,wait,screenshot"`
 	// Coordinate is a point of the screen, x and y; of a drag its end.
-	Coordinate *[2]int `json:"coordinate,omitempty"`
+	Coordinate []int `json:"coordinate,omitempty"`
 	// StartCoordinate is where a drag begins.
-	StartCoordinate *[2]int `json:"start_coordinate,omitempty"`
+	StartCoordinate []int `json:"start_coordinate,omitempty"`
 	// Text is what to type, or the keys: a name of X's (Return, Page_Down), a character, or
 	// several joined with "+" (ctrl+shift+t). Of clicks, drags and scrolling, only in
 	// Waymark, it is the modifiers that are held meanwhile.
-	Text *string `json:"text,omitempty"`
+	Text string `json:"text,omitempty"`
 	// Duration is in milliseconds, for hold_key and wait; default 1,000.
 	Duration *int `json:"duration,omitzero" minimum:"0" maximum:"100000"`
 	// ScrollAmount is the number of clicks of the wheel; default 3.
-	ScrollAmount *int `json:"scroll_amount,omitzero" minimum:"1" maximum:"100"`
+	ScrollAmount int `json:"scroll_amount,omitzero" minimum:"1" maximum:"100"`
 	// ScrollDirection is where to scroll; default "down".
-	ScrollDirection *string `json:"scroll_direction,omitempty" enum:"up,down,left,right"`
+	ScrollDirection string `json:"scroll_direction,omitempty" enum:"up,down,left,right"`
 	// ScaledWidth and ScaledHeight are the size of the screen as the caller sees it: its
 	// coordinates are scaled to the real one, and pictures to the caller's. Default: the
 	// real size.
-	ScaledWidth *int `json:"scaled_width,omitzero" minimum:"1" maximum:"16384"`
+	ScaledWidth int `json:"scaled_width,omitzero" minimum:"1" maximum:"16384"`
 	// ScaledHeight is given with ScaledWidth.
-	ScaledHeight *int `json:"scaled_height,omitzero" minimum:"1" maximum:"16384"`
+	ScaledHeight int `json:"scaled_height,omitzero" minimum:"1" maximum:"16384"`
 	// Fit, only in Waymark, sets both: to the real size, or, if that is longer in one
 	// direction, to as much as fits into Fit by Fit pixels.
 	Fit int `json:"fit,omitzero" minimum:"0" maximum:"16384"`
@@ -61,26 +61,27 @@ func (a *DesktopAction) Check() error {
 	if !known {
 		return fmt.Errorf("there is no action %.40q", a.Action)
 	}
-	has := map[string]bool{"text": a.Text != nil && *a.Text != "", "coordinate": a.Coordinate != nil, "start_coordinate": a.StartCoordinate != nil}
+	has := map[string]bool{"text": a.Text != "", "coordinate": a.Coordinate != nil, "start_coordinate": a.StartCoordinate != nil}
 	for _, field := range needs {
 		if !has[field] {
 			return fmt.Errorf("%s needs %s", a.Action, field)
 		}
 	}
-	outside := func(n *int, least, most int) bool { return n != nil && (*n < least || *n > most) }
-	scaled := a.ScaledWidth != nil
+	outside := func(n, most int) bool { return n < 0 || n > most }
 	switch {
-	case a.Text != nil && len(*a.Text) > MaxDesktopText:
+	case a.Coordinate != nil && len(a.Coordinate) != 2, a.StartCoordinate != nil && len(a.StartCoordinate) != 2:
+		return errors.New("a coordinate is [x, y]")
+	case len(a.Text) > MaxDesktopText:
 		return fmt.Errorf("text has more than %d bytes", MaxDesktopText)
-	case scaled != (a.ScaledHeight != nil), outside(a.ScaledWidth, 1, MaxDesktopSide), outside(a.ScaledHeight, 1, MaxDesktopSide):
+	case (a.ScaledWidth > 0) != (a.ScaledHeight > 0), outside(a.ScaledWidth, MaxDesktopSide), outside(a.ScaledHeight, MaxDesktopSide):
 		return fmt.Errorf("scaled_width and scaled_height go together, and are from 1 to %d", MaxDesktopSide)
-	case outside(&a.Fit, 0, MaxDesktopSide) || a.Fit > 0 && scaled:
+	case outside(a.Fit, MaxDesktopSide), a.Fit > 0 && a.ScaledWidth > 0:
 		return fmt.Errorf("fit is from 1 to %d, without scaled_width", MaxDesktopSide)
-	case outside(a.Duration, 0, MaxDesktopDuration):
+	case a.Duration != nil && outside(*a.Duration, MaxDesktopDuration):
 		return fmt.Errorf("duration is from 0 to %d", MaxDesktopDuration)
-	case outside(a.ScrollAmount, 1, maxScroll):
+	case outside(a.ScrollAmount, maxScroll):
 		return fmt.Errorf("scroll_amount is from 1 to %d", maxScroll)
-	case a.ScrollDirection != nil && !slices.Contains([]string{"up", "down", "left", "right"}, *a.ScrollDirection):
+	case !slices.Contains([]string{"", "up", "down", "left", "right"}, a.ScrollDirection):
 		return errors.New("scroll_direction is up, down, left or right")
 	}
 	return nil

@@ -16,6 +16,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"waymark/agent"
+	"waymark/agent/server"
 	"waymark/agentapi"
 	"waymark/agentapi/client"
 	"waymark/cmd/internal/cli"
@@ -67,11 +68,13 @@ Processes that chats with the scope desktop start have these variables by themse
 				return err
 			}
 			data, err := base64.StdEncoding.DecodeString(shot.ScreenshotData)
-			if err == nil && args[0] == "-" {
-				_, err = a.stdout.Write(data)
-			} else if err == nil {
-				err = os.WriteFile(args[0], data, 0o600)
+			if err != nil {
+				return err
 			}
+			if args[0] != "-" {
+				return os.WriteFile(args[0], data, 0o600)
+			}
+			_, err = a.stdout.Write(data)
 			return err
 		})
 	with("record FILE", "Record the screen as MP4 until you interrupt it",
@@ -107,16 +110,17 @@ func (a *app) recordDesktop(ctx context.Context, c client.Client, args []string)
 
 // forwardDesktop forwards connections until ctx ends.
 func (a *app) forwardDesktop(ctx context.Context, c client.Client, args []string) error {
-	network, address := "unix", args[0]
-	if host, _, err := net.SplitHostPort(address); err == nil && !strings.Contains(address, "/") {
-		if network = "tcp"; !httpapi.IsLoopback(host) {
-			return cli.Usage("%s: use a loopback address, such as 127.0.0.1:5900, or a path", address)
+	listen := func() (net.Listener, error) { return httpapi.ListenUnix(args[0]) }
+	if host, _, err := net.SplitHostPort(args[0]); err == nil && !strings.Contains(args[0], "/") {
+		if !httpapi.IsLoopback(host) {
+			return cli.Usage("%s: use a loopback address, such as 127.0.0.1:5900, or a path", args[0])
 		}
+		listen = func() (net.Listener, error) { return server.ListenTCP(ctx, args[0]) }
 	}
 	if _, err := c.StartDesktop(ctx); err != nil {
 		return err
 	}
-	l, err := listenPrivate(ctx, network, address)
+	l, err := listen()
 	if err != nil {
 		return err
 	}
@@ -147,14 +151,6 @@ func (a *app) forwardDesktop(ctx context.Context, c client.Client, args []string
 			_, _ = io.Copy(peer, screen)
 		})
 	}
-}
-
-// listenPrivate listens. A Unix socket is only for this user.
-func listenPrivate(ctx context.Context, network, address string) (net.Listener, error) {
-	if network == "unix" {
-		return httpapi.ListenUnix(address)
-	}
-	return new(net.ListenConfig).Listen(ctx, network, address)
 }
 
 // desktopPrograms checks what the desktop needs.

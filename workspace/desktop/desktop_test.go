@@ -167,16 +167,16 @@ func (w *world) act(action string, what ...func(*agentapi.DesktopAction)) *agent
 
 type field = func(*agentapi.DesktopAction)
 
-func at(x, y int) field { return func(a *agentapi.DesktopAction) { a.Coordinate = &[2]int{x, y} } }
+func at(x, y int) field { return func(a *agentapi.DesktopAction) { a.Coordinate = []int{x, y} } }
 func from(x, y int) field {
-	return func(a *agentapi.DesktopAction) { a.StartCoordinate = &[2]int{x, y} }
+	return func(a *agentapi.DesktopAction) { a.StartCoordinate = []int{x, y} }
 }
-func text(s string) field   { return func(a *agentapi.DesktopAction) { a.Text = &s } }
+func text(s string) field   { return func(a *agentapi.DesktopAction) { a.Text = s } }
 func lasts(ms int) field    { return func(a *agentapi.DesktopAction) { a.Duration = &ms } }
-func amount(n int) field    { return func(a *agentapi.DesktopAction) { a.ScrollAmount = &n } }
-func to(where string) field { return func(a *agentapi.DesktopAction) { a.ScrollDirection = &where } }
+func amount(n int) field    { return func(a *agentapi.DesktopAction) { a.ScrollAmount = n } }
+func to(where string) field { return func(a *agentapi.DesktopAction) { a.ScrollDirection = where } }
 func scaled(x, y int) field {
-	return func(a *agentapi.DesktopAction) { a.ScaledWidth, a.ScaledHeight = &x, &y }
+	return func(a *agentapi.DesktopAction) { a.ScaledWidth, a.ScaledHeight = x, y }
 }
 
 // shot returns what the screen shows.
@@ -398,7 +398,7 @@ func TestKeys(t *testing.T) {
 	}{
 		{"one", func() { w.act("key", text("Page_Down")) }, "+Next/0x0 -Next/0x0"},
 		{"with modifiers", func() { w.act("key", text("ctrl+alt+t")) }, "+Control_L/0x0 +Alt_L/0x4 +t/0xc -t/0xc -Alt_L/0xc -Control_L/0x4"},
-		{"plus itself", func() { w.act("key", text("ctrl++")) }, "+Control_L/0x0 +plus/0x5 -equal/0x4 -Control_L/0x4"},
+		{"plus itself", func() { w.act("key", text("ctrl++")) }, "+Control_L/0x0 +plus/0x5 -plus/0x5 -Control_L/0x4"},
 		{"several", func() { w.act("key", text("Down Up")) }, "+Down/0x0 -Down/0x0 +Up/0x0 -Up/0x0"},
 		{"down and up", func() { w.act("key_down", text("super")); w.act("key_up", text("super")) }, "+Super_L/0x0 -Super_L/0x40"},
 	} {
@@ -414,7 +414,7 @@ func TestKeys(t *testing.T) {
 			} else if strings.HasPrefix(line, "KeyRelease") {
 				kind = "-"
 			}
-			// Xvnc presses shift itself for a character that needs it.
+			// Shift is pressed, too, for a character that needs it.
 			if m := event.FindStringSubmatch(line); m != nil && m[2] != "F11" && !strings.HasPrefix(m[2], "Shift") {
 				got = append(got, kind+m[2]+"/"+m[1])
 			}
@@ -528,7 +528,7 @@ func TestRefused(t *testing.T) {
 	w := newWorld(t, desktop.Settings{Server: "/nowhere/Xvnc"})
 	for name, what := range map[string][]field{
 		"fly": nil, "": nil, "key": nil, "type": {text("")}, "left_click": {text("ctrl")}, "left_click_drag": {at(1, 1)},
-		"scroll": {at(1, 1), to("in")}, "mouse_move": {at(1, 1), func(a *agentapi.DesktopAction) { a.ScaledWidth = new(10) }}, "hold_key": {text("nokey")},
+		"scroll": {at(1, 1), to("in")}, "mouse_move": {at(1, 1), func(a *agentapi.DesktopAction) { a.ScaledWidth = 10 }}, "hold_key": {text("nokey")},
 		"wait": {lasts(-1)}, "key_down": {text("ctrl+")}, "screenshot": {scaled(0, 5)},
 	} {
 		if name == "key_down" {
@@ -542,7 +542,7 @@ func TestRefused(t *testing.T) {
 			t.Errorf("%s: %v", name, err)
 		}
 	}
-	_, err := w.DesktopAction(w.ctx, agentapi.DesktopAction{Action: "type", Text: new("secret\x01")})
+	_, err := w.DesktopAction(w.ctx, agentapi.DesktopAction{Action: "type", Text: "secret\x01"})
 	if client.CodeOf(err) != http.StatusBadRequest || strings.Contains(err.Error(), "secret") {
 		t.Errorf("a control character: %v", err)
 	}

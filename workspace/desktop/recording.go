@@ -23,7 +23,6 @@ import (
 	"waymark/internal/errtext"
 	"waymark/internal/httpapi"
 	"waymark/internal/httpapi/problem"
-	"waymark/workspace/supervisor"
 )
 
 const (
@@ -40,111 +39,87 @@ const (
 
 // recording is a recording that somebody has started.
 type recording struct {
-	svc      *Service
 	file     string
-	recorder supervisor.Owned
-	said     func() string
 	desktop  *session
-	ready    atomic.Bool // it is under way, and the fields above are set
-	stopping atomic.Bool // the recorder was told to end
+	recorder *started
+	asked    atomic.Bool // the recorder was told to end
 	taken    atomic.Bool // somebody waits for the end
 	// ended is closed when there is nothing more to record; what follows is set before.
 	ended     chan struct{}
-	err       *problem.Error // nil if the file is there
+	err       error // nil if the file is there
 	thumbnail []byte
+}
+
+// recordingOf returns the recording that a call is about, or nil, and its id.
+func (s *Service) recordingOf(c *httpapi.Call) (*recording, string, error) {
+	var body agentapi.DesktopRecording
+	if err := c.Decode(&body); err != nil {
+		return nil, "", err
+	}
+	id, err := uuid.Parse(body.ID)
+	if err != nil {
+		return nil, "", &problem.Error{Code: http.StatusBadRequest, Message: c.Failed(), Detail: "recording_id is a UUID"}
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.recordings[id.String()], id.String(), nil
 }
 
 // startRecording answers POST /api/v0/desktop/recording/start. A recording with this id that
 // is under way goes on.
 func (s *Service) startRecording(c *httpapi.Call) error {
-	id, err := recordingID(c)
-	if err != nil {
+	if s.recording.Acquire(c.Context(), 1) != nil {
+		return context.Cause(c.Context())
+	}
+	defer s.recording.Release(1)
+	r, id, err := s.recordingOf(c)
+	switch {
+	case err != nil:
 		return err
+	case r != nil:
+		return c.JSON(http.StatusOK, agentapi.DesktopMessage{Message: "It is being recorded already"})
 	}
 	s.mu.Lock()
-	r, known := s.recordings[id]
 	full := len(s.recordings) >= maxRecordings
-	if !known && !full {
-		s.recordings[id] = &recording{svc: s, file: filepath.Join(s.opts.Dir, id+".mp4"), ended: make(chan struct{})}
-		r = s.recordings[id]
-	}
 	s.mu.Unlock()
-	switch {
-	case known:
-		return c.JSON(http.StatusOK, agentapi.DesktopMessage{Message: "It is being recorded already"})
-	case full:
+	if full {
 		return &problem.Error{Code: http.StatusTooManyRequests, Message: c.Failed(), Detail: fmt.Sprintf("there are %d recordings: stop one", maxRecordings)}
 	}
-	if err := r.start(c.Context()); err != nil {
-		s.forget(id)
+	if r, err = s.record(c.Context(), filepath.Join(s.opts.Dir, id+".mp4")); err != nil {
 		return s.failed(c, err)
 	}
+	s.mu.Lock()
+	s.recordings[id] = r
+	s.mu.Unlock()
 	return c.JSON(http.StatusOK, agentapi.DesktopMessage{Message: "Recording started"})
 }
 
-func recordingID(c *httpapi.Call) (string, error) {
-	var body agentapi.DesktopRecording
-	if err := c.Decode(&body); err != nil {
-		return "", err
-	}
-	id, err := uuid.Parse(body.ID)
-	if err != nil {
-		return "", &problem.Error{Code: http.StatusBadRequest, Message: c.Failed(), Detail: "recording_id is a UUID"}
-	}
-	return id.String(), nil
-}
-
-// forget drops a recording, and its file.
-func (s *Service) forget(id string) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if r := s.recordings[id]; r != nil {
-		_ = os.Remove(r.file)
-		delete(s.recordings, id)
-	}
-}
-
-// start starts the recorder, and returns when it records.
-func (r *recording) start(ctx context.Context) (err error) {
-	s := r.svc
+// record starts the recorder, and returns when it records.
+func (s *Service) record(ctx context.Context, file string) (_ *recording, err error) {
 	now := s.opts.Settings()
-	program, err := ffmpeg.find(now.Recorder)
+	program, err := now.programs()[2].find()
 	if err != nil {
-		return err
+		return nil, err
 	}
+	r := &recording{file: file, ended: make(chan struct{})}
 	if r.desktop, err = s.acquire(ctx); err != nil {
-		return err
+		return nil, err
 	}
-	defer func() {
-		if err != nil {
-			s.release()
-		}
-	}()
-	r.recorder, err = s.own(ctx, true, r.desktop, program, "-nostats", "-loglevel", "error", "-progress", "pipe:1",
+	r.recorder, err = s.run(ctx, "ffmpeg", r.desktop, program, "-nostats", "-loglevel", "error", "-progress", "pipe:1",
 		"-f", "x11grab", "-framerate", "12", "-i", r.desktop.display, "-vf", filter, "-fps_mode", "vfr",
 		"-c:v", "libx264", "-preset", "ultrafast", "-threads", "1", "-pix_fmt", "yuv420p", "-movflags", "+faststart",
-		"-fs", strconv.FormatInt(now.MaxRecording, 10), "-y", r.file)
+		"-fs", strconv.FormatInt(now.MaxRecording, 10), "-y", file)
 	if err != nil {
-		return err
+		s.release()
+		return nil, err
 	}
-	r.said = keep(r.recorder.Stderr())
-	if _, err = firstLine(ctx, r.recorder); err != nil { // of its progress
-		_ = r.recorder.Close()
-		return fmt.Errorf("ffmpeg doesn't record: %s", r.said())
-	}
-	r.ready.Store(true)
-	go r.watch(now.RecordIdle, now.MaxRecording)
-	return nil
+	go s.watchRecording(r, now) //nolint:gosec // G118: it outlives the request that starts it
+	return r, nil
 }
 
-// isFull reports whether the recorder has come to the limit: it ends once it has passed it.
-func (r *recording) isFull(limit int64) bool {
-	info, err := os.Stat(r.file)
-	return err == nil && info.Size() >= limit
-}
-
-// watch ends a recording when nothing happens on the desktop, and when the recorder ends.
-func (r *recording) watch(idle time.Duration, limit int64) {
+// watchRecording ends a recording when nothing happens on the desktop, and when the recorder
+// ends.
+func (s *Service) watchRecording(r *recording, now Settings) {
 	var code int
 	var err error
 	var asked bool
@@ -152,10 +127,10 @@ func (r *recording) watch(idle time.Duration, limit int64) {
 	go func() {
 		defer close(over)
 		code, err = r.recorder.Wait(context.Background())
-		asked = r.stopping.Load()
+		asked = r.asked.Load()
 	}()
 underway:
-	for rest := idle; rest > 0; rest = idle - r.svc.quiet() {
+	for rest := now.RecordIdle; rest > 0; rest = now.RecordIdle - s.quiet(r.desktop) {
 		select {
 		case <-over:
 			break underway
@@ -168,47 +143,62 @@ underway:
 	select {
 	case <-over:
 	case <-time.After(finishTime):
-		_ = r.recorder.Close()
-		<-over
 	}
 	_ = r.recorder.Close()
-	lost := &problem.Error{Code: http.StatusInternalServerError, Message: "the recording is lost"}
+	<-over
+	info, missing := os.Stat(r.file)
 	select {
 	case <-r.desktop.ended:
-		lost.Detail = errtext.Of(r.desktop.why)
-		r.err = lost
+		r.err = &problem.Error{Code: http.StatusInternalServerError, Message: "the recording is lost", Detail: errtext.Of(r.desktop.why)}
 	default:
 		switch {
-		case err != nil || code != 0:
-			lost.Detail = fmt.Sprintf("ffmpeg has ended with code %d: %s", code, r.said())
-			r.err = lost
-		case !asked || r.isFull(limit): // by itself it ends at the limit alone
+		case err != nil || code != 0 || missing != nil:
+			r.err = &problem.Error{Code: http.StatusInternalServerError, Message: "the recording is lost", Detail: fmt.Sprintf("ffmpeg has ended with code %d: %s", code, r.recorder.said())}
+		case !asked || info.Size() >= now.MaxRecording: // by itself it ends once it has passed the limit
 			r.err = &problem.Error{Code: http.StatusRequestEntityTooLarge, Message: "the recording has become too large", Detail: "it was dropped"}
 		}
 	}
 	if r.err != nil {
-		r.svc.opts.Logger.Warn("a recording has failed", slog.Any("error", r.err))
+		s.opts.Logger.Warn("a recording has failed", slog.Any("error", r.err))
 		_ = os.Remove(r.file)
 	}
-	r.svc.release()
+	s.release()
 	close(r.ended)
+}
+
+// quiet returns for how long nobody has acted on the desktop, or looked at it.
+func (s *Service) quiet(d *session) (quiet time.Duration) {
+	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
+	defer cancel()
+	err := d.do(ctx, func(x *display) (err error) {
+		quiet, err = x.quiet()
+		return err
+	})
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if used := time.Since(s.used); err != nil || used < quiet {
+		return used
+	}
+	return quiet
 }
 
 // finish asks the recorder to write the end of the file, once, and makes the thumbnail.
 func (r *recording) finish() {
-	if r.stopping.Swap(true) {
+	if r.asked.Swap(true) {
 		return
 	}
 	ctx, cancel := context.WithTimeout(context.Background(), finishTime)
 	defer cancel()
-	_ = r.desktop.do(ctx, func(c *rfb) error {
-		img, err := c.picture()
+	_ = r.desktop.do(ctx, func(x *display) error {
+		if err := x.look(); err != nil {
+			return err
+		}
+		img, err := x.picture()
 		if err != nil {
 			return err
 		}
-		s := step{DesktopAction: &agentapi.DesktopAction{Fit: thumbnailSide}}
 		var b bytes.Buffer
-		err = jpeg.Encode(&b, resized(img, s.size(c.size)), nil)
+		err = jpeg.Encode(&b, resized(img, fitting(x.size, thumbnailSide)), nil)
 		r.thumbnail = b.Bytes()
 		return err
 	})
@@ -218,20 +208,21 @@ func (r *recording) finish() {
 // stopRecording answers POST /api/v0/desktop/recording/stop with the recording, and forgets
 // it then.
 func (s *Service) stopRecording(c *httpapi.Call) error {
-	id, err := recordingID(c)
-	if err != nil {
-		return err
-	}
-	s.mu.Lock()
-	r := s.recordings[id]
-	s.mu.Unlock()
+	r, id, err := s.recordingOf(c)
 	switch {
+	case err != nil:
+		return err
 	case r == nil:
 		return &problem.Error{Code: http.StatusNotFound, Message: "there is no such recording"}
-	case !r.ready.Load() || r.taken.Swap(true):
-		return &problem.Error{Code: http.StatusServiceUnavailable, Message: "the recording is starting or ending", Detail: "ask again"}
+	case r.taken.Swap(true):
+		return &problem.Error{Code: http.StatusServiceUnavailable, Message: "the recording is ending", Detail: "ask again"}
 	}
-	defer s.forget(id)
+	defer func() {
+		s.mu.Lock()
+		delete(s.recordings, id)
+		s.mu.Unlock()
+		_ = os.Remove(r.file)
+	}()
 	r.finish()
 	select {
 	case <-r.ended:

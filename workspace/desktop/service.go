@@ -3,8 +3,8 @@
 //
 // The programs are those that every distribution has: Xvnc of TigerVNC, openbox, and ffmpeg
 // for recordings. They are started when somebody first needs them, confined as processes of
-// chats are, and end with the agent, or when nobody has used them for a while. A client of
-// RFB in this package presses keys, moves the pointer and takes pictures; watchers have
+// chats are, and end with the agent, or when nobody has used them for a while. A client of X
+// in this package presses keys, moves the pointer and takes pictures; watchers have RFB
 // connections of their own to the server.
 //
 // # Guarantees
@@ -29,7 +29,7 @@ package desktop
 import (
 	"context"
 	"errors"
-	"image"
+	"io"
 	"log/slog"
 	"net"
 	"net/http"
@@ -95,9 +95,9 @@ type Settings struct {
 // Service is the API of the desktop.
 type Service struct {
 	opts Options
-	// starting orders starts.
-	starting *semaphore.Weighted
-	watching *semaphore.Weighted
+	// starting orders starts of the desktop, recording those of recordings.
+	starting, recording *semaphore.Weighted
+	watching            *semaphore.Weighted
 
 	mu         sync.Mutex // guards the fields below
 	session    *session   // nil if there is none
@@ -121,13 +121,16 @@ func New(opts Options) *Service {
 			Width: defaults.DesktopWidth, Height: defaults.DesktopHeight, Idle: defaults.DesktopIdle, RecordIdle: 10 * time.Minute, MaxRecording: 100 << 20,
 		})
 	}
-	return &Service{opts: opts, starting: semaphore.NewWeighted(1), watching: semaphore.NewWeighted(maxWatchers), recordings: map[string]*recording{}}
+	s := &Service{opts: opts, starting: semaphore.NewWeighted(1), recording: semaphore.NewWeighted(1), watching: semaphore.NewWeighted(maxWatchers), recordings: map[string]*recording{}}
+	s.idle = time.AfterFunc(time.Hour, s.unused) // release sets the time
+	return s
 }
 
 // Close ends the desktop, and drops recordings that nobody has fetched.
 func (s *Service) Close() error {
 	s.mu.Lock()
 	s.closed = true
+	s.idle.Stop()
 	s.mu.Unlock()
 	s.end()
 	if _, err := os.Lstat(s.opts.Dir); err == nil { // else nothing was recorded, or there can't be such a place
@@ -143,7 +146,7 @@ func (s *Service) end() {
 	s.session, s.failure = nil, ""
 	var under []*recording
 	for _, r := range s.recordings {
-		if r.ready.Load() && r.desktop == d {
+		if r.desktop == d {
 			under = append(under, r)
 		}
 	}
@@ -191,38 +194,18 @@ func (s *Service) release() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.used = time.Now()
-	if s.users--; s.users > 0 {
-		return
-	}
-	if s.idle != nil {
-		s.idle.Stop()
-	}
-	at, idle := s.used, s.opts.Settings().Idle
-	s.idle = time.AfterFunc(idle, func() {
-		s.mu.Lock()
-		unused := s.users == 0 && s.used.Equal(at)
-		s.mu.Unlock()
-		if unused {
-			s.end()
-		}
-	})
+	s.users--
+	s.idle.Reset(s.opts.Settings().Idle)
 }
 
-// touch notes that a watcher has acted.
-func (s *Service) touch(d *session, at *image.Point) {
+// unused ends the session if nobody has used it for a while.
+func (s *Service) unused() {
 	s.mu.Lock()
-	s.used = time.Now()
+	unused := s.users == 0 && time.Since(s.used) >= s.opts.Settings().Idle
 	s.mu.Unlock()
-	if at != nil {
-		d.moved(*at)
+	if unused {
+		s.end()
 	}
-}
-
-// quiet returns for how long nobody has acted.
-func (s *Service) quiet() time.Duration {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return time.Since(s.used)
 }
 
 // over is told that a session has ended.
@@ -250,14 +233,14 @@ func (s *Service) Environ(grant *access.Grant) (env []string, dir string) {
 
 // failed returns the answer for an error.
 func (s *Service) failed(c *httpapi.Call, err error) error {
-	var missing *missingError
-	if errors.As(err, &missing) {
-		return &problem.Error{Code: http.StatusServiceUnavailable, Message: c.Failed(), Detail: err.Error()}
-	}
 	if c.Context().Err() != nil {
 		return err
 	}
-	return &problem.Error{Code: http.StatusInternalServerError, Message: c.Failed(), Detail: errtext.Of(err)}
+	code := http.StatusInternalServerError
+	if errors.As(err, new(missingError)) {
+		code = http.StatusServiceUnavailable
+	}
+	return &problem.Error{Code: code, Message: c.Failed(), Detail: errtext.Of(err)}
 }
 
 // state answers GET /api/v0/desktop.
@@ -323,8 +306,7 @@ func (s *Service) watch(c *httpapi.Call) error {
 		return &problem.Error{Code: http.StatusTooManyRequests, Message: c.Failed(), Detail: "too many watch already"}
 	}
 	defer s.watching.Release(1)
-	d, err := s.acquire(c.Context())
-	if err != nil {
+	if _, err := s.acquire(c.Context()); err != nil {
 		return s.failed(c, err)
 	}
 	defer s.release()
@@ -341,25 +323,18 @@ func (s *Service) watch(c *httpapi.Call) error {
 	peer := websocket.NetConn(context.WithoutCancel(c.Context()), socket, websocket.MessageBinary)
 	stop := context.AfterFunc(c.Context(), func() { _ = server.Close() })
 	defer stop()
-	acts := access.From(c.Context()).Has(access.ScopeDesktop)
 	sent := make(chan struct{})
 	go func() {
 		defer close(sent)
-		_ = relay(server, peer, !acts, func(at *image.Point) { s.touch(d, at) }) // the end of either is no error
+		// The end of either is no error.
+		if access.From(c.Context()).Has(access.ScopeDesktop) {
+			_, _ = io.Copy(server, peer)
+		} else {
+			_ = view(server, peer)
+		}
 		_ = server.Close()
 	}()
-	buf := make([]byte, 64<<10)
-	for {
-		n, err := server.Read(buf)
-		if n > 0 {
-			if _, err := peer.Write(buf[:n]); err != nil {
-				break
-			}
-		}
-		if err != nil {
-			break
-		}
-	}
+	_, _ = io.Copy(peer, server)
 	_ = socket.Close(websocket.StatusNormalClosure, "")
 	<-sent
 	return nil
@@ -394,7 +369,7 @@ func (s *Service) Service() httpapi.Service {
 		"`text` is needed by `key`, `key_down`, `key_up`, `hold_key` and `type`; `coordinate` by the clicks, `mouse_move`, `left_click_drag`, which needs `start_coordinate`, too, and `scroll`. Actions are made one after the other. Needs the scope `desktop`.",
 		httpapi.OK("It was made.", agentapi.DesktopResult{}))
 	action.MaxBody = 2 * agentapi.MaxDesktopText
-	action.Operation.Body, action.Operation.Example = agentapi.DesktopAction{}, agentapi.DesktopAction{Action: "left_click", Coordinate: &[2]int{640, 400}}
+	action.Operation.Body, action.Operation.Example = agentapi.DesktopAction{}, agentapi.DesktopAction{Action: "left_click", Coordinate: []int{640, 400}}
 	start := route(http.MethodPost, "/recording/start", "startDesktopRecording", access.ScopeDesktop, s.startRecording, "nothing is recorded", "Record the desktop",
 		"Pauses are shortened to half a second. A recording ends by itself after 10 minutes in which nobody acts, and can then still be fetched. One that is under way goes on. Needs the scope `desktop`.",
 		httpapi.OK("It is being recorded.", agentapi.DesktopMessage{}))

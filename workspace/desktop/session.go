@@ -8,15 +8,12 @@ import (
 	"encoding/binary"
 	"errors"
 	"fmt"
-	"image"
 	"io"
 	"log/slog"
 	"os"
 	"os/exec"
 	"path/filepath"
-	"slices"
 	"strings"
-	"sync"
 	"time"
 
 	"golang.org/x/sync/semaphore"
@@ -41,33 +38,29 @@ const (
 // program is one that the desktop consists of, with the package that has it.
 type program struct{ name, pkg string }
 
-var (
-	xvnc    = program{"Xvnc", "tigervnc-standalone-server"}
-	openbox = program{"openbox", "openbox"}
-	ffmpeg  = program{"ffmpeg", "ffmpeg"}
-)
+// programs are the X server, the window manager and the recorder.
+func (s Settings) programs() [3]program {
+	return [3]program{{cmp.Or(s.Server, "Xvnc"), "tigervnc-standalone-server"}, {cmp.Or(s.Manager, "openbox"), "openbox"}, {cmp.Or(s.Recorder, "ffmpeg"), "ffmpeg"}}
+}
 
 // missingError says what has to be installed.
-type missingError struct{ list []string }
+type missingError string
 
-func (e *missingError) Error() string { return strings.Join(e.list, "; ") }
+func (e missingError) Error() string { return string(e) }
 
-// find returns the path of a program: named is what the configuration says.
-func (p program) find(named string) (string, error) {
-	path, err := exec.LookPath(cmp.Or(named, p.name))
+// find returns the path of a program.
+func (p program) find() (string, error) {
+	path, err := exec.LookPath(p.name)
 	if err != nil {
-		return "", &missingError{[]string{fmt.Sprintf("there is no %s: install the package %s, or name the program in [desktop] of the agent's configuration", cmp.Or(named, p.name), p.pkg)}}
+		return "", missingError(fmt.Sprintf("there is no %s: install the package %s, or name the program in [desktop] of the agent's configuration", p.name, p.pkg))
 	}
 	return filepath.Abs(path)
 }
 
 // Missing says what of the desktop's programs has to be installed.
 func Missing(s Settings) (list []string) {
-	for _, p := range []struct {
-		program
-		named string
-	}{{xvnc, s.Server}, {openbox, s.Manager}, {ffmpeg, s.Recorder}} {
-		if _, err := p.find(p.named); err != nil {
+	for _, p := range s.programs() {
+		if _, err := p.find(); err != nil {
 			list = append(list, err.Error())
 		}
 	}
@@ -78,20 +71,16 @@ func Missing(s Settings) (list []string) {
 type session struct {
 	svc     *Service
 	display string
-	server  supervisor.Owned
-	manager supervisor.Owned
-	// turn orders actions; it guards rfb and keys.
-	turn *semaphore.Weighted
-	rfb  *rfb // nil until it is needed, and after an error
-	keys keymap
+	server  *started
+	manager *started
+	// turn orders actions; it guards client.
+	turn   *semaphore.Weighted
+	client *display // nil after an error
 	// cookie opens the display.
 	cookie []byte
 	// ended is closed when the server has ended; why says how, and is set before.
 	ended chan struct{}
 	why   error
-
-	mu      sync.Mutex // guards pointer
-	pointer image.Point
 }
 
 func (s *Service) socket() string { return filepath.Join(s.opts.Run, "vnc.sock") }
@@ -116,16 +105,14 @@ func (s *Service) keymapFits() error {
 // start starts a session.
 func (s *Service) start(ctx context.Context) (_ *session, err error) {
 	now := s.opts.Settings()
-	server, err1 := xvnc.find(now.Server)
-	manager, err2 := openbox.find(now.Manager)
-	if err := errors.Join(err1, err2); err != nil {
-		return nil, cmp.Or(err1, err2)
+	programs := now.programs()
+	server, err1 := programs[0].find()
+	manager, err2 := programs[1].find()
+	if err := cmp.Or(err1, err2, s.keymapFits()); err != nil {
+		return nil, err
 	}
 	ctx, cancel := context.WithTimeout(ctx, startTime)
 	defer cancel()
-	if err := s.keymapFits(); err != nil {
-		return nil, err
-	}
 	d := &session{svc: s, turn: semaphore.NewWeighted(1), ended: make(chan struct{}), cookie: make([]byte, 16)}
 	_, _ = rand.Read(d.cookie)
 	if err := d.prepare(); err != nil {
@@ -133,35 +120,21 @@ func (s *Service) start(ctx context.Context) (_ *session, err error) {
 	}
 	// With -displayfd the server takes a display that is free, by its sockets, and makes no
 	// lock files. Nobody reaches it over the network, or may change the screen's size.
-	d.server, err = s.own(ctx, true, nil, server, "-displayfd", "1", "-auth", s.xauthority(), "-geometry", fmt.Sprintf("%dx%d", now.Width, now.Height),
+	d.server, err = s.run(ctx, "the X server", nil, server, "-displayfd", "1", "-auth", s.xauthority(), "-geometry", fmt.Sprintf("%dx%d", now.Width, now.Height),
 		"-depth", "24", "-nolisten", "tcp", "-noreset", "-rfbport", "-1", "-rfbunixpath", s.socket(), "-rfbunixmode", "384",
 		"-SecurityTypes", "None", "-AlwaysShared", "-AcceptSetDesktopSize=0", "-IdleTimeout", "0", "-desktop", "Waymark")
 	if err != nil {
-		return nil, fmt.Errorf("the X server doesn't start: %w", err)
-	}
-	said := keep(d.server.Stderr())
-	defer func() {
-		if err != nil {
-			d.close()
-		}
-	}()
-	line, err := firstLine(ctx, d.server)
-	if err != nil {
-		return nil, fmt.Errorf("the X server doesn't start: %s", cmp.Or(said(), "it has said nothing"))
-	}
-	d.display = ":" + line
-	go d.watch(said) //nolint:gosec // G118: it outlives the request that starts the screen
-	if d.rfb, err = dialRFB(ctx, s.socket(), d.moved); err != nil {
 		return nil, err
 	}
-	d.pointer = d.rfb.size.Div(2) // where X puts it
-	// What is shown before it is ready would be shown anew, and lose the focus.
-	if d.manager, err = s.own(ctx, false, d, manager, "--startup", "echo ready"); err != nil {
-		return nil, fmt.Errorf("the window manager doesn't start: %w", err)
+	d.display = ":" + d.server.line
+	go d.watch() //nolint:gosec // G118: it outlives the request that starts the screen
+	if d.client, err = dial(ctx, d.server.line, d.cookie); err == nil {
+		// What is shown before it is ready would be shown anew, and lose the focus.
+		d.manager, err = s.run(ctx, "the window manager", d, manager, "--startup", "echo ready")
 	}
-	said = keep(d.manager.Stderr())
-	if _, err = firstLine(ctx, d.manager); err != nil {
-		return nil, fmt.Errorf("the window manager doesn't start: %s", cmp.Or(said(), "it has said nothing"))
+	if err != nil {
+		d.close()
+		return nil, err
 	}
 	return d, nil
 }
@@ -195,9 +168,36 @@ func (d *session) prepare() error {
 	return os.WriteFile(s.xauthority(), entry, 0o600)
 }
 
-// own starts a program of the desktop, confined as processes of chats are. closed says that
-// it needs no network. d, if not nil, is the session whose display it gets.
-func (s *Service) own(ctx context.Context, closed bool, d *session, argv ...string) (supervisor.Owned, error) {
+// started is a program of the desktop.
+type started struct {
+	supervisor.Owned
+
+	line string        // the first that it has written
+	said func() string // the last of its errors, once it has ended
+}
+
+// run starts a program, confined as processes of chats are, and returns when it has written a
+// line. d, if not nil, is the session whose display it gets. All but the window manager, whose
+// menus start programs, are kept from the network.
+func (s *Service) run(ctx context.Context, what string, d *session, argv ...string) (*started, error) {
+	o, err := s.own(ctx, d, d == nil || d.manager != nil, argv)
+	if err != nil {
+		return nil, fmt.Errorf("%s doesn't start: %w", what, err)
+	}
+	p := &started{Owned: o, said: last(o.Stderr())}
+	stop := context.AfterFunc(ctx, func() { _ = o.Close() })
+	defer stop()
+	out := bufio.NewReader(o.Stdout())
+	if p.line, err = out.ReadString('\n'); err != nil {
+		_ = o.Close()
+		return nil, fmt.Errorf("%s doesn't start: %s", what, cmp.Or(p.said(), "it has said nothing"))
+	}
+	go func() { _, _ = io.Copy(io.Discard, out) }()
+	p.line = strings.TrimSpace(p.line)
+	return p, nil
+}
+
+func (s *Service) own(ctx context.Context, d *session, closed bool, argv []string) (supervisor.Owned, error) {
 	places := s.opts.Places()
 	spec := &supervisor.Spec{Argv: argv, Dir: places.Home, Stdin: true, Nice: niceness, Command: "desktop " + filepath.Base(argv[0])}
 	for _, have := range s.opts.Environ() {
@@ -244,14 +244,14 @@ func (s *Service) environ(d *session) []string {
 }
 
 // watch waits for the end of the server, and ends the rest.
-func (d *session) watch(said func() string) {
+func (d *session) watch() {
 	code, err := d.server.Wait(context.Background())
 	d.why = fmt.Errorf("the X server has ended with code %d", code)
 	if err != nil {
 		d.why = fmt.Errorf("the X server has ended: %w", err)
 	}
 	close(d.ended)
-	d.svc.over(d, d.why, said())
+	d.svc.over(d, d.why, d.server.said())
 	d.close()
 }
 
@@ -263,33 +263,20 @@ func (d *session) close() {
 	_ = d.server.Close()
 }
 
-// moved keeps the pointer's position.
-func (d *session) moved(p image.Point) {
-	d.mu.Lock()
-	defer d.mu.Unlock()
-	d.pointer = p
-}
-
-// at returns the pointer's position.
-func (d *session) at() image.Point {
-	d.mu.Lock()
-	defer d.mu.Unlock()
-	return d.pointer
-}
-
 // do runs an exchange with the server, one at a time.
-func (d *session) do(ctx context.Context, what func(c *rfb) error) (err error) {
+func (d *session) do(ctx context.Context, what func(x *display) error) (err error) {
 	if d.turn.Acquire(ctx, 1) != nil {
 		return context.Cause(ctx)
 	}
 	defer d.turn.Release(1)
-	if d.rfb == nil {
-		if d.rfb, err = dialRFB(ctx, d.svc.socket(), d.moved); err != nil {
-			return d.explain(err)
-		}
+	if d.client == nil {
+		d.client, err = dial(ctx, d.display[1:], d.cookie)
 	}
-	if err = d.rfb.within(ctx, func() error { return what(d.rfb) }); err != nil {
-		d.rfb = nil
+	if err == nil {
+		err = d.client.within(ctx, func() error { return what(d.client) })
+	}
+	if err != nil {
+		d.client = nil
 		return d.explain(err)
 	}
 	return nil
@@ -307,48 +294,25 @@ func (d *session) explain(err error) error {
 	return err
 }
 
-// keep reads to the end of a stream, and returns a function for the last line of it.
-func keep(r io.Reader) func() string {
-	var mu sync.Mutex
-	var last []byte
-	done := make(chan struct{})
+// last reads to the end of a stream, and returns a function for the last line of it, which is
+// called once.
+func last(r io.Reader) func() string {
+	found := make(chan string, 1)
 	go func() {
-		defer close(done)
-		buf := make([]byte, maxSaid)
-		for {
-			n, err := r.Read(buf)
-			mu.Lock()
-			last = append(last, buf[:n]...)
-			last = last[max(0, len(last)-maxSaid):]
-			mu.Unlock()
-			if err != nil {
-				return
-			}
+		last := ""
+		lines := bufio.NewScanner(r)
+		for lines.Scan() {
+			last = cmp.Or(strings.TrimSpace(strings.ReplaceAll(lines.Text(), "(EE)", "")), last) // X marks errors so
 		}
+		_, _ = io.Copy(io.Discard, r) // behind a line that is too long
+		found <- text.Line(last, maxSaid)
 	}()
 	return func() string {
 		select {
-		case <-done:
-		case <-time.After(time.Second): // others may have the stream open
+		case line := <-found:
+			return line
+		case <-time.After(time.Second): // others have the stream open
+			return ""
 		}
-		mu.Lock()
-		defer mu.Unlock()
-		for _, line := range slices.Backward(strings.Split(string(last), "\n")) {
-			if line = strings.TrimSpace(strings.ReplaceAll(line, "(EE)", "")); line != "" { // X marks errors so
-				return text.Line(line, maxSaid)
-			}
-		}
-		return ""
 	}
-}
-
-// firstLine returns the first line that a program writes, which is ended if it is too slow,
-// and drops the others.
-func firstLine(ctx context.Context, o supervisor.Owned) (string, error) {
-	stop := context.AfterFunc(ctx, func() { _ = o.Close() })
-	defer stop()
-	out := bufio.NewReader(o.Stdout())
-	line, err := out.ReadString('\n')
-	go func() { _, _ = io.Copy(io.Discard, out) }()
-	return strings.TrimSpace(line), err
 }

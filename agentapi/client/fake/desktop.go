@@ -73,8 +73,8 @@ func (a *Agent) DesktopAction(ctx context.Context, action agentapi.DesktopAction
 			return nil, refuse(http.StatusBadRequest, "%v", err)
 		}
 		size := screen
-		if action.ScaledWidth != nil {
-			size = [2]int{*action.ScaledWidth, *action.ScaledHeight}
+		if action.ScaledWidth > 0 {
+			size = [2]int{action.ScaledWidth, action.ScaledHeight}
 		}
 		answer := &agentapi.DesktopResult{Output: action.Action + " action performed"}
 		switch action.Action {

@@ -27,7 +27,7 @@ func (s *suite) desktop() {
 		s.must(err)
 		return done
 	}
-	if done := act(agentapi.DesktopAction{Action: "mouse_move", Coordinate: &[2]int{40, 30}}); done.Output != "mouse_move action performed" {
+	if done := act(agentapi.DesktopAction{Action: "mouse_move", Coordinate: []int{40, 30}}); done.Output != "mouse_move action performed" {
 		s.Errorf("it says %q", done.Output)
 	}
 	if state, err := s.c.DesktopState(s.ctx); err != nil || !state.Running || state.Display == "" || state.Xauthority == "" {
@@ -36,7 +36,7 @@ func (s *suite) desktop() {
 	if done := act(agentapi.DesktopAction{Action: "cursor_position"}); done.Output != "x=40,y=30" {
 		s.Errorf("the pointer is at %s", done.Output)
 	}
-	half := agentapi.DesktopAction{Action: "screenshot", ScaledWidth: new(640), ScaledHeight: new(400)}
+	half := agentapi.DesktopAction{Action: "screenshot", ScaledWidth: 640, ScaledHeight: 400}
 	done := act(half)
 	data, err := base64.StdEncoding.DecodeString(done.ScreenshotData)
 	s.must(err)
@@ -45,14 +45,14 @@ func (s *suite) desktop() {
 	if kind != "png" || img.Bounds() != image.Rect(0, 0, 640, 400) || done.ScreenshotWidth != 640 || done.ScreenshotHeight != 400 || done.Width != 1280 || done.Height != 800 {
 		s.Errorf("a picture: %s %v, of %d × %d", kind, img.Bounds(), done.Width, done.Height)
 	}
-	half.Action, half.Coordinate = "left_click", &[2]int{100, 50}
+	half.Action, half.Coordinate = "left_click", []int{100, 50}
 	act(half)
 	if done := act(agentapi.DesktopAction{Action: "cursor_position"}); done.Output != "x=201,y=101" {
 		s.Errorf("scaled, the pointer is at %s", done.Output)
 	}
 	for _, bad := range []agentapi.DesktopAction{
-		{}, {Action: "fly"}, {Action: "key"}, {Action: "type", Text: new("")}, {Action: "scroll"}, {Action: "left_click_drag", Coordinate: &[2]int{1, 1}},
-		{Action: "screenshot", ScaledWidth: new(100)}, {Action: "wait", Duration: new(-1)}, {Action: "scroll", Coordinate: &[2]int{1, 1}, ScrollDirection: new("in")},
+		{}, {Action: "fly"}, {Action: "key"}, {Action: "type", Text: ""}, {Action: "scroll"}, {Action: "left_click_drag", Coordinate: []int{1, 1}},
+		{Action: "screenshot", ScaledWidth: 100}, {Action: "wait", Duration: new(-1)}, {Action: "scroll", Coordinate: []int{1, 1}, ScrollDirection: "in"},
 	} {
 		_, err := s.c.DesktopAction(s.ctx, bad)
 		s.code("an action that can't be", err, 400)
@@ -104,7 +104,7 @@ func (s *suite) desktop() {
 	s.code("no id", s.c.StartRecording(s.ctx, "x"), 400)
 	s.must(s.c.StartRecording(s.ctx, id))
 	s.must(s.c.StartRecording(s.ctx, id))
-	act(agentapi.DesktopAction{Action: "mouse_move", Coordinate: &[2]int{400, 300}})
+	act(agentapi.DesktopAction{Action: "mouse_move", Coordinate: []int{400, 300}})
 	var video bytes.Buffer
 	thumbnail, err := s.c.StopRecording(s.ctx, id, &video)
 	s.must(err)

@@ -12,31 +12,11 @@ const screenSide = 1280
 
 // computer acts on the desktop.
 func (c *call) computer() (any, error) {
-	in, err := decode[struct {
-		Action          string  `json:"action"`
-		Coordinate      []int   `json:"coordinate"`
-		StartCoordinate []int   `json:"start_coordinate"`
-		Text            *string `json:"text"`
-		Duration        *int    `json:"duration"`
-		ScrollDirection *string `json:"scroll_direction"`
-		ScrollAmount    *int    `json:"scroll_amount"`
-	}](c)
+	action, err := decode[agentapi.DesktopAction](c)
 	if err != nil {
 		return nil, err
 	}
-	action := agentapi.DesktopAction{Action: in.Action, Text: in.Text, Duration: in.Duration, ScrollDirection: in.ScrollDirection, ScrollAmount: in.ScrollAmount, Fit: screenSide}
-	for _, p := range []struct {
-		given []int
-		to    **[2]int
-	}{{in.Coordinate, &action.Coordinate}, {in.StartCoordinate, &action.StartCoordinate}} {
-		switch len(p.given) {
-		case 0:
-		case 2:
-			*p.to = &[2]int{p.given[0], p.given[1]}
-		default:
-			return nil, wrong("a coordinate is [x, y]")
-		}
-	}
+	action.Fit = screenSide
 	if err := action.Check(); err != nil {
 		return nil, misuse(err.Error())
 	}

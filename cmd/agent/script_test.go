@@ -174,6 +174,8 @@ func TestScripts(t *testing.T) {
 		},
 		Condition: func(name string) (bool, error) {
 			switch name {
+			case "all":
+				return os.Getenv("WAYMARK_REQUIRE_ALL") != "", nil
 			case "ordinary":
 				return testenv.CanBeOrdinary(), nil
 			case "landlock":

@@ -56,7 +56,7 @@ func newWorld(t testing.TB, want agentapi.NewToken) *world {
 	w.must(built.Programs(ctx, dir, false, "waymark/cmd/agent", "waymark/cmd/hub", "waymark/examples/chat/chat-server"))
 	w.home, err = e2e.NewHome(dir)
 	w.must(err)
-	w.must(w.home.Configure("[services]\nhub = true\n"))
+	w.must(w.home.Configure("[services]\nhub = true\ndesktop = true\n"))
 	w.write("AGENTS.md", "use tabs\n")
 	w.write(".agents/skills/deploy/SKILL.md", "---\nname: deploy\ndescription: Deploys.\n---\nPush, then wait.\n")
 	l, err := net.Listen("tcp", "127.0.0.1:0")

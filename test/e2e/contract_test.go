@@ -3,7 +3,6 @@ package e2e_test
 import (
 	"bytes"
 	"context"
-	"net/http"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -16,6 +15,7 @@ import (
 	"waymark/agentapi/client"
 	"waymark/test/contracts/clienttest"
 	"waymark/test/e2e"
+	"waymark/test/testenv"
 )
 
 // timeout ends a test that hangs; nothing is measured with it.
@@ -38,14 +38,13 @@ func TestAgent(t *testing.T) {
 // killedWithDesktop: kill -9 of the agent leaves nothing of its desktop running, and the next
 // agent starts another.
 func killedWithDesktop(t *testing.T, program string) {
+	testenv.NeedsPrograms(t, "Xvnc", "openbox")
 	c, world := start(t, program)
 	e := world.(*env)
 	ctx, cancel := context.WithTimeout(t.Context(), timeout)
 	defer cancel()
 	state, err := c.StartDesktop(ctx)
-	if client.CodeOf(err) == http.StatusServiceUnavailable {
-		t.Skip(err)
-	} else if err != nil {
+	if err != nil {
 		t.Fatal(err)
 	}
 	p, err := c.StartProcess(ctx, agentapi.StartProcess{Command: "printenv DISPLAY; test -r $XAUTHORITY && echo readable"})

@@ -13,6 +13,8 @@ import (
 	"strconv"
 	"strings"
 	"testing"
+
+	"waymark/test/testenv"
 )
 
 // Case is a text with what has become of it, and the diff of both, whose names are
@@ -26,13 +28,7 @@ func Name(n int) string { return fmt.Sprintf("f%05d", n) }
 // each. It skips the test where there is no patch.
 func Patch(t *testing.T, cases []Case) {
 	t.Helper()
-	program, err := exec.LookPath("patch")
-	if err != nil {
-		if os.Getenv("WAYMARK_REQUIRE_ALL") != "" {
-			t.Fatal("WAYMARK_REQUIRE_ALL is set, and there is no patch")
-		}
-		t.Skip("there is no patch")
-	}
+	testenv.NeedsPrograms(t, "patch")
 	dir := t.TempDir()
 	var all strings.Builder
 	for i, c := range cases {
@@ -43,7 +39,7 @@ func Patch(t *testing.T, cases []Case) {
 	}
 	run := func(args ...string) {
 		t.Helper()
-		cmd := exec.CommandContext(t.Context(), program, append(args, "--batch", "--binary", "-p0", "-d", dir)...)
+		cmd := exec.CommandContext(t.Context(), "patch", append(args, "--batch", "--binary", "-p0", "-d", dir)...)
 		cmd.Stdin = strings.NewReader(all.String())
 		out, err := cmd.CombinedOutput()
 		if err != nil || bytes.Contains(out, []byte("fuzz")) || bytes.Contains(out, []byte("offset")) {

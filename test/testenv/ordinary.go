@@ -84,6 +84,22 @@ func NeedsRoot(t testing.TB, why string) {
 	}
 }
 
+// NeedsPrograms skips a test on a machine that hasn't got one of the programs, or fails it if
+// WAYMARK_REQUIRE_ALL is set.
+func NeedsPrograms(t testing.TB, programs ...string) {
+	t.Helper()
+	for _, program := range programs {
+		_, err := exec.LookPath(program)
+		switch {
+		case err == nil:
+		case os.Getenv(requireAll) == "":
+			t.Skipf("SKIPPED: %v", err)
+		default:
+			t.Fatal(err)
+		}
+	}
+}
+
 // need skips the test where root can't become ordinary.
 func need(t testing.TB) {
 	t.Helper()

@@ -24,6 +24,8 @@ const (
 	// dragSteps and dragPause make of a drag a movement: programs begin one only when the
 	// pointer has left where it was pressed, and look where it is underway.
 	dragSteps, dragPause = 12, 8 * time.Millisecond
+	// clickPause, in ms, keeps clicks apart: Chromium takes two of the same ms for one.
+	clickPause = 4
 	// maxKeys is how many keys one action presses one after the other.
 	maxKeys = 100
 	// maxBurst is how many keys are typed before the server is waited for.
@@ -167,9 +169,9 @@ func (s *step) perform(ctx context.Context, x *display, size image.Point) error 
 			x.move(from.Add(way.Mul(i + 1).Div(dragSteps)))
 		}
 	case "scroll":
-		x.click(wheels[s.ScrollDirection], cmp.Or(s.ScrollAmount, 3))
+		x.click(wheels[s.ScrollDirection], cmp.Or(s.ScrollAmount, 3), 0)
 	default:
-		x.click(clicks[s.Action].button, clicks[s.Action].times)
+		x.click(clicks[s.Action].button, clicks[s.Action].times, clickPause)
 	}
 	return nil
 }

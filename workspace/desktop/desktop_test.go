@@ -33,6 +33,7 @@ import (
 	"waymark/agentapi/client"
 	"waymark/internal/httpapi"
 	"waymark/internal/reexec"
+	"waymark/test/testenv"
 	"waymark/workspace/access"
 	"waymark/workspace/desktop"
 	"waymark/workspace/launch"
@@ -70,16 +71,6 @@ var grants = map[string]*access.Grant{
 	"view":  {ID: "view", Scopes: []access.Scope{access.ScopeDesktopView}},
 	"other": {ID: "other", Scopes: []access.Scope{access.ScopeProcesses, access.ScopeFiles, access.ScopeMCP}},
 	"plan":  {ID: "plan", Scopes: []access.Scope{access.ScopeDesktop}, Plan: "/PLAN.md"},
-}
-
-// need skips a test where programs aren't installed.
-func need(t testing.TB, programs ...string) {
-	t.Helper()
-	for _, p := range programs {
-		if _, err := exec.LookPath(p); err != nil {
-			t.Skip("there is no " + p)
-		}
-	}
 }
 
 func newWorld(t testing.TB, settings desktop.Settings) *world {
@@ -259,7 +250,7 @@ func (w *world) eventually(what string, ok func() bool) {
 // xev shows a window that tells what it receives, at 100,100 on the screen.
 func (w *world) xev() <-chan string {
 	w.Helper()
-	need(w, "xev")
+	testenv.NeedsPrograms(w, "xev")
 	lines := w.show("stdbuf", "-oL", "xev", "-geometry", "600x400+100+100")
 	w.until(lines, "^(FocusIn|VisibilityNotify) event") // it is mapped
 	w.act("mouse_move", at(5, 700))
@@ -310,7 +301,7 @@ func (w *world) presses(lines <-chan string, n int) string {
 
 // TestPointer: what the pointer does reaches a program as it was asked for.
 func TestPointer(t *testing.T) {
-	need(t, "Xvnc", "openbox")
+	testenv.NeedsPrograms(t, "Xvnc", "openbox")
 	w := newWorld(t, desktop.Settings{})
 	lines := w.xev()
 	for _, c := range []struct {
@@ -358,7 +349,7 @@ func TestPointer(t *testing.T) {
 
 // TestDrag: the pointer moves with the button pressed, and a program sees it underway.
 func TestDrag(t *testing.T) {
-	need(t, "Xvnc", "openbox")
+	testenv.NeedsPrograms(t, "Xvnc", "openbox")
 	w := newWorld(t, desktop.Settings{})
 	lines := w.xev()
 	w.act("left_click_drag", from(200, 200), at(500, 350), text("shift"))
@@ -387,7 +378,7 @@ func TestDrag(t *testing.T) {
 
 // TestKeys: keys, modifiers and how long they are held.
 func TestKeys(t *testing.T) {
-	need(t, "Xvnc", "openbox")
+	testenv.NeedsPrograms(t, "Xvnc", "openbox")
 	w := newWorld(t, desktop.Settings{})
 	lines := w.xev()
 	event := regexp.MustCompile(`state (0x[0-9a-f]+), keycode \d+ \(keysym 0x[0-9a-f]+, ([^)]+)\)`)
@@ -445,7 +436,7 @@ func TestKeys(t *testing.T) {
 
 // TestType: text of several scripts arrives at a program as it was asked for.
 func TestType(t *testing.T) {
-	need(t, "Xvnc", "openbox", "xterm")
+	testenv.NeedsPrograms(t, "Xvnc", "openbox", "xterm")
 	w := newWorld(t, desktop.Settings{})
 	file := filepath.Join(w.root, "typed")
 	w.show("xterm", "-u8", "-bg", "#ff8000", "-geometry", "100x30+50+50", "-e", "sh", "-c", "stty -echo; : >"+file+".ready; cat >"+file)
@@ -455,7 +446,7 @@ func TestType(t *testing.T) {
 	})
 	w.act("left_click", at(300, 200))
 	many := ""
-	for r := rune(0x4e00); r < 0x4e00+400; r++ {
+	for r := rune(0x4e00); r < 0x4e00+60; r++ {
 		many += string(r)
 	}
 	for _, typed := range []string{
@@ -489,7 +480,7 @@ func same(a, b color.Color) bool { return color.RGBAModel.Convert(a) == color.RG
 
 // TestPicture: pictures show what is on the screen, scaled or not.
 func TestPicture(t *testing.T) {
-	need(t, "Xvnc", "openbox", "xterm")
+	testenv.NeedsPrograms(t, "Xvnc", "openbox", "xterm", "xwd")
 	w := newWorld(t, desktop.Settings{})
 	before := w.shot()
 	w.show("xterm", "-bg", "#ff8000", "-fg", "#ff8000", "-cr", "#ff8000", "-geometry", "60x20+200+100", "-e", "sleep", "1000")
@@ -505,20 +496,18 @@ func TestPicture(t *testing.T) {
 		t.Errorf("a fitted picture has %v", fit.Bounds())
 	}
 	// The same as another program sees.
-	if _, err := exec.LookPath("xwd"); err == nil {
-		w.act("mouse_move", at(1279, 799))
-		env, _ := w.service.Environ(grants["all"])
-		cmd := exec.CommandContext(w.ctx, "xwd", "-root", "-silent")
-		cmd.Env = append(os.Environ(), env...)
-		dump, err := cmd.Output()
-		w.must(err)
-		img := w.shot()
-		pixels := dump[len(dump)-1280*800*4:]
-		for _, p := range []image.Point{{350, 250}, {10, 10}, {640, 700}, {199, 99}} {
-			i := 4 * (p.Y*1280 + p.X)
-			if want := (color.RGBA{pixels[i+2], pixels[i+1], pixels[i], 255}); !same(img.At(p.X, p.Y), want) {
-				t.Errorf("at %v: got %v, xwd has %v", p, img.At(p.X, p.Y), want)
-			}
+	w.act("mouse_move", at(1279, 799))
+	env, _ := w.service.Environ(grants["all"])
+	cmd := exec.CommandContext(w.ctx, "xwd", "-root", "-silent")
+	cmd.Env = append(os.Environ(), env...)
+	dump, err := cmd.Output()
+	w.must(err)
+	img := w.shot()
+	pixels := dump[len(dump)-1280*800*4:]
+	for _, p := range []image.Point{{350, 250}, {10, 10}, {640, 700}, {199, 99}} {
+		i := 4 * (p.Y*1280 + p.X)
+		if want := (color.RGBA{pixels[i+2], pixels[i+1], pixels[i], 255}); !same(img.At(p.X, p.Y), want) {
+			t.Errorf("at %v: got %v, xwd has %v", p, img.At(p.X, p.Y), want)
 		}
 	}
 }
@@ -580,7 +569,7 @@ func TestRefused(t *testing.T) {
 
 // BenchmarkDesktop measures pictures and actions beside programs that do the same.
 func BenchmarkDesktop(b *testing.B) {
-	need(b, "Xvnc", "openbox", "xterm", "xwd", "xdotool")
+	testenv.NeedsPrograms(b, "Xvnc", "openbox", "xterm", "xwd", "xdotool")
 	w := newWorld(b, desktop.Settings{})
 	w.show("xterm", "-bg", "#ff8000", "-geometry", "150x45+50+50", "-e", "sh", "-c", "ls -lR /usr/share/X11; sleep 1000")
 	w.eventually("the window is there", func() bool { return same(w.shot().At(800, 500), orange) })
@@ -643,7 +632,7 @@ func (w *world) pids(name string) (list []int) {
 // TestEnds: the desktop ends when it is told to, when nobody uses it, and when its server is
 // killed, and leaves nothing running; the next action starts another.
 func TestEnds(t *testing.T) {
-	need(t, "Xvnc", "openbox", "xterm")
+	testenv.NeedsPrograms(t, "Xvnc", "openbox", "xterm")
 	w := newWorld(t, desktop.Settings{})
 	nothing := func() bool { return len(w.pids("Xvnc"))+len(w.pids("openbox"))+len(w.pids("xterm")) == 0 }
 	begin := func() {
@@ -697,7 +686,7 @@ func TestEnds(t *testing.T) {
 
 // TestWatch: several watch, with a token for viewing they can't act, and what comes is RFB.
 func TestWatch(t *testing.T) {
-	need(t, "Xvnc", "openbox")
+	testenv.NeedsPrograms(t, "Xvnc", "openbox")
 	w := newWorld(t, desktop.Settings{})
 	lines := w.xev()
 	connect := func(token string) net.Conn {
@@ -781,7 +770,7 @@ func picture(w *world, conn net.Conn) []byte {
 
 // TestRecording: a recording has what was shown, without long pauses.
 func TestRecording(t *testing.T) {
-	need(t, "Xvnc", "openbox", "xterm", "ffmpeg", "ffprobe")
+	testenv.NeedsPrograms(t, "Xvnc", "openbox", "xterm", "ffmpeg", "ffprobe")
 	w := newWorld(t, desktop.Settings{})
 	if _, err := w.StopRecording(w.ctx, uuid.NewString(), io.Discard); client.CodeOf(err) != http.StatusNotFound {
 		t.Errorf("an unknown one: %v", err)
@@ -828,7 +817,7 @@ func TestRecording(t *testing.T) {
 
 // TestRecordingEnds: by itself, at its limit, and with what is killed.
 func TestRecordingEnds(t *testing.T) {
-	need(t, "Xvnc", "openbox", "xterm", "ffmpeg")
+	testenv.NeedsPrograms(t, "Xvnc", "openbox", "xterm", "ffmpeg")
 	w := newWorld(t, desktop.Settings{RecordIdle: 100 * time.Millisecond})
 	nothing := func() bool { return len(w.pids("ffmpeg")) == 0 }
 	stop := func(id string) (int, error) {

@@ -29,7 +29,7 @@ type display struct {
 	size, pointer image.Point
 	// keys says how keys are pressed.
 	keys map[xproto.Keysym]press
-	// spare are the keycodes that nobody misses, the longest unused first.
+	// spare are the keycodes that stand for nothing, the longest unused first.
 	spare []slot
 }
 
@@ -200,10 +200,10 @@ func (x *display) move(to image.Point) {
 	x.pointer = to
 }
 
-// click presses and releases a button some times.
-func (x *display) click(button byte, times int) {
+// click presses and releases a button some times, with a pause in ms before each.
+func (x *display) click(button byte, times int, pause uint32) {
 	for range times {
-		x.input(xproto.ButtonPress, button, image.Point{})
+		xtest.FakeInput(x.Conn, xproto.ButtonPress, button, pause, x.root, 0, 0, 0)
 		x.input(xproto.ButtonRelease, button, image.Point{})
 	}
 }
@@ -250,9 +250,10 @@ func (x *display) layout() error {
 			keys := now.Keysyms[i*per : (i+1)*per]
 			key := keys[level]
 			had := slices.IndexFunc(x.spare, func(s slot) bool { return s.code == code })
-			// The keys of keyboards with a button for the mail are nobody's.
+			// Not those of buttons for the mail and the like: Chromium goes by the keycode, and
+			// pastes at that of Paste, whatever it stands for.
 			ours := had >= 0 && x.spare[had].key == key
-			if level == 0 && (ours || !slices.ContainsFunc(keys, func(k xproto.Keysym) bool { return k != 0 && k>>8 != 0x1008ff })) {
+			if level == 0 && (ours || !slices.ContainsFunc(keys, func(k xproto.Keysym) bool { return k != 0 })) {
 				s := slot{code: code, key: key}
 				if ours {
 					s.used = x.spare[had].used

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"io/fs"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -13,24 +12,14 @@ import (
 	"waymark/hub/store"
 	"waymark/hub/store/postgres"
 	"waymark/test/pgtest"
+	"waymark/test/testenv"
 )
-
-// needsPrograms skips a test where pg_dump is missing.
-func needsPrograms(t *testing.T) {
-	t.Helper()
-	if _, err := exec.LookPath("pg_dump"); err != nil {
-		if os.Getenv("WAYMARK_REQUIRE_ALL") != "" {
-			t.Fatal(err)
-		}
-		t.Skipf("needs PostgreSQL's client programs: %v", err)
-	}
-}
 
 // TestBackupAndRestore backs a database up while it is written to, loses what
 // comes later, and brings the copy back: readers learn that nothing they know
 // is good any more.
 func TestBackupAndRestore(t *testing.T) {
-	needsPrograms(t)
+	testenv.NeedsPrograms(t, "pg_dump")
 	url, file := pgtest.Database(t), filepath.Join(t.TempDir(), "backup")
 	st := open(t, url, postgres.Options{})
 	g := session(t, st, "a")
@@ -135,7 +124,7 @@ func checkRestored(t *testing.T, url string, seen store.Event) {
 
 // TestBackupKeepsPasswords: neither an error nor a command line shows one.
 func TestBackupKeepsPasswords(t *testing.T) {
-	needsPrograms(t)
+	testenv.NeedsPrograms(t, "pg_dump")
 	file := filepath.Join(t.TempDir(), "backup")
 	for _, url := range []string{"postgres://u:hunter2@127.0.0.1:1/x", "postgres://127.0.0.1:1/x?user=u&password=hunter2"} {
 		for name, err := range map[string]error{

@@ -12,14 +12,15 @@ import (
 
 	"waymark/agentapi"
 	"waymark/agentapi/client"
+	"waymark/test/testenv"
 )
 
 // desktop: actions, watching, recording, and who may.
 func (s *suite) desktop() {
 	if state, err := s.c.DesktopState(s.ctx); err != nil || state.Running {
 		s.Fatalf("at first: %+v, %v", state, err)
-	} else if len(state.Missing) > 0 && s.has.Desktop {
-		s.Skip(state.Missing)
+	} else if s.has.Desktop {
+		testenv.NeedsPrograms(s, "Xvnc", "openbox", "ffmpeg")
 	}
 	act := func(a agentapi.DesktopAction) *agentapi.DesktopResult {
 		s.Helper()

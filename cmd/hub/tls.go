@@ -71,7 +71,8 @@ SSL_CERT_FILE names a copy of the certificate, which is no secret; nothing else 
 			if asJSON {
 				return cli.JSON(cmd.OutOrStdout(), files)
 			}
-			_, err = fmt.Fprintf(cmd.OutOrStdout(), "hub serve --tls-cert %s --tls-key %s\nexport SSL_CERT_FILE=%s   # for those who are to trust it\n", files.Certificate, files.Key, files.Certificate)
+			shown := cli.Visible(out)
+			_, err = fmt.Fprintf(cmd.OutOrStdout(), "hub serve --tls-cert %s.crt --tls-key %s.key\nexport SSL_CERT_FILE=%s.crt   # for those who are to trust it\n", shown, shown, shown)
 			return err
 		},
 	}

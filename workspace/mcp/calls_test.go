@@ -210,7 +210,7 @@ func answers(given string) func(ctx context.Context, c *session.Call) (*session.
 		case want["env"] != nil:
 			r.Content[0].Text = "KEY=" + given
 		case want["error"] != nil:
-			return nil, &session.ServerError{Code: -32000, Message: "with " + given, Data: `{"given":"` + given + `","why":"` + strings.Repeat("y", 1200) + `!"}`,
+			return nil, &session.ServerError{Code: -32000, Message: "with " + given, Data: json.RawMessage(`{"given":"` + given + `","why":"` + strings.Repeat("y", 1200) + `!"}`),
 				Raw: json.RawMessage(`{"code":-32000,"message":"m","data":{"given":"` + given + `"}}`)}
 		case want["structured"] != nil:
 			r.Content, r.Structured = []session.Content{{Type: "text"}}, json.RawMessage(`{"key":"`+given+`"}`)

@@ -4,6 +4,7 @@ import (
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -199,7 +200,7 @@ func (s *server) open(ctx context.Context, j *judgement, set *Settings, protocol
 			c.noise.add(line)
 			s.log.Line(serverlog.Noise, string(line))
 		},
-		Log:  func(level, text string) { s.log.Line(level, text) },
+		Log:  func(level string, data json.RawMessage) { s.log.Line(level, session.LogText(s.redact().JSON(data))) },
 		Asks: j.widening.Asks,
 	}
 	if j.entry.Transport == transportStdio {

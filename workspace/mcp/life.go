@@ -911,7 +911,13 @@ func (s *server) describe(err error) string {
 }
 
 func (s *server) describeUpTo(err error, limit int) string {
-	return text.Line(s.redact().String(errtext.Of(err)), limit)
+	said, r := errtext.Of(err), s.redact()
+	if e := (*session.ServerError)(nil); errors.As(err, &e) { // values within JSON have its escapes
+		clean := *e
+		clean.Data = r.JSON(e.Data)
+		said = strings.ReplaceAll(said, e.Error(), clean.Error())
+	}
+	return text.Line(r.String(said), limit)
 }
 
 func (s *server) protocol() string {

@@ -434,7 +434,8 @@ func TestLog(t *testing.T) {
 			`{"jsonrpc":"2.0","method":"notifications/message","params":{"level":"error","data":"`+strings.Repeat("é", 9000)+`"}}`)
 		s.result(m, `{"content":[]}`)
 	}))
-	got := s.open(session.Options{Protocol: session.Fallback, Log: func(level, text string) {
+	got := s.open(session.Options{Protocol: session.Fallback, Log: func(level string, data json.RawMessage) {
+		text := session.LogText(data)
 		if len(text) > 4096 {
 			t.Errorf("a text of %d bytes", len(text))
 		}

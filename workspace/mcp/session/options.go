@@ -35,9 +35,9 @@ type Options struct {
 	// newline and cut to 4 KiB. The callee owns the slice. The reading goroutine calls it.
 	// It may block to slow down a flood, but must not wait for the session.
 	Noise func(line []byte)
-	// Log receives the server's log messages: a level of the protocol, and at most 4 KiB of
-	// text. It is called like Noise.
-	Log func(level, text string)
+	// Log receives the server's log messages: a level of the protocol, and the data, whose
+	// text LogText returns. It is called like Noise.
+	Log func(level string, data json.RawMessage)
 	// Asks are what the server is told that it may ask, of agentapi.MCPAsks. Everything else that
 	// it asks is refused.
 	Asks []string
@@ -70,7 +70,7 @@ const (
 func (o Options) orDefaults() Options {
 	o.Caps = defaults.Or(o.Caps, Caps{Pages: defaultPages, Line: defaultLine})
 	return defaults.Or(o, Options{
-		Timeout: defaults.MCPConnectTimeout, Noise: func([]byte) {}, Log: func(string, string) {}, Logger: slog.New(slog.DiscardHandler),
+		Timeout: defaults.MCPConnectTimeout, Noise: func([]byte) {}, Log: func(string, json.RawMessage) {}, Logger: slog.New(slog.DiscardHandler),
 	})
 }
 
@@ -101,9 +101,9 @@ type ServerError struct {
 	Code int64
 	// Message is the server's text: one line of at most 2 KiB.
 	Message string
-	// Data is what the server adds to it, as JSON in one line of at most 2 KiB; "" if it adds
-	// nothing.
-	Data string
+	// Data is what the server adds to it; nil if it adds nothing, or more than 64 KiB. The
+	// error's text has one line of it, of at most 2 KiB.
+	Data json.RawMessage
 	// Raw is the error as the server has sent it, with code, message and data, up to 64 KiB;
 	// nil if it is longer.
 	Raw json.RawMessage
@@ -112,8 +112,8 @@ type ServerError struct {
 // Error returns the server's code and message.
 func (e *ServerError) Error() string {
 	said := fmt.Sprintf("the server answers with an error (%d): %s", e.Code, e.Message)
-	if e.Data != "" {
-		said += "; its data: " + e.Data
+	if e.Data != nil {
+		said += "; its data: " + text.Line(strings.TrimSpace(string(e.Data)), maxErrorText)
 	}
 	return said
 }
@@ -170,11 +170,11 @@ func inWords(err error) error {
 		return bounded(errors.New(wire.Message))
 	case errors.As(err, &wire) && !isOurs(wire):
 		said := &ServerError{Code: wire.Code, Message: text.Line(wire.Message, maxErrorText)}
-		if data := strings.TrimSpace(string(wire.Data)); data != "null" {
-			said.Data = text.Line(data, maxErrorText)
-		}
 		if raw, err := json.Marshal(wire); err == nil && len(raw) <= maxRawError {
 			said.Raw = raw
+			if len(wire.Data) > 0 && string(wire.Data) != "null" {
+				said.Data = wire.Data
+			}
 		}
 		return said
 	case isRejection(err):

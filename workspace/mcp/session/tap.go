@@ -292,11 +292,10 @@ func (t *tap) notified(msg *jsonrpc.Request) {
 		if json.Unmarshal(msg.Params, &params) != nil {
 			return
 		}
-		said := logText(params.Data)
-		t.opts.Log(level(params.Level), said)
+		t.opts.Log(level(params.Level), params.Data)
 		if one := t.only(); one != nil && one.call.Log != nil {
 			if len(params.Data) > maxLogText {
-				params.Data, _ = json.Marshal(said) // a string always marshals
+				params.Data, _ = json.Marshal(LogText(params.Data)) // a string always marshals
 			}
 			one.call.Log(level(params.Level), text.Line(params.Logger, maxLogger), params.Data)
 		}
@@ -322,8 +321,9 @@ func level(s string) string {
 	return "info"
 }
 
-// logText returns the text of a log message; anything but a string as JSON.
-func logText(data json.RawMessage) string {
+// LogText returns the text of a log message, at most 4 KiB; of anything but a string the
+// JSON.
+func LogText(data json.RawMessage) string {
 	var s string
 	if json.Unmarshal(data, &s) != nil {
 		s = string(data)

@@ -260,27 +260,19 @@ var symbols = func() map[string]xproto.Keysym {
 	return all
 }()
 
-// keysym returns the key of a character: Latin 1 is as it was before Unicode.
-func keysym(r rune) (xproto.Keysym, error) {
-	switch {
-	case r == '\n' || r == '\r':
-		return symbols["return"], nil
-	case r == '\t':
-		return symbols["tab"], nil
-	case r >= ' ' && r < 0x7f, r >= 0xa0 && r <= 0xff:
-		return xproto.Keysym(r), nil //nolint:gosec // no character is below 0
-	case r > 0xff && r != '\uFFFD':
-		return 0x01000000 | xproto.Keysym(r), nil
-	}
-	return 0, fmt.Errorf("text has the character %U, which no key is for", r)
-}
-
-// keysOf returns the keys that type a text.
+// keysOf returns the keys that type a text: of Latin 1 as it was before Unicode.
 func keysOf(text string) (list []xproto.Keysym, err error) {
 	for _, r := range strings.ReplaceAll(text, "\r\n", "\n") {
-		key, err := keysym(r)
-		if err != nil {
-			return nil, err
+		key := xproto.Keysym(r) //nolint:gosec // no character is below 0
+		switch {
+		case r == '\n' || r == '\r':
+			key = symbols["return"]
+		case r == '\t':
+			key = symbols["tab"]
+		case r > 0xff && r != '\uFFFD':
+			key |= 0x01000000
+		case r < ' ', r >= 0x7f && r < 0xa0, r > 0xff:
+			return nil, fmt.Errorf("text has the character %U, which no key is for", r)
 		}
 		list = append(list, key)
 	}
@@ -300,23 +292,17 @@ func parseKeys(text string) (combos [][]xproto.Keysym, err error) {
 	}
 	for _, word := range words {
 		var combo []xproto.Keysym
-		names := strings.Split(word, "+")
-		if rest, last := strings.CutSuffix(word, "+"); last { // the key itself
-			names = append(strings.Split(strings.TrimSuffix(rest, "+"), "+"), "+")
-			if rest == "" {
-				names = names[1:]
-			}
+		if word == "+" || strings.HasSuffix(word, "++") {
+			word = strings.TrimSuffix(word, "+") + "plus"
 		}
-		for _, name := range names {
-			key, known := symbols[strings.ToLower(name)]
-			if runes := []rune(name); !known && len(runes) == 1 {
-				key, err = keysym(runes[0])
-				known = err == nil
-			}
-			if !known {
+		for name := range strings.SplitSeq(word, "+") {
+			if key, known := symbols[strings.ToLower(name)]; known {
+				combo = append(combo, key)
+			} else if keys, err := keysOf(name); err == nil && len(keys) == 1 {
+				combo = append(combo, keys[0])
+			} else {
 				return nil, fmt.Errorf("there is no key %.40q: keys have X's names, such as Return, Page_Down or ctrl+shift+t", name)
 			}
-			combo = append(combo, key)
 		}
 		combos = append(combos, combo)
 	}

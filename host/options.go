@@ -138,8 +138,8 @@ type Options struct {
 	// Progress is called with one line when something takes long, such as compiling a module
 	// for the first time. It may be nil.
 	Progress func(line string)
-	// Settled is called once Run has loaded every module after its first refresh. What only
-	// the start needs can then be freed. It may be nil.
+	// Settled is called when Run has loaded every module after its first refresh, and some time
+	// after the last run of a resolver. What only these need can then be freed. It may be nil.
 	Settled func()
 	// Observe is called after every refresh, and ObserveWatch for every batch of file events:
 	// for metrics, and to show what each edit changes. They may be nil and must not block.

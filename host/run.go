@@ -22,6 +22,9 @@ const (
 	saveAfter = 5 * time.Second
 	// saveWithin is how long memos wait at most while new ones keep arriving.
 	saveWithin = time.Minute
+	// quietAfter is how long after the last save nobody is likely to need a resolver soon. The
+	// native code of a run is 7 MiB, and bringing it back takes 2 ms.
+	quietAfter = time.Minute
 	// settleAfter is how long a first push may delay the loading of modules.
 	settleAfter = 2 * time.Second
 )
@@ -119,11 +122,18 @@ func (h *Host) SetPush(opts *push.Options) error {
 	return nil
 }
 
-// save saves the memos some time after there are new ones.
+// save saves the memos some time after there are new ones, and frees what the runs that found
+// them took, of memory at once and of the program's pages, which the next run would need again,
+// after a quiet while.
 func (h *Host) save(ctx context.Context) error {
+	var quiet <-chan time.Time
 	for {
 		select {
 		case <-h.unsaved:
+		case <-quiet:
+			h.opts.Settled()
+			quiet = nil
+			continue
 		case <-ctx.Done():
 			return nil // Close saves the rest
 		}
@@ -148,6 +158,7 @@ func (h *Host) save(ctx context.Context) error {
 		// The garbage of a burst of edits isn't needed while the agent waits for the next
 		// one.
 		debug.FreeOSMemory()
+		quiet = time.After(quietAfter)
 	}
 }
 

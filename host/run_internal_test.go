@@ -1,6 +1,11 @@
 package host
 
-import "testing"
+import (
+	"context"
+	"testing"
+	"testing/synctest"
+	"time"
+)
 
 // TestReplaceable: a value comes with the channel that closes when it is replaced, and not
 // with that of the one before: a pusher that seems to be replaced by itself is never run.
@@ -21,4 +26,37 @@ func TestReplaceable(t *testing.T) {
 			<-replaced
 		}
 	}
+}
+
+// TestQuiet: what a resolver's runs took is freed once nothing has been run for a while, and
+// not while edits go on.
+func TestQuiet(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		freed := 0
+		h, err := New(Options{Settled: func() { freed++ }})
+		if err != nil {
+			t.Fatal(err)
+		}
+		ctx, cancel := context.WithCancel(t.Context())
+		done := make(chan error)
+		go func() { done <- h.save(ctx) }()
+		for range 5 {
+			h.unsaved.Set()
+			time.Sleep(quietAfter)
+		}
+		if freed != 0 {
+			t.Errorf("freed %d times while edits go on", freed)
+		}
+		time.Sleep(10 * quietAfter)
+		if freed != 1 {
+			t.Errorf("freed %d times afterwards", freed)
+		}
+		cancel()
+		if err := <-done; err != nil {
+			t.Error(err)
+		}
+		if err := h.Close(); err != nil {
+			t.Error(err)
+		}
+	})
 }

@@ -147,6 +147,7 @@ const (
 	nameWarmCPU = "CPU from start to end, warm"
 	nameIdle    = "resident, after a rest"
 	nameEdited  = "resident, after edits"
+	nameQuiet   = "resident, a rest after edits"
 	namePeak    = "resident, at most at the start"
 	nameSeveral = "five agents of one user, together"
 )

@@ -10,7 +10,7 @@ import (
 )
 
 // memory measures what an agent holds, in its second life, after the start,
-// later, and after edits, and how often it wakes up when nothing happens.
+// later, after edits, and later again, and how often it wakes up when nothing happens.
 func (b *bench) memory(ctx context.Context, skills int) error {
 	return b.with(ctx, skills, e2e.SkillBytes, func(sites []*site) error {
 		err := each(sites, func(s *site) error {
@@ -34,8 +34,14 @@ func (b *bench) memory(ctx context.Context, skills int) error {
 				return err
 			}
 		}
+		if err := each(sites, func(s *site) error { return s.resident(nameEdited) }); err != nil {
+			return err
+		}
+		if err := process.Pause(ctx, b.Idle); err != nil {
+			return err
+		}
 		return each(sites, func(s *site) error {
-			if err := s.resident(nameEdited); err != nil {
+			if err := s.resident(nameQuiet); err != nil {
 				return err
 			}
 			_, err := s.stop(ctx)

@@ -77,7 +77,7 @@ func dial(ctx context.Context, number string, cookie []byte) (*display, error) {
 	if err != nil {
 		return nil, err
 	}
-	xgb.Logger.SetOutput(io.Discard) // it tells of every end of a connection
+	xgb.Logger.SetOutput(io.Discard) //nolint:forbidigo // it tells of every end of a connection
 	x := &display{raw: raw}
 	return x, x.within(ctx, func() error {
 		if x.Conn, err = xgb.NewConnNet(&greeted{raw, cookie}); err != nil {

@@ -113,7 +113,7 @@ func (s *Service) record(ctx context.Context, file string) (_ *recording, err er
 		s.release()
 		return nil, err
 	}
-	go s.watchRecording(r, now) //nolint:gosec // G118: it outlives the request that starts it
+	go s.watchRecording(r, now)
 	return r, nil
 }
 

@@ -2,6 +2,7 @@ package desktop
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"image"
 	"image/draw"
@@ -84,10 +85,15 @@ func dial(ctx context.Context, number string, cookie []byte) (*display, error) {
 			return err
 		}
 		go x.listen()
-		for _, extension := range []func(*xgb.Conn) error{xtest.Init, xfixes.Init, screensaver.Init} {
-			if err := extension(x.Conn); err != nil {
-				return err
+		// Their Init would also write into maps that all connections read, without a lock.
+		for _, name := range []string{"XTEST", "XFIXES", "MIT-SCREEN-SAVER"} {
+			extension, err := xproto.QueryExtension(x.Conn, uint16(len(name)), name).Reply() //nolint:gosec // short
+			if err != nil || !extension.Present {
+				return errors.Join(err, fmt.Errorf("the X server has no %s", name))
 			}
+			x.ExtLock.Lock()
+			x.Extensions[name] = extension.MajorOpcode
+			x.ExtLock.Unlock()
 		}
 		x.root = xproto.Setup(x.Conn).DefaultScreen(x.Conn).Root
 		xproto.ChangeWindowAttributes(x.Conn, x.root, xproto.CwEventMask, []uint32{xproto.EventMaskSubstructureNotify})

@@ -54,7 +54,8 @@ func TestAPIContent(t *testing.T) {
 	fresh := func(more map[string]any) map[string]any {
 		row := map[string]any{
 			"name": "", "not_heard": 0.0, "hostname": "", "root": "", "agent_version": "", "labels": map[string]any{},
-			"away_since": nil, "failing_plugins": 0.0, "drifted_pins": 0.0, "attention": []any{},
+			"away_since": nil, "failing_plugins": 0.0, "drifted_pins": 0.0,
+			"invalid_resources": 0.0, "failing_servers": 0.0, "waiting_servers": 0.0, "attention": []any{},
 		}
 		maps.Copy(row, more)
 		return row

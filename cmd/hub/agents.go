@@ -34,6 +34,7 @@ several agents have the same token, the hub accepts the newest one and counts th
 others: "connected, 1 more not heard". Give each agent its own token.`,
 		Example: `  hub agents
   hub agents build prod --state away
+  hub agents --attention waiting_servers
   hub agents --label env=prod --sort last_push_at --desc --json
   hub agents --url https://hub.example.com --token-file reader.token`,
 		Args: cobra.ArbitraryArgs,
@@ -59,12 +60,22 @@ others: "connected, 1 more not heard". Give each agent its own token.`,
 	f.BoolVar(&q.Descending, "desc", false, "reverse the order")
 	f.StringVar(&state, "state", "", "only agents in this `state`: connected, away or never_connected")
 	f.StringArrayVar(&q.Labels, "label", nil, "only agents with this label, `NAME=VALUE`; can be repeated, all must match")
-	f.BoolVar(&q.Attention, "attention", false, "only agents that need attention")
+	f.StringVar(&q.Attention, "attention", "", "only agents that need attention for this `reason`, such as waiting_servers, or for any")
 	f.IntVar(&q.Limit, "limit", 0, "`number` of agents to list (default all)")
 	complete(cmd, "state", string(api.StateConnected), string(api.StateAway), string(api.StateNeverConnected))
+	complete(cmd, "attention", attentions()...)
 	complete(cmd, "sort", "id", "name", "state", "hostname", "last_push_at", "away_since", "attention", "failing_plugins", "drifted_pins", "resources", "root", "labels", "agent_version")
 	cmd.AddCommand(newAgentsRemove(), newAgentsLabel(), newAgentsRename())
 	return cmd
+}
+
+// attentions are the reasons of --attention.
+func attentions() []string {
+	words := []string{store.AttentionAny}
+	for _, reason := range store.Attentions() {
+		words = append(words, string(reason))
+	}
+	return words
 }
 
 // findAgents returns as many agents as the query limits them to, or all.

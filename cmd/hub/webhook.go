@@ -50,7 +50,7 @@ func newWebhookAdd() *cobra.Command {
 The webhook receives new problems; the first one also existing problems. --private
 allows addresses of this machine and of private networks, --insecure allows http.`,
 		Example: `  hub webhook add https://example.com/hook
-  hub webhook add https://example.com/hook --type pins.drifted --out hook.secret
+  hub webhook add https://example.com/hook --type drifted_pins --out hook.secret
   hub webhook add http://10.0.0.7:8080/hook --insecure --private`,
 		Args: cli.Named("the webhook's URL"),
 		RunE: func(cmd *cobra.Command, args []string) error {
@@ -73,12 +73,16 @@ allows addresses of this machine and of private networks, --insecure allows http
 	}
 	o.addJSON(cmd)
 	cmd.Flags().StringVar(&made.Name, "name", "", "`name` for people")
-	cmd.Flags().StringArrayVar(&types, "type", nil, "`type` of message that it receives: agents.away, plugins.failing or pins.drifted; can be repeated (default all)")
+	cmd.Flags().StringArrayVar(&types, "type", nil, "`type` of message that it receives, such as failing_plugins or failing_plugins.resolved; can be repeated (default all)")
 	cmd.Flags().BoolVar(&made.Insecure, "insecure", false, "allow http://")
 	cmd.Flags().BoolVar(&made.Private, "private", false, "allow addresses of this machine and of private networks")
 	cmd.Flags().StringVar(&out, "out", "", "new `file` to write the secret to, with mode 0600, instead of showing it")
 	_ = cmd.MarkFlagFilename("out")
-	complete(cmd, "type", string(store.WebhookAway), string(store.WebhookFailing), string(store.WebhookDrifted))
+	var all []string
+	for _, t := range store.WebhookTypes() {
+		all = append(all, string(t))
+	}
+	complete(cmd, "type", all...)
 	return cmd
 }
 

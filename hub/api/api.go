@@ -98,10 +98,18 @@ type Agent struct {
 	FailingPlugins int `json:"failing_plugins" minimum:"0"`
 	// DriftedPins is the number of its pins that have drifted.
 	DriftedPins int `json:"drifted_pins" minimum:"0"`
+	// InvalidResources is the number of its resources of which nothing, or something old,
+	// was pushed: their status isn't `ok`, or they are stale.
+	InvalidResources int `json:"invalid_resources" minimum:"0"`
+	// FailingServers is the number of its MCP servers that have failed.
+	FailingServers int `json:"failing_servers" minimum:"0"`
+	// WaitingServers is the number of its MCP servers that wait for an approval or an
+	// authorization.
+	WaitingServers int `json:"waiting_servers" minimum:"0"`
 	// Attention has reasons why somebody should look at the agent: `away` and
 	// `never_connected` (after a quarter of an hour), `not_heard`, `snapshot_error`,
-	// `failing_plugins`, `drifted_pins`, or a word of a newer hub. It is empty if there are
-	// none.
+	// `invalid_resources`, `failing_servers`, `waiting_servers`, `failing_plugins`,
+	// `drifted_pins`, or a word of a newer hub. It is empty if there are none.
 	Attention []string `json:"attention"`
 	// NotHeard is the number of other agents that are connected with the same token, and
 	// are ignored since this one has taken over. Each should have its own token.
@@ -118,15 +126,6 @@ const (
 	StateConnected      AgentState = "connected"
 	StateAway           AgentState = "away"
 	StateNeverConnected AgentState = "never_connected"
-)
-
-// Values of Agent.Attention. After a quarter of an hour, an agent's state is there, too, if
-// it is away or has never connected.
-const (
-	AttentionNotHeard = "not_heard"       // other agents have the same token
-	AttentionSnapshot = "snapshot_error"  // the snapshot as a whole has a problem
-	AttentionPlugins  = "failing_plugins" // FailingPlugins isn't 0
-	AttentionPins     = "drifted_pins"    // DriftedPins isn't 0
 )
 
 // Snapshot is a current or earlier snapshot of an agent, without payloads.

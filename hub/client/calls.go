@@ -51,10 +51,10 @@ type AgentQuery struct {
 	// labels.
 	Text string
 	// State and Labels (NAME=VALUE) select agents that have them, Attention those that need
-	// attention.
+	// attention for that reason, or for any.
 	State     api.AgentState
 	Labels    []string
-	Attention bool
+	Attention string
 }
 
 // AgentPage is a page of agents.
@@ -70,7 +70,7 @@ type AgentPage struct {
 
 func (q *AgentQuery) values() url.Values {
 	v := url.Values{}
-	for name, value := range map[string]string{"after": q.After, "sort": q.Sort, "q": q.Text, "state": string(q.State)} {
+	for name, value := range map[string]string{"after": q.After, "sort": q.Sort, "q": q.Text, "state": string(q.State), "attention": q.Attention} {
 		if value != "" {
 			v.Set(name, value)
 		}
@@ -80,9 +80,6 @@ func (q *AgentQuery) values() url.Values {
 	}
 	if q.Descending {
 		v.Set("order", "desc")
-	}
-	if q.Attention {
-		v.Set("attention", "1")
 	}
 	v["label"] = q.Labels
 	return v

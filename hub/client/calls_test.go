@@ -46,7 +46,7 @@ const (
 	approvalText = `{"id":"i","name":"n","definition":"d","agents":["a"],"key_id":"k","issued_at":"2026-01-02T03:04:05Z","expires_at":"2026-01-02T03:04:05Z","state":"live","added_by":"t","added_at":"2026-01-02T03:04:05Z","revoked_at":null,"signed":"ZG9j"}`
 	tokenText    = `{"id":"t","role":"reader","agent_id":"","name":"n","provisioned":false,"scope":["a"],"scope_labels":null,"created_at":"2026-01-02T03:04:05Z","last_used_at":null,"expires_at":"2026-01-02T03:04:05Z","revoked_at":null}`
 	keyText      = `{"id":"k","name":"","agent_id":"","labels":{"a":"b"},"uses":1,"max_uses":2,"created_at":"2026-01-02T03:04:05Z","expires_at":"2026-01-02T03:04:05Z","revoked_at":null,"state":"valid"}`
-	hookText     = `{"id":"w","name":"","url":"https://x","types":["pins.drifted"],"insecure":false,"private":true,"created_at":"2026-01-02T03:04:05Z","sent":1,"sent_at":"2026-01-02T03:04:05Z","waiting":0,"dropped":0,"failures":0,"last_error":""}`
+	hookText     = `{"id":"w","name":"","url":"https://x","types":["drifted_pins"],"insecure":false,"private":true,"created_at":"2026-01-02T03:04:05Z","sent":1,"sent_at":"2026-01-02T03:04:05Z","waiting":0,"dropped":0,"failures":0,"last_error":""}`
 	agentText    = `{"id":"a","name":"","connected":true,"version":3,"aggregate_hash":"ab","resources":1,"revision":9,"updated_at":"2026-01-02T03:04:05Z"}`
 	diffText     = `{"agent_id":"a","from":1,"to":2,"changes":[{"id":"skill:/w/s","kind":"skill","change":"changed","before":{"id":"skill:/w/s","kind":"skill","source":"/w/s"},"after":{"id":"skill:/w/s","kind":"skill","source":"/w/s","name":"s"},"diff":"+x","diff_note":""}]}`
 )
@@ -71,7 +71,7 @@ func TestCalls(t *testing.T) {
 	}
 	token := &api.Token{ID: "t", Role: "reader", Name: "n", Scope: []string{"a"}, CreatedAt: at, ExpiresAt: &at}
 	key := &api.EnrollmentKey{ID: "k", Labels: map[string]string{"a": "b"}, Uses: 1, MaxUses: 2, CreatedAt: at, ExpiresAt: at, State: api.EnrollmentValid}
-	hook := &api.Webhook{ID: "w", URL: "https://x", Types: []string{"pins.drifted"}, Private: true, CreatedAt: at, Sent: 1, SentAt: &at}
+	hook := &api.Webhook{ID: "w", URL: "https://x", Types: []string{"drifted_pins"}, Private: true, CreatedAt: at, Sent: 1, SentAt: &at}
 	change := api.Change{Revision: 9, Version: 3, AggregateHash: snapshot.Hash{0xab}, At: at, Counts: api.Counts{Added: 1, Changed: 2, Removed: 3}}
 
 	type c = client.Client
@@ -86,8 +86,8 @@ func TestCalls(t *testing.T) {
 		"agents": {"[" + agentText + "]", func(ctx context.Context, h c) (any, error) { return h.Agents(ctx) },
 			"GET", "/api/v0/agents", "", []api.Agent{agent}},
 		"find agents": {"[" + agentText + "]", func(ctx context.Context, h c) (any, error) {
-			return h.FindAgents(ctx, client.AgentQuery{Limit: 5, After: "x", Sort: "name", Descending: true, Text: "a b", State: api.StateAway, Labels: []string{"a=b", "c="}, Attention: true})
-		}, "GET", "/api/v0/agents?after=x&attention=1&label=a%3Db&label=c%3D&limit=5&order=desc&q=a+b&sort=name&state=away", "",
+			return h.FindAgents(ctx, client.AgentQuery{Limit: 5, After: "x", Sort: "name", Descending: true, Text: "a b", State: api.StateAway, Labels: []string{"a=b", "c="}, Attention: "failing_servers"})
+		}, "GET", "/api/v0/agents?after=x&attention=failing_servers&label=a%3Db&label=c%3D&limit=5&order=desc&q=a+b&sort=name&state=away", "",
 			&client.AgentPage{Agents: []api.Agent{agent}, Total: 1}},
 		"agent": {agentText, func(ctx context.Context, h c) (any, error) { return h.Agent(ctx, "a/b?") },
 			"GET", "/api/v0/agents/a%2Fb%3F", "", &agent},

@@ -4,14 +4,15 @@ import (
 	"context"
 	"sync"
 	"time"
+
+	"waymark/hub/store"
 )
 
 // Counts are counts of all agents in the store, whichever hub they are connected to.
 type Counts struct {
 	Connected, Away, NeverConnected int
-	// Failing is the number of agents with failing plugins.
-	Failing     int
-	DriftedPins int
+	// Attention is the number of agents for each reason.
+	Attention map[store.Attention]int
 }
 
 const (
@@ -43,7 +44,7 @@ func (f *Fleet) Count(ctx context.Context) (Counts, error) {
 	n, err := f.store.CountAgents(ctx)
 	c.at, c.err = time.Now(), err
 	c.now = Counts{
-		Connected: n.Connected, Away: n.Agents - n.NeverSeen - n.Connected, NeverConnected: n.NeverSeen, Failing: n.Failing, DriftedPins: n.DriftedPins,
+		Connected: n.Connected, Away: n.Agents - n.NeverSeen - n.Connected, NeverConnected: n.NeverSeen, Attention: n.Attention,
 	}
 	return c.now, c.err
 }

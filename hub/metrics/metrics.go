@@ -21,6 +21,7 @@ import (
 	"waymark/hub"
 	"waymark/hub/fleet"
 	"waymark/hub/ingest"
+	"waymark/hub/store"
 	"waymark/internal/metricset"
 )
 
@@ -120,27 +121,24 @@ func (m *Metrics) Watch(s Source) {
 // watchFleet adds metrics about all agents in the store. They are NaN while the store
 // doesn't answer.
 func (m *Metrics) watchFleet(s Source) {
-	for _, g := range []struct {
-		name, help, state string
-		value             func(*fleet.Counts) int
-	}{
-		{"agents", "Agents that the store knows, by state.", "connected", func(f *fleet.Counts) int { return f.Connected }},
-		{"agents", "Agents that the store knows, by state.", "away", func(f *fleet.Counts) int { return f.Away }},
-		{"agents", "Agents that the store knows, by state.", "never_connected", func(f *fleet.Counts) int { return f.NeverConnected }},
-		{"agents_failing", "Agents of which plugins fail.", "", func(f *fleet.Counts) int { return f.Failing }},
-		{"pins_drifted", "Pins whose agents have something else by now.", "", func(f *fleet.Counts) int { return f.DriftedPins }},
-	} {
-		var labels []string
-		if g.state != "" {
-			labels = []string{"state", g.state}
-		}
-		m.set.Func(g.name, g.help, func() float64 {
+	add := func(name, help, label, value string, of func(*fleet.Counts) int) {
+		m.set.Func(name, help, func() float64 {
 			fleet, err := s.Fleet(context.Background())
 			if err != nil {
 				return math.NaN()
 			}
-			return float64(g.value(&fleet))
-		}, labels...)
+			return float64(of(&fleet))
+		}, label, value)
+	}
+	for state, of := range map[store.AgentState]func(*fleet.Counts) int{
+		store.AgentConnected:      func(f *fleet.Counts) int { return f.Connected },
+		store.AgentAway:           func(f *fleet.Counts) int { return f.Away },
+		store.AgentNeverConnected: func(f *fleet.Counts) int { return f.NeverConnected },
+	} {
+		add("agents", "Agents that the store knows, by state.", "state", string(state), of)
+	}
+	for _, code := range store.Attentions() {
+		add("agents_needing_attention", "Agents that somebody should look at, by reason.", "code", string(code), func(f *fleet.Counts) int { return f.Attention[code] })
 	}
 }
 

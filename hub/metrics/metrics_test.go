@@ -75,7 +75,7 @@ func TestMetrics(t *testing.T) {
 		`waymark_hub_http_requests_total{code="200",route="probe"} 2`,
 		`waymark_hub_api_duration_seconds_count 2`,
 		`waymark_hub_agent_connections 1`, `waymark_hub_agents_connected 1`, `waymark_hub_reverse_channels 1`, `waymark_hub_event_streams 0`, `waymark_hub_large_messages 0`,
-		`waymark_hub_agents{state="away"} 0`, `waymark_hub_agents_failing 0`, `waymark_hub_pins_drifted 0`,
+		`waymark_hub_agents{state="away"} 0`, `waymark_hub_agents_needing_attention{code="failing_plugins"} 0`, `waymark_hub_agents_needing_attention{code="waiting_servers"} 0`,
 		`waymark_hub_ready 1`, `waymark_hub_draining 0`, `waymark_hub_tls_certificate_expiry_timestamp_seconds 0`,
 	}
 	// Counted is after the answer: it may take a moment.

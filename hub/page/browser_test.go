@@ -219,6 +219,22 @@ func (b *tab) until(expression string) {
 	b.run(chromedp.Poll[chromedp.Void](expression, chromedp.WithPollingTimeout(timeout)))
 }
 
+// comes is until for a page that is loaded by itself meanwhile, whose predecessor can't answer.
+func (b *tab) comes(expression string) {
+	b.t.Helper()
+	for {
+		gone := (*cdproto.Error)(nil)
+		err := chromedp.Do(b.ctx, chromedp.Poll[chromedp.Void](expression, chromedp.WithPollingTimeout(timeout)))
+		if errors.As(err, &gone) {
+			continue
+		}
+		if err != nil {
+			b.fail(err)
+		}
+		return
+	}
+}
+
 // visible waits for an element.
 func (b *tab) visible(selector string) {
 	b.t.Helper()

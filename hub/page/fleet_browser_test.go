@@ -109,6 +109,19 @@ func testFleet(t *testing.T, browser chrome) {
 	b.click(`[data-key="facet-never_connected"]`)
 	count("10 agents")
 	b.until(`location.search === '?state=never_connected&sort=drifted_pins&order=desc'`)
+	b.click(`[data-key="facet-attention"]`)
+	count("1 agent")
+	b.run(chromedp.SetValue(chromedp.CSS("#fleet-attention"), "failing_servers"))
+	b.run(chromedp.Evaluate[chromedp.Void](`document.querySelector('#fleet-attention').dispatchEvent(new Event('change')); void 0`))
+	b.until(`document.querySelector('#fleet-empty').innerText.includes('No agent matches') && location.search.startsWith('?attention=failing_servers&')`)
+	b.visit("?attention=failing_plugins")
+	count("1 agent")
+
+	// What agents have is found, too.
+	b.visit("?q=.mcp.json")
+	b.until(`document.querySelector('#fleet-hits').innerText.replaceAll(/\s+/g, ' ').includes('Resources .mcp.json agent-0012 ')`)
+	b.click(`#fleet-hits a`)
+	b.until(`document.querySelector('.agent-head')?.innerText.includes('workspace 0012')`)
 	b.visit("?q=agent-0031&label=env%3Dstaging&label=team%3Dpayments")
 	count("1 agent")
 	if got := value[string](b, `document.querySelector('#fleet-filter').value + '|' + document.querySelector('#fleet-label').value`); got != "agent-0031|env=staging team=payments" {
@@ -258,7 +271,9 @@ func testResources(t *testing.T, browser chrome) {
 	all, plugins := workspace()
 	problems := func(from []*pushtest.Resource) []*pushtest.Resource {
 		for i := 10; i < 40; i++ {
-			from[i] = broken(from[i], waymark.Status_STATUS_INVALID, fmt.Sprintf("%s: the front matter of %s has no end", from[i].Source, from[i].Name))
+			directory := from[i].Name // a part of what the front matter says
+			from[i].Name += "-of-old"
+			from[i] = broken(from[i], waymark.Status_STATUS_INVALID, fmt.Sprintf("%s: the name in the front matter, %q, is not that of the directory, %q", from[i].Source, from[i].Name, directory))
 		}
 		for i := 40; i < 60; i++ {
 			from[i].Findings = []*waymark.Finding{{Code: "description-missing", Severity: "warning", Message: "Skill " + from[i].Name + " has no description"}}
@@ -300,8 +315,8 @@ func testResources(t *testing.T, browser chrome) {
 func checkProblems(b *tab) {
 	b.t.Helper()
 	groups := value[[]string](b, `[...document.querySelectorAll('.problem summary')].map((e) => e.textContent)`)
-	want := []string{"invalid.agents/skills/30… the front matter of … has no end", "description missing.agents/skills/20Skill … has no description"}
-	if len(groups) != 2 || groups[0] != "invalid.agents/skills/30…: the front matter of … has no end" || groups[1] != want[1] {
+	want := []string{`invalid.agents/skills/30…: the name in the front matter, "…", is not that of the directory, "…"`, "description missing.agents/skills/20Skill … has no description"}
+	if !slices.Equal(groups, want) {
 		b.t.Errorf("groups of problems: %q", groups)
 	}
 	if oks := value[int](b, `[...document.querySelectorAll('.row .state')].filter((e) => e.textContent === 'ok').length`); oks != 0 {

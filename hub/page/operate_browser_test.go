@@ -222,8 +222,7 @@ func testAway(t *testing.T, browser chrome) {
 	b.until(`document.querySelector('h2').innerText === 'The hub’s database does not answer'`)
 	sane("opened anew")
 	s.away.Store(false)
-	b.visit("#/dev-1")
-	b.until(`document.querySelector('#connection')?.textContent === 'live' && document.querySelectorAll('#list .row').length === 1`)
+	b.comes(`document.querySelector('#connection')?.textContent === 'live' && document.querySelectorAll('#list .row').length === 1`)
 
 	s.stop()
 	b.until(`/^The hub does not answer since [0-9:]+/.test(document.querySelector('#notice').innerText)`)

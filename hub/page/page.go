@@ -99,7 +99,8 @@ func (p *Page) index(w http.ResponseWriter, r *http.Request) {
 		p.instruct(w, http.StatusUnauthorized, notice{"Sign in", "This page shows what the workspaces of this hub hold, so it asks who is there."})
 	default:
 		p.failed(r, "page not shown", err)
-		p.say(w, http.StatusServiceUnavailable, notice{"The hub’s database does not answer", "The hub can’t look up who you are. Its log says why. Your session is as it was: reload this page later."}, "")
+		p.say(w, http.StatusServiceUnavailable, notice{"The hub’s database does not answer", "The hub can’t look up who you are. Its log says why. Your session is as it was. This page comes by itself when the database does."},
+			`<script src="/assets/`+p.version+`/again.js"></script>`)
 	}
 }
 

@@ -16,10 +16,6 @@ import (
 // maxAgents limits a page of agents, to about 600 KiB.
 const maxAgents = 1000
 
-// attentionAfter is how long an agent may be away, or not have connected yet, before it
-// needs attention. It is longer than a restart of a machine takes.
-const attentionAfter = 15 * time.Minute
-
 func (a *API) getAgent(c *call) error {
 	agent, err := c.store.Agent(c.Context(), c.Arg("id"))
 	if err != nil {
@@ -34,32 +30,17 @@ func toAgent(a *store.AgentInfo, now time.Time) api.Agent {
 		Resources: a.Resources, Revision: a.Revision, UpdatedAt: orNull(a.UpdatedAt), Discovery: a.Discovery,
 		Hostname: a.Hostname, Root: a.Root, AgentVersion: a.AgentVersion, Labels: a.Labels,
 		LastPushAt: orNull(a.UpdatedAt), FailingPlugins: a.FailingPlugins, DriftedPins: a.DriftedPins,
-		State: api.StateConnected, Attention: []string{},
+		InvalidResources: a.InvalidResources, FailingServers: a.FailingServers(), WaitingServers: a.WaitingServers(),
+		State: api.AgentState(a.State()), Attention: []string{},
 	}
 	if row.Labels == nil {
 		row.Labels = map[string]string{}
 	}
-	since := a.CreatedAt
-	switch {
-	case a.Connected:
-	case a.SeenAt.IsZero():
-		row.State = api.StateNeverConnected
-	default:
-		row.State, row.AwaySince, since = api.StateAway, orNull(a.SeenAt), a.SeenAt
+	if row.State == api.StateAway {
+		row.AwaySince = orNull(a.SeenAt)
 	}
-	for _, reason := range []struct {
-		code string
-		is   bool
-	}{
-		{string(row.State), !a.Connected && now.Sub(since) >= attentionAfter},
-		{api.AttentionNotHeard, row.NotHeard > 0},
-		{api.AttentionSnapshot, a.SnapshotError != ""},
-		{api.AttentionPlugins, row.FailingPlugins > 0},
-		{api.AttentionPins, row.DriftedPins > 0},
-	} {
-		if reason.is {
-			row.Attention = append(row.Attention, reason.code)
-		}
+	for _, reason := range a.Attention(now) {
+		row.Attention = append(row.Attention, string(reason))
 	}
 	return row
 }
@@ -71,7 +52,7 @@ func (a *API) listAgents(c *call) error {
 		return err
 	}
 	now := a.opts.Now()
-	query.LateBefore = now.Add(-attentionAfter)
+	query.LateBefore = now.Add(-store.AttentionAfter)
 	begin, err := c.store.Newest(c.Context()) // before the list, so that nothing is missed
 	if err != nil {
 		return err
@@ -115,6 +96,15 @@ type cursor struct {
 	Sort string `json:"s"`
 }
 
+// attentions are the words that select agents that need attention.
+func attentions() []string {
+	words := []string{store.AttentionAny}
+	for _, reason := range store.Attentions() {
+		words = append(words, string(reason))
+	}
+	return words
+}
+
 func (c *call) agentQuery() (q store.AgentQuery, err error) {
 	query, err := c.Query()
 	if err != nil {
@@ -141,11 +131,11 @@ func (c *call) agentQuery() (q store.AgentQuery, err error) {
 		return q, err
 	}
 	q.State = store.AgentState(state)
-	attention, err := c.Word("attention", "1")
+	attention, err := c.Word("attention", attentions()...)
 	if err != nil {
 		return q, err
 	}
-	q.Attention = attention != ""
+	q.Attention = store.Attention(attention)
 	if q.Labels, err = store.ParseLabels(query["label"]); err != nil {
 		return q, err
 	}

@@ -13,6 +13,7 @@ import (
 	"waymark/hub/server"
 	"waymark/hub/store"
 	"waymark/internal/credential"
+	"waymark/snapshot"
 )
 
 // page asks for agents, and returns their ids, how many there are on all pages, and
@@ -59,13 +60,28 @@ func TestAgentState(t *testing.T) {
 		t.Errorf("gone: %+v", gone)
 	}
 	if here.State != api.StateConnected || here.AwaySince != nil || here.Hostname != "box" || here.Root != "/w" || here.AgentVersion != "1.0" ||
-		here.Labels["env"] != "prod" || here.DriftedPins != 1 || !slices.Equal(here.Attention, []string{api.AttentionPins}) {
+		here.Labels["env"] != "prod" || here.DriftedPins != 1 || !slices.Equal(here.Attention, []string{"drifted_pins"}) {
 		t.Errorf("here: %+v", here)
 	}
 	if fresh.State != api.StateNeverConnected || fresh.AwaySince != nil || fresh.LastPushAt != nil || fresh.Labels == nil {
 		t.Errorf("new: %+v", fresh)
 	}
-	f.later(server.AttentionAfter)
+	broken := text("/w/broken.md", "")
+	broken.Status, broken.Error = snapshot.StatusInvalid, "why"
+	f.pushDiscovery("here", snapshot.Discovery{Sources: snapshot.SourceOutcomes{
+		{ID: "a", Outcome: snapshot.OutcomeFailed}, {ID: "b", Outcome: snapshot.OutcomeNeedsApproval}, {ID: "c", Outcome: snapshot.OutcomeNeedsAuthorization},
+	}}, broken)
+	codes := []string{"invalid_resources", "failing_servers", "waiting_servers", "drifted_pins"}
+	here = get[api.Agent](f, "/api/v0/agents/here")
+	if here.InvalidResources != 1 || here.FailingServers != 1 || here.WaitingServers != 2 || !slices.Equal(here.Attention, codes) {
+		t.Errorf("broken: %+v", here)
+	}
+	for _, code := range append(codes, "any") {
+		if list := get[[]api.Agent](f, "/api/v0/agents?attention="+code); len(list) != 1 || list[0].ID != "here" {
+			t.Errorf("%s: %+v", code, list)
+		}
+	}
+	f.later(store.AttentionAfter)
 	for _, row := range get[[]api.Agent](f, "/api/v0/agents?state=away") {
 		if !slices.Equal(row.Attention, []string{"away"}) {
 			t.Errorf("later: %+v", row)
@@ -121,7 +137,7 @@ func TestAgentPages(t *testing.T) {
 		"state=connected":              "a00 a03",
 		"state=away":                   "a05",
 		"q=a0&state=connected&limit=1&sort=hostname&order=desc": "a03",
-		"attention=1":                          "",
+		"attention=any":                        "",
 		"sort=state&order=asc&limit=1":         "a05",
 		"sort=last_push_at&order=desc&limit=1": "a05",
 	} {

@@ -48,7 +48,7 @@ func BenchmarkFollow(b *testing.B) {
 func BenchmarkAgents(b *testing.B) {
 	f := newFixture(b, server.Limits{})
 	storetest.Fleet(b, f.store, 5000)
-	for _, query := range []string{"limit=100", "limit=100&sort=last_push_at&order=desc", "limit=100&q=host-7+prod", "limit=1000&attention=1", ""} {
+	for _, query := range []string{"limit=100", "limit=100&sort=last_push_at&order=desc", "limit=100&q=host-7+prod", "limit=1000&attention=any", ""} {
 		b.Run(query, func(b *testing.B) {
 			for b.Loop() {
 				f.page("/api/v0/agents?" + query)

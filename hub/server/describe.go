@@ -84,8 +84,8 @@ type (
 		State api.AgentState `query:"state"`
 		// Only agents with this label, as NAME=VALUE; if repeated, with all of the labels.
 		Label []string `query:"label" example:"[\"env=prod\"]"`
-		// `1` selects only agents that need attention.
-		Attention string `query:"attention" enum:"1"`
+		// Only agents that need attention for this reason, or for any.
+		Attention string `query:"attention" enum:"any,away,drifted_pins,failing_plugins,failing_servers,invalid_resources,never_connected,not_heard,snapshot_error,waiting_servers"`
 	}
 	listActsParams struct {
 		// The maximum number of entries; at most 1000.
@@ -231,7 +231,7 @@ func operations() map[string]*httpapi.Operation {
 		ID: "dev-1", Connected: true, Version: 4, AggregateHash: hash[:], Resources: 7, Revision: 18, UpdatedAt: &at,
 		Discovery: snapshot.Summary{Phase: snapshot.PhaseComplete, Outcomes: snapshot.OutcomeCounts{snapshot.OutcomeConnected: 2, snapshot.OutcomeNeedsApproval: 1}},
 		Hostname:  "build-1", Root: "/home/ada/shop", AgentVersion: "0.1.0", Labels: map[string]string{"env": "prod"}, State: api.StateConnected,
-		LastPushAt: &at, DriftedPins: 1, Attention: []string{api.AttentionPins},
+		LastPushAt: &at, DriftedPins: 1, WaitingServers: 1, Attention: []string{"waiting_servers", "drifted_pins"},
 	}
 	pin := api.Pin{ID: "3f6f1c1e-8e0b-4c0e-9d7e-3e5b7f5f9a10", AgentID: agent.ID, Name: "chat 42", Revision: 17, AggregateHash: hash[:], CreatedAt: at, PinnedAt: &at}
 	notOperator := httpapi.Refuse(http.StatusForbidden, "The token isn't an operator's.", "")

@@ -23,6 +23,3 @@ func Routes() map[string][]string {
 func RenderMarkdown(agentID string, s snapshot.Snapshot) string {
 	return renderMarkdown(agentID, &store.StoredSnapshot{Snapshot: s}, false, &prompt{}).buf.String()
 }
-
-// AttentionAfter is how long an agent may be away before somebody should look.
-const AttentionAfter = attentionAfter

@@ -399,14 +399,14 @@ func (f *fixture) hooks(refused func(string, map[string]int), id func(string) st
 	defer receiver.Close()
 	secret := credential.WebhookSecret.New()
 	add := func(url string) string {
-		return `{"url":"` + url + `","secret":"` + secret + `","insecure":true,"private":true,"types":["pins.drifted"]}`
+		return `{"url":"` + url + `","secret":"` + secret + `","insecure":true,"private":true,"types":["drifted_pins"]}`
 	}
 	hook := id(f.want(201, "POST", "/api/v0/webhooks", add(receiver.URL)))
 	if body := f.want(200, "GET", "/api/v0/webhooks", ""); !strings.Contains(body, hook) || strings.Contains(body, secret) {
 		f.Error(body)
 	}
 	refused("/api/v0/webhooks", map[string]int{
-		add("ftp://x"): 400, strings.Replace(add("https://x"), "pins.drifted", "all", 1): 400, strings.Replace(add("https://x"), secret, "x", 1): 400,
+		add("ftp://x"): 400, strings.Replace(add("https://x"), "drifted_pins", "all", 1): 400, strings.Replace(add("https://x"), secret, "x", 1): 400,
 		add("https://" + strings.Repeat("x", 5000)): 413,
 	})
 	f.want(204, "POST", "/api/v0/webhooks/"+hook+"/test", "")

@@ -10,9 +10,9 @@ type AgentQuery struct {
 	State AgentState
 	// Labels are those that it must have.
 	Labels Labels
-	// Attention selects agents with a problem, including those that aren't connected since
-	// LateBefore or earlier.
-	Attention  bool
+	// Attention selects agents that have it, or AttentionAny; empty: all. Those that aren't
+	// connected have it since LateBefore or earlier.
+	Attention  Attention
 	LateBefore time.Time
 	// Scope lists the only agents that may be found; nil: all.
 	Scope []string

@@ -160,9 +160,10 @@ type AgentInfo struct {
 	Discovery snapshot.Summary
 	// SnapshotError is that of the newest snapshot.
 	SnapshotError string
-	// FailingPlugins is the number in the newest snapshot, DriftedPins the number of the
-	// agent's drifted pins.
-	FailingPlugins, DriftedPins int
+	// InvalidResources is the number of those in the newest snapshot of which nothing, or
+	// something old, was pushed, FailingPlugins that of its failing plugins, DriftedPins the
+	// number of the agent's drifted pins.
+	InvalidResources, FailingPlugins, DriftedPins int
 
 	AgentDescription
 	// Labels are assigned by operators; nil for none. Don't modify the map.
@@ -181,9 +182,10 @@ type AgentCounts struct {
 	Agents int
 	// Connected is the number of agents that are connected to any hub.
 	Connected int
-	// NeverSeen is the number of agents without a SeenAt, Failing of those with failing
-	// plugins, DriftedPins that of their drifted pins.
-	NeverSeen, Failing, DriftedPins int
+	// NeverSeen is the number of agents without a SeenAt.
+	NeverSeen int
+	// Attention has the number of agents for each reason.
+	Attention map[Attention]int
 }
 
 // Begun is what a new session finds.

@@ -16,9 +16,9 @@ import (
 // Webhooks is the part of a Store for webhooks, their pending messages, and what was
 // noticed. It ensures that only one of several hubs with a database sends a message.
 //
-// Messages report conditions: an agent is away, plugins of an agent fail, a pin has
-// drifted. A condition is reported when it begins, once, and not again if it ends and
-// begins within WebhookQuiet, to avoid a flood.
+// Messages report conditions: what agents need attention for, and of pins, which have drifted.
+// A condition is reported when it begins, and as resolved when it has been over for
+// WebhookQuiet. If it begins again before that, nothing is reported, to avoid a flood.
 //
 // The messages for a webhook are queued: the oldest is sent until it is delivered or too
 // old, then the next one.
@@ -54,8 +54,8 @@ const (
 	MaxTold = 100
 	// WebhookTurn is the interval of looking for conditions.
 	WebhookTurn = 10 * time.Second
-	// WebhookQuiet is how long a condition must have ended before it is reported again.
-	WebhookQuiet = time.Hour
+	// WebhookQuiet is how long a condition must be over before it is resolved.
+	WebhookQuiet = 10 * time.Minute
 
 	maxWebhookURL = 2048
 	maxPluginsHit = 5 // names of an agent's plugins in a message
@@ -64,21 +64,22 @@ const (
 // ErrTooManyWebhooks says that MaxWebhooks is reached.
 var ErrTooManyWebhooks = errors.New("too many webhooks; remove one that nobody needs")
 
-// WebhookType is the type of a message.
+// WebhookType is the type of a message: an Attention, resolved or not.
 type WebhookType string
 
-// Types of messages.
 const (
-	WebhookAway    WebhookType = "agents.away"
-	WebhookFailing WebhookType = "plugins.failing"
-	WebhookDrifted WebhookType = "pins.drifted"
+	// WebhookResolved ends the type of a message about what is over.
+	WebhookResolved = ".resolved"
 	// WebhookTest is sent on an operator's request. A webhook can't select it.
 	WebhookTest WebhookType = "webhook.test"
 )
 
 // WebhookTypes returns the types that webhooks can select.
-func WebhookTypes() []WebhookType {
-	return []WebhookType{WebhookAway, WebhookFailing, WebhookDrifted}
+func WebhookTypes() (list []WebhookType) {
+	for _, reason := range Attentions() {
+		list = append(list, WebhookType(reason), WebhookType(reason)+WebhookResolved)
+	}
+	return list
 }
 
 // NewWebhook describes a new webhook.
@@ -179,7 +180,7 @@ type NoticeOptions struct {
 	SeenBefore time.Time
 }
 
-// Told is an item of a message.
+// Told is an item of a message. Since is when it began, or was over.
 type Told struct {
 	AgentID   string    `json:"agent_id"`
 	AgentName string    `json:"agent_name,omitempty"`

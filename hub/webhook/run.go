@@ -21,9 +21,6 @@ const (
 	shortest, longest = 5 * time.Second, 10 * time.Minute
 	// maxAge is when a message is news no more.
 	maxAge = 24 * time.Hour
-	// awayAfter is how long an agent must have been gone. It is longer than the 5
-	// minutes after which hubs write down anew that an agent is connected.
-	awayAfter = 10 * time.Minute
 	// farewell is how long a try may still take when the hub is about to stop, so that
 	// what has arrived isn't sent once more.
 	farewell = 2 * time.Second
@@ -71,8 +68,8 @@ func (r *Runner) Run(ctx context.Context) {
 func (r *Runner) look(ctx context.Context, begun time.Time, sending *sync.WaitGroup, places chan struct{}) error {
 	var o store.NoticeOptions
 	// After a hub's start its agents may still be coming back.
-	if now := r.Now(); now.Sub(begun) >= awayAfter {
-		o.SeenBefore = now.Add(-awayAfter)
+	if now := r.Now(); now.Sub(begun) >= store.AttentionAfter {
+		o.SeenBefore = now.Add(-store.AttentionAfter)
 	}
 	if _, err := r.Store.Notice(ctx, o); err != nil {
 		return err

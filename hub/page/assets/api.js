@@ -54,6 +54,7 @@ export async function agents(params) {
   };
 }
 
+export const search = (text) => json(`/search?q=${part(text)}&limit=20`);
 export const agent = (id) => json(`/agents/${part(id)}`);
 export const context = (id) => json(`/agents/${part(id)}/context`);
 export const client = (id, name) => json(`/agents/${part(id)}/clients/${part(name)}`);

@@ -3,10 +3,10 @@
 
 import { $, h, show, steady, arrows, typing } from './dom.js';
 import { inline, when, since, count, number } from './text.js';
-import { middle } from './paths.js';
+import { base, middle } from './paths.js';
 import * as api from './api.js';
 import { steps } from './operate.js';
-import { address, columns, filtered, labelsIn, params, states } from './query.js';
+import { address, attentions, columns, filtered, labelsIn, params, states } from './query.js';
 import { attempt, state } from './state.js';
 
 const pageSize = 100;
@@ -24,12 +24,7 @@ export function presence(agent) {
   return h('span', { class: `state ${tone}` }, word, agent.state === 'away' && agent.away_since && [' ', since(agent.away_since)]);
 }
 
-const attentionWords = {
-  away: 'away', never_connected: 'never connected', not_heard: 'token shared',
-  snapshot_error: 'snapshot incomplete', failing_plugins: 'failing plugins', drifted_pins: 'drifted pins',
-};
-
-export const attention = (agent) => agent.attention.map((code) => attentionWords[code] ?? code.replaceAll('_', ' '));
+export const attention = (agent) => agent.attention.map((code) => attentions[code] ?? code.replaceAll('_', ' '));
 
 const labelsOf = (agent) => Object.entries(agent.labels ?? {}).sort().map(([name, value]) => value ? `${name}=${value}` : name);
 
@@ -106,7 +101,7 @@ const facet = () => (state.query.attention ? 'attention' : state.query.state);
 function drawFacets() {
   const counts = state.fleet.counts;
   show($('facets'), facets.map(([key, word]) => {
-    const query = { ...state.query, state: states.includes(key) ? key : '', attention: key === 'attention' };
+    const query = { ...state.query, state: states.includes(key) ? key : '', attention: key === 'attention' ? 'any' : '' };
     return h('li', null, h('a', {
       href: address(query, ''), 'data-key': `facet-${key}`, 'aria-current': facet() === key ? 'true' : null,
       onclick: (event) => {
@@ -121,7 +116,7 @@ function drawFacets() {
 function emptiness() {
   if (filtered(state.query)) {
     return h('div', { class: 'empty' }, h('p', null, 'No agent matches.'),
-      h('button', { type: 'button', 'data-key': 'clear', onclick: () => ask({ ...state.query, q: '', labels: [], state: '', attention: false }) }, 'Show all agents'));
+      h('button', { type: 'button', 'data-key': 'clear', onclick: () => ask({ ...state.query, q: '', labels: [], state: '', attention: '' }) }, 'Show all agents'));
   }
   return h('h2', null, 'No agents yet');
 }
@@ -137,6 +132,7 @@ const draw = steady(() => {
   drawHead();
   drawRows();
   show($('fleet-empty'), none && emptiness());
+  show($('fleet-hits'), fleet.hits?.hits.length > 0 && hits(fleet.hits));
   if (none && !filtered(state.query)) adding(true);
   $('fleet-table').hidden = none;
   const parts = fleet.total == null ? ['Loading']
@@ -226,7 +222,30 @@ async function read(keep) {
 let asking;
 
 // load reads the first page of what somebody has chosen.
-export const load = () => (asking = read(false));
+export function load() {
+  find();
+  return (asking = read(false));
+}
+
+// find looks for resources with the text by which agents are searched.
+async function find() {
+  const text = state.query.q.trim();
+  state.fleet.hits = null;
+  if (text.length < 3) return;
+  await attempt(async () => {
+    const found = await api.search(text);
+    if (text === state.query.q.trim()) state.fleet.hits = found;
+  });
+  render();
+}
+
+function hits({ hits: list, more }) {
+  return h('section', { class: 'group', 'aria-labelledby': 'hits-title' }, h('h3', { id: 'hits-title' }, 'Resources'),
+    h('ul', { class: 'rows' }, list.map((hit) => h('li', { class: 'row hit' },
+      h('a', { class: 'name', href: href({ id: hit.agent_id }, hit.kind === 'plugin' ? 'plugins' : '') }, inline(hit.name || base(hit.source))),
+      h('span', null, inline(label(state.agents.get(hit.agent_id) ?? { id: hit.agent_id }))), middle(hit.source)))),
+    more && h('p', { class: 'muted' }, 'There are more: search for a longer text.'));
+}
 
 // refresh reads again what is shown, but never in the place of what somebody waits for: its
 // answer is kept back from under the pointer.
@@ -246,7 +265,7 @@ export async function loadCounts() {
       if (name) query.set(name, value);
       return (await api.agents(query)).total;
     };
-    const [all, attention, ...each] = await Promise.all([ask(), ask('attention', '1'), ...states.map((s) => ask('state', s))]);
+    const [all, attention, ...each] = await Promise.all([ask(), ask('attention', 'any'), ...states.map((s) => ask('state', s))]);
     state.fleet.counts = { all, attention, ...Object.fromEntries(states.map((s, i) => [s, each[i]])) };
   });
   render();
@@ -303,6 +322,7 @@ function ask(query) {
 export function fields() {
   for (const id of ['fleet-filter', 'agents-filter']) if (document.activeElement !== $(id)) $(id).value = state.query.q;
   $('back').href = address(state.query, '#');
+  $('fleet-attention').value = state.query.attention;
   if (document.activeElement !== $('fleet-label')) $('fleet-label').value = state.query.labels.join(' ');
 }
 
@@ -321,6 +341,8 @@ export function setUp() {
     const [sort, down] = choice.value.split(' ');
     ask({ ...state.query, sort, down: down === 'desc' });
   });
+  $('fleet-attention').append(...[['', 'Whatever it needs'], ['any', 'Needs attention'], ...Object.entries(attentions)].map(([value, text]) => h('option', { value }, text)));
+  $('fleet-attention').addEventListener('change', () => ask({ ...state.query, state: '', attention: $('fleet-attention').value }));
   for (const id of ['fleet-filter', 'agents-filter']) typing($(id), (text) => ask({ ...state.query, q: text }));
   typing($('fleet-label'), (text) => ask({ ...state.query, labels: labelsIn(text) }));
   $('fleet-filter').addEventListener('keydown', (event) => {

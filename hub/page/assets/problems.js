@@ -7,17 +7,19 @@ const severities = { info: 'info', warning: 'warn', error: 'bad' };
 
 export const severity = (finding) => severities[finding.severity] ?? 'info';
 
-// alike is a text without what is each resource's own.
-function alike(text, resource) {
-  for (const own of [resource.source, base(resource.source).replace(/\/$/, ''), resource.name]) {
-    if (own) text = text.replaceAll(own, '…');
-  }
-  return text;
+const escaped = (text) => text.replaceAll(/[.*+?^${}()|[\]\\/]/g, '\\$&');
+
+// alike is a text without what is each resource's own: whole words, the longest first, since one
+// may be a part of another.
+function alike(text, resource, root) {
+  const paths = [resource.source, relative(resource.source, root), base(resource.source)];
+  const own = [...paths, ...paths.map((path) => path.replace(/\/$/, '')), resource.name].filter(Boolean).sort((a, b) => b.length - a.length);
+  return text.replaceAll(new RegExp(`(?<![\\p{L}\\p{N}_-])(?:${own.map(escaped).join('|')})(?![\\p{L}\\p{N}_-])`, 'gu'), '…');
 }
 
 function add(groups, resource, root, problem) {
   const place = directory(relative(resource.source, root));
-  const text = alike(problem.text, resource);
+  const text = alike(problem.text, resource, root);
   const key = JSON.stringify([problem.tone, problem.word, text, place]);
   const group = groups.get(key);
   if (!group) {

@@ -13,6 +13,13 @@ export const columns = [
   { sort: 'labels', label: 'Labels' },
 ];
 
+// attentions are the API's codes of what needs attention, and their words.
+export const attentions = {
+  away: 'away', never_connected: 'never connected', not_heard: 'token shared', snapshot_error: 'snapshot incomplete',
+  invalid_resources: 'invalid resources', failing_servers: 'failing MCP servers', waiting_servers: 'waiting MCP servers',
+  failing_plugins: 'failing plugins', drifted_pins: 'drifted pins',
+};
+
 export const states = ['connected', 'away', 'never_connected'];
 
 // labelsIn are the labels in a text: NAME=VALUE, each name once, as the hub has them.
@@ -29,7 +36,7 @@ export function read(search = location.search) {
     q: p.get('q') ?? '',
     labels: labelsIn(p.getAll('label').join(' ')),
     state: states.includes(p.get('state')) ? p.get('state') : '',
-    attention: p.get('attention') === '1',
+    attention: ['any', ...Object.keys(attentions)].find((code) => code === p.get('attention')) ?? '',
     sort: columns.some((c) => c.sort === p.get('sort')) ? p.get('sort') : 'name',
     down: p.get('order') === 'desc',
   };
@@ -41,7 +48,7 @@ export function params(query) {
   if (query.q.trim()) p.set('q', query.q.trim());
   for (const label of query.labels) p.append('label', label);
   if (query.state) p.set('state', query.state);
-  if (query.attention) p.set('attention', '1');
+  if (query.attention) p.set('attention', query.attention);
   p.set('sort', query.sort);
   if (query.down) p.set('order', 'desc');
   return p;

@@ -13,6 +13,7 @@ export const state = {
     next: '', // where the next page begins
     counts: null, // of all agents, by state, and of those that need attention
     waiting: null, // what will be shown when nobody points at the list
+    hits: null, // the API's answer to a search of resources
   },
   pins: [], // of the chosen agent
   selected: '', // an agent's id; empty: the overview is shown, or

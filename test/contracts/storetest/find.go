@@ -40,6 +40,13 @@ func testFind(t *testing.T, database Database) {
 				p = whole(1, skill("a", id))
 				p.Snapshot.SnapshotError = "broken"
 			}
+			for j := range p.Snapshot.Resources {
+				p.Snapshot.Resources[j].Stale = false
+			}
+			if i%6 == 2 {
+				p.Snapshot.Resources[1].Status, p.Snapshot.Resources[1].Error = snapshot.StatusInvalid, "why"
+				p.Snapshot.Discovery.Sources = snapshot.SourceOutcomes{{ID: "1", Outcome: snapshot.OutcomeFailed}, {ID: "2", Outcome: snapshot.OutcomeNeedsApproval}, {ID: "3", Outcome: snapshot.OutcomeConnected}}
+			}
 			p.Initial, p.Snapshot.AggregateHash = true, snapshot.Hash{byte(i + 1)}
 			p.Snapshot.Plugins = []snapshot.Plugin{{Name: "p", State: snapshot.PluginState([]string{"ready", "failing"}[i%2])}}
 			push(t, s, id, g, p)
@@ -97,7 +104,7 @@ func testFind(t *testing.T, database Database) {
 		return store.AgentAway
 	}
 	attention := func(a *store.AgentInfo) (n int64) {
-		for _, is := range []bool{a.SnapshotError != "", a.FailingPlugins > 0, a.DriftedPins > 0} {
+		for _, is := range []bool{a.SnapshotError != "", a.FailingPlugins > 0, a.DriftedPins > 0, a.InvalidResources > 0, a.FailingServers() > 0, a.WaitingServers() > 0} {
 			if is {
 				n++
 			}
@@ -176,7 +183,7 @@ func testFind(t *testing.T, database Database) {
 			return strings.Contains(a.Hostname, "Host-5") && a.Root == "/w/1"
 		}},
 		"no pattern": {store.AgentQuery{Words: []string{"%"}}, func(*store.AgentInfo) bool { return false }},
-		"attention": {store.AgentQuery{Attention: true, LateBefore: late}, func(a *store.AgentInfo) bool {
+		"attention": {store.AgentQuery{Attention: store.AttentionAny, LateBefore: late}, func(a *store.AgentInfo) bool {
 			return attention(a) > 0 || !a.Connected && !a.CreatedAt.After(late) && !a.SeenAt.After(late)
 		}},
 	} {
@@ -186,7 +193,18 @@ func testFind(t *testing.T, database Database) {
 			t.Errorf("%s: %s, want %s", name, idList(got), idList(want))
 		}
 	}
-	_, err := s.FindAgents(t.Context(), store.AgentQuery{Order: "color"})
+	for _, reason := range store.Attentions() {
+		has := func(a *store.AgentInfo) bool {
+			return slices.Contains(a.Attention(late.Add(store.AttentionAfter)), reason)
+		}
+		want := slices.DeleteFunc(slices.Clone(all), func(a store.AgentInfo) bool { return !has(&a) })
+		if got := walk(store.AgentQuery{Attention: reason, LateBefore: late, Limit: 3}); idList(got) != idList(want) || len(want) == 0 && reason != store.AttentionNotHeard {
+			t.Errorf("%s: %s, want %s", reason, idList(got), idList(want))
+		}
+	}
+	_, err := s.FindAgents(t.Context(), store.AgentQuery{Attention: "color"})
+	wantErr(t, err, store.ErrInvalid)
+	_, err = s.FindAgents(t.Context(), store.AgentQuery{Order: "color"})
 	wantErr(t, err, store.ErrInvalid)
 }
 

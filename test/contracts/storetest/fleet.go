@@ -3,6 +3,7 @@ package storetest
 import (
 	"errors"
 	"fmt"
+	"reflect"
 	"slices"
 	"strings"
 	"testing"
@@ -227,18 +228,20 @@ func testSearch(t *testing.T, s store.Store) {
 func testCount(t *testing.T, s store.Store) {
 	check := func(name string, want store.AgentCounts) {
 		t.Helper()
-		var listed store.AgentCounts
+		listed := store.AgentCounts{Attention: map[store.Attention]int{}}
+		if want.Attention == nil {
+			want.Attention = map[store.Attention]int{}
+		}
 		for _, a := range agents(t, s) {
 			listed.Agents++
-			listed.DriftedPins += a.DriftedPins
 			if a.SeenAt.IsZero() {
 				listed.NeverSeen++
 			}
-			if a.FailingPlugins > 0 {
-				listed.Failing++
+			for _, reason := range a.Attention(time.Now()) {
+				listed.Attention[reason]++
 			}
 		}
-		if got, err := s.CountAgents(t.Context()); err != nil || got != want || got != listed {
+		if got, err := s.CountAgents(t.Context()); err != nil || !reflect.DeepEqual(got, want) || !reflect.DeepEqual(got, listed) {
 			t.Errorf("%s: %+v, %v; want %+v, listed are %+v", name, got, err, want, listed)
 		}
 	}
@@ -252,9 +255,9 @@ func testCount(t *testing.T, s store.Store) {
 	failing.Snapshot.Plugins = []snapshot.Plugin{{Name: "p", State: "failing"}, {Name: "q", State: "failing"}}
 	push(t, s, "a", g, failing)
 	createPin(t, s, "a")
-	check("failing", store.AgentCounts{Agents: 2, NeverSeen: 1, Failing: 1})
+	check("failing", store.AgentCounts{Agents: 2, NeverSeen: 1, Attention: map[store.Attention]int{store.AttentionPlugins: 1, store.AttentionResources: 1}})
 	push(t, s, "a", g, hashed(2, skill("x", "2")))
-	check("well again, and drifted", store.AgentCounts{Agents: 2, NeverSeen: 1, DriftedPins: 1})
+	check("well again, and drifted", store.AgentCounts{Agents: 2, NeverSeen: 1, Attention: map[store.Attention]int{store.AttentionPins: 1, store.AttentionResources: 1}})
 	if err := s.RemoveAgent(t.Context(), "a"); err != nil {
 		t.Fatal(err)
 	}

@@ -171,6 +171,11 @@ func (w *walk) agents() {
 			want.Discovery = r.head.Discovery.Summary()
 			want.Version, want.AggregateHash, want.Resources = r.head.Version, r.head.AggregateHash, len(r.rows)
 			want.Revision, want.UpdatedAt, want.SnapshotError = r.revision, r.received, r.head.SnapshotError
+			for _, row := range r.rows {
+				if row.Status != snapshot.StatusOK || row.Stale {
+					want.InvalidResources++
+				}
+			}
 		}
 		for _, p := range w.model.pins {
 			if p.AgentID == id && p.DriftRevision != 0 {

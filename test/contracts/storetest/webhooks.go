@@ -54,7 +54,7 @@ func testWebhooks(t *testing.T, db Database) {
 		_, err := s.CreateWebhook(t.Context(), bad)
 		wantErr(t, err, store.ErrInvalid)
 	}
-	want := store.NewWebhook{URL: "http://example.com/hook", Secret: credential.WebhookSecret.New(), Types: []store.WebhookType{store.WebhookDrifted}, Insecure: true, Private: true}
+	want := store.NewWebhook{URL: "http://example.com/hook", Secret: credential.WebhookSecret.New(), Types: []store.WebhookType{store.WebhookType(store.AttentionPins)}, Insecure: true, Private: true}
 	made, err := s.CreateWebhook(t.Context(), want)
 	if err != nil {
 		t.Fatal(err)
@@ -140,8 +140,8 @@ func testWebhookNotice(t *testing.T, db Database) {
 	push(t, s, "a", g, failing)
 	notice() // nobody wants to know
 	webhook(t, s)
-	webhook(t, s, store.WebhookAway)
-	notice("pins.drifted 1 a[]", "plugins.failing 1 a[b z]")
+	webhook(t, s, store.WebhookType(store.AttentionAway))
+	notice("drifted_pins 1 a[]", "failing_plugins 1 a[b z]")
 	notice()
 	// It holds no more, and holds again soon.
 	push(t, s, "a", g, withHash(3, "b"))
@@ -149,21 +149,22 @@ func testWebhookNotice(t *testing.T, db Database) {
 	failing.Snapshot.Version = 4
 	push(t, s, "a", g, failing)
 	notice()
-	// What was quiet for long is told again, and so is a pin that drifts from where it was moved.
+	// What was over for long is told to be, and told again, and so is a pin that drifts from where it was moved.
 	if _, err := s.RefreshPin(t.Context(), pin.ID); err != nil {
 		t.Fatal(err)
 	}
 	push(t, s, "a", g, withHash(5, "c"))
-	notice("pins.drifted 1 a[]")
+	notice("drifted_pins 1 a[]")
 	now = now.Add(store.WebhookQuiet)
 	if err := s.EndSessions(t.Context(), "", []store.EndedSession{{AgentID: "a"}}); err != nil {
 		t.Fatal(err)
 	}
-	notice()
+	notice("drifted_pins.resolved 1 a[]", "failing_plugins.resolved 1 a[]")
 	failing.Snapshot.Version = 6
+	failing.Snapshot.Resources = []snapshot.Resource{{Kind: "skill", Source: "/x", Name: "x", Status: snapshot.StatusInvalid, Error: "why"}}
 	push(t, s, "a", g, failing)
-	notice("plugins.failing 1 a[b z]")
-	// Away; an agent that never was there isn't.
+	notice("failing_plugins 1 a[b z]", "invalid_resources 1 a[]")
+	// Away, and an agent that never was there.
 	if _, err := s.CreateToken(t.Context(), newToken(store.RoleAgent, "never")); err != nil {
 		t.Fatal(err)
 	}
@@ -171,7 +172,7 @@ func testWebhookNotice(t *testing.T, db Database) {
 	if _, err := s.Notice(t.Context(), store.NoticeOptions{}); err != nil { // who has just begun doesn't know
 		t.Fatal(err)
 	}
-	notice("agents.away 1 a[]", "agents.away 1 a[]")
+	notice("away 1 a[]", "away 1 a[]", "never_connected 1 never[]")
 	notice()
 }
 
@@ -266,7 +267,7 @@ func testWebhookReplica(t *testing.T, db Database) {
 func testWebhookFull(t *testing.T, db Database) {
 	now := time.Now()
 	s := db.Open(t, Config{Now: func() time.Time { return now }})
-	webhook(t, s)
+	webhook(t, s, store.WebhookType(store.AttentionAway))
 	agent(t, s, "a")
 	for range store.MaxMessages + 2 {
 		now = now.Add(store.WebhookQuiet + time.Second)

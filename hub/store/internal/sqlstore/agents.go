@@ -23,7 +23,7 @@ func (c *Core) scanAgent(rows Rows, live []string, more ...any) (a store.AgentIn
 	var labels, summary, hub string
 	var hash []byte
 	err = rows.Scan(append([]any{&a.ID, &a.Name, &created, &version, &hash, &a.Resources, &a.Revision, &pushed, &summary,
-		&a.Hostname, &a.Root, &a.AgentVersion, &labels, &seen, &a.FailingPlugins, &a.SnapshotError, &a.DriftedPins, &hub}, more...)...)
+		&a.Hostname, &a.Root, &a.AgentVersion, &labels, &seen, &a.FailingPlugins, &a.SnapshotError, &a.DriftedPins, &a.InvalidResources, &hub}, more...)...)
 	if err != nil {
 		return a, err // no value of the row is set
 	}
@@ -83,13 +83,30 @@ func (c *Core) MovedAgents(ctx context.Context, within time.Duration) ([]store.A
 // CountAgents implements store.Store.
 func (c *Core) CountAgents(ctx context.Context) (n store.AgentCounts, err error) {
 	err = c.Database.Read(ctx, func(tx Tx) error {
-		live, _, err := c.readHubs(ctx, tx)
+		live, dead, err := c.readHubs(ctx, tx)
 		if err != nil {
 			return err
 		}
-		return one(ctx, tx, `SELECT (SELECT count(*) FROM agents), (SELECT count(*) FROM agents WHERE hub IN `+list(live...)+`),
-			(SELECT count(*) FROM agents WHERE hub = ''), (SELECT count(*) FROM heads WHERE failing > 0), (SELECT coalesce(sum(drifted), 0) FROM heads WHERE drifted > 0)`,
-			nil, &n.Agents, &n.Connected, &n.NeverSeen, &n.Failing, &n.DriftedPins)
+		n.Attention = make(map[store.Attention]int)
+		has := attention(live, dead)
+		query, all := "SELECT (SELECT count(*) FROM agents), (SELECT count(*) FROM agents WHERE hub IN "+list(live...)+"), (SELECT count(*) FROM agents WHERE hub = '')", store.Attentions()
+		counts := make([]int, len(all))
+		into := []any{&n.Agents, &n.Connected, &n.NeverSeen}
+		for i, reason := range all {
+			table := "agents a"
+			if strings.HasPrefix(has[reason], "h.") {
+				table = "heads h"
+			}
+			query += ", (SELECT count(*) FROM " + table + " WHERE " + strings.ReplaceAll(has[reason], late, "$1") + ")"
+			into = append(into, &counts[i])
+		}
+		err = one(ctx, tx, query, []any{c.Stamp() - store.AttentionAfter.Microseconds()}, into...)
+		for i, reason := range all {
+			if counts[i] > 0 {
+				n.Attention[reason] = counts[i]
+			}
+		}
+		return err
 	})
 	if err != nil {
 		return store.AgentCounts{}, fmt.Errorf("count agents: %w", err)

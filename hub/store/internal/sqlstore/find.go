@@ -92,15 +92,40 @@ func (r *agentRead) conditions() error {
 	for _, word := range q.Words {
 		add("a.about LIKE %s ESCAPE '!'", r.arg(contains(word)))
 	}
-	if q.Attention {
-		late := r.arg(q.LateBefore.UnixMicro())
-		add(`(h.attention > 0 OR a.hub = '' AND a.created_at <= %[1]s OR a.hub IN %[2]s AND a.seen_at <= %[1]s
-			OR EXISTS (SELECT 1 FROM contested c WHERE c.agent_id = a.id AND c.not_heard > 0))`, late, list(r.dead...))
+	if q.Attention != "" {
+		has := attention(r.live, r.dead)
+		condition := has[q.Attention]
+		if q.Attention == store.AttentionAny {
+			condition = strings.Join([]string{"h.attention > 0", has[store.AttentionAway], has[store.AttentionNeverConnected], has[store.AttentionNotHeard]}, " OR ")
+		}
+		if strings.Contains(condition, late) { // a database takes no argument that isn't used
+			condition = strings.ReplaceAll(condition, late, r.arg(q.LateBefore.UnixMicro()))
+		}
+		add("(%s)", condition)
 	}
 	if len(all) > 0 {
 		r.where = " AND " + strings.Join(all, " AND ")
 	}
 	return nil
+}
+
+// late stands for the argument since when agents that aren't connected need attention.
+const late = "$late"
+
+// attention returns the conditions of an agent a with the head h, as store.AgentInfo.Attention
+// has them.
+func attention(live, dead []string) map[store.Attention]string {
+	return map[store.Attention]string{
+		store.AttentionAway:           "a.hub IN " + list(dead...) + " AND a.seen_at <= " + late,
+		store.AttentionNeverConnected: "a.hub = '' AND a.created_at <= " + late,
+		store.AttentionNotHeard:       "EXISTS (SELECT 1 FROM contested c WHERE c.agent_id = a.id AND c.not_heard > 0 AND c.hub IN " + list(live...) + ")",
+		store.AttentionSnapshot:       "h.snapshot_error <> ''",
+		store.AttentionResources:      "h.invalid > 0",
+		store.AttentionFailingServers: "h.failing_servers > 0",
+		store.AttentionWaitingServers: "h.waiting_servers > 0",
+		store.AttentionPlugins:        "h.failing > 0",
+		store.AttentionPins:           "h.drifted > 0",
+	}
 }
 
 // contains is a pattern of LIKE.
@@ -148,7 +173,7 @@ func (r *agentRead) parts() (list []part) {
 }
 
 const agentColumns = `a.id, a.name, a.created_at, h.version, h.aggregate_hash, h.resources, h.revision, h.pushed_at, h.summary,
-	a.hostname, a.root, a.agent_version, a.labels, a.seen_at, h.failing, h.snapshot_error, h.drifted, a.hub`
+	a.hostname, a.root, a.agent_version, a.labels, a.seen_at, h.failing, h.snapshot_error, h.drifted, h.invalid, a.hub`
 
 // statement reads a part, from a place in it. An order by one of several hubs' agents merges
 // what each hub's index has, so that no more rows are read than asked for of each.
@@ -225,6 +250,9 @@ func (c *Core) FindAgents(ctx context.Context, q store.AgentQuery) (page store.A
 	if q.Order != "" && !slices.Contains(store.AgentOrders, q.Order) {
 		return page, fmt.Errorf("%w: no order of agents is %q", store.ErrInvalid, q.Order)
 	}
+	if q.Attention != "" && q.Attention != store.AttentionAny && !slices.Contains(store.Attentions(), q.Attention) {
+		return page, fmt.Errorf("%w: nothing that needs attention is %q", store.ErrInvalid, q.Attention)
+	}
 	err = c.Database.View(ctx, func(tx Tx) error {
 		page = store.AgentPage{}
 		return c.findAgents(ctx, tx, &q, &page)
@@ -278,7 +306,7 @@ func (c *Core) findAgents(ctx context.Context, tx Tx, q *store.AgentQuery, page 
 	}
 	if page.Total = len(page.Agents); page.Next != nil || q.After != nil {
 		counted := "SELECT count(*) FROM (SELECT 1 FROM agents a JOIN heads h ON h.agent_id = a.id WHERE true" + r.where + fmt.Sprintf(" LIMIT %d) AS counted", store.MaxCount)
-		if !q.Attention {
+		if q.Attention == "" {
 			counted = strings.Replace(counted, " JOIN heads h ON h.agent_id = a.id", "", 1)
 		}
 		if err := one(ctx, tx, counted, r.args, &page.Total); err != nil {

@@ -37,7 +37,8 @@ const (
 	DeleteRows  = "DELETE FROM resources WHERE agent_id = $1 AND until <= $2"
 	// HeadFields bring the agent's newest snapshot s into heads.
 	HeadFields = `revision = s.revision, version = s.version, aggregate_hash = s.aggregate_hash, summary = s.summary,
-		snapshot_error = s.snapshot_error, resources = s.resources, pushed_at = s.received_at, failing = s.failing`
+		snapshot_error = s.snapshot_error, resources = s.resources, pushed_at = s.received_at, failing = s.failing,
+		invalid = (SELECT count(*) FROM resources r WHERE r.agent_id = s.agent_id AND r.until IS NULL AND (r.status <> 'ok' OR r.stale))`
 	PushHead = "UPDATE heads SET " + HeadFields + " FROM (SELECT * FROM snapshots WHERE agent_id = $1 ORDER BY revision DESC LIMIT 1) AS s WHERE heads.agent_id = $1"
 	// SetWriter says that a session's push was accepted first.
 	SetWriter = "UPDATE heads SET writer = $2, writer_run = $3, writer_hub = $4 WHERE agent_id = $1"

@@ -5,7 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"strconv"
+	"strings"
 	"time"
 
 	"github.com/google/uuid"
@@ -146,29 +146,28 @@ func (c *Core) Notice(ctx context.Context, o store.NoticeOptions) (messages int,
 		if err != nil {
 			return err
 		}
-		for _, t := range store.WebhookTypes() {
-			holds, known, err := readConditions(ctx, tx, t, o, now)
-			if err != nil || !known {
-				if err != nil {
-					return err
-				}
-				continue
+		for _, reason := range store.Attentions() {
+			if o.SeenBefore.IsZero() && (reason == store.AttentionAway || reason == store.AttentionNeverConnected) {
+				continue // it isn't known
 			}
-			begun, err := c.begin(ctx, tx, t, holds, now)
-			if err != nil || len(begun) == 0 {
-				if err != nil {
-					return err
-				}
-				continue
-			}
-			body, err := store.NewMessage(t, toTime(now), begun)
+			holds, err := c.readConditions(ctx, tx, reason, o)
 			if err != nil {
 				return err
 			}
-			queued, err := queueMessage(ctx, tx, hooks, t, body, now)
-			messages += queued
+			begun, over, err := c.begin(ctx, tx, reason, holds, now)
 			if err != nil {
 				return err
+			}
+			t := store.WebhookType(reason)
+			for _, m := range []struct {
+				t    store.WebhookType
+				told []store.Told
+			}{{t + store.WebhookResolved, over}, {t, begun}} {
+				queued, err := queueMessage(ctx, tx, hooks, m.t, m.told, now)
+				messages += queued
+				if err != nil {
+					return err
+				}
 			}
 		}
 		return nil
@@ -192,38 +191,43 @@ type condition struct {
 	store.Told
 }
 
-// readConditions lists what holds now. It isn't known which agents are away as long as
-// o doesn't say it.
-func readConditions(ctx context.Context, tx Tx, t store.WebhookType, o store.NoticeOptions, now int64) (list []condition, known bool, err error) {
-	switch t {
-	case store.WebhookAway:
-		if o.SeenBefore.IsZero() {
-			return nil, false, nil
-		}
-		err = each(ctx, tx, "SELECT id, name, seen_at FROM agents WHERE seen_at < $1 AND hub IN (SELECT id FROM hubs WHERE until <= $2 UNION ALL SELECT '"+away+"') ORDER BY id",
-			[]any{o.SeenBefore.UnixMicro(), now}, func(rows Rows) error {
-				var c condition
-				var seen int64
-				err := rows.Scan(&c.AgentID, &c.AgentName, &seen)
-				c.subject, c.Since = c.AgentID, toTime(seen)
-				list = append(list, c)
-				return err
-			})
-	case store.WebhookFailing:
-		list, err = readFailing(ctx, tx)
-	case store.WebhookDrifted:
+// readConditions lists what holds now.
+func (c *Core) readConditions(ctx context.Context, tx Tx, reason store.Attention, o store.NoticeOptions) (list []condition, err error) {
+	switch reason {
+	case store.AttentionPlugins:
+		return readFailing(ctx, tx)
+	case store.AttentionPins:
 		err = each(ctx, tx, `SELECT p.id, p.name, p.agent_id, coalesce(a.name, ''), p.revision, p.drifted_at, p.drift_revision
 			FROM pins p LEFT JOIN agents a ON a.id = p.agent_id WHERE p.drifted_at IS NOT NULL ORDER BY p.drifted_at, p.id`, nil, func(rows Rows) error {
 			var c condition
 			var drifted int64
 			err := rows.Scan(&c.PinID, &c.PinName, &c.AgentID, &c.AgentName, &c.Revision, &drifted, &c.DriftRevision)
 			// A pin that was moved and has drifted anew is another thing to tell.
-			c.subject, c.Since = c.PinID+"/"+strconv.FormatInt(c.DriftRevision, 10), toTime(drifted)
+			c.subject, c.Since = fmt.Sprintf("%s/%d/%s", c.PinID, c.DriftRevision, c.AgentID), toTime(drifted)
 			list = append(list, c)
 			return err
 		})
+		return list, err
 	}
-	return list, true, err
+	live, dead, err := c.readHubs(ctx, tx)
+	if err != nil {
+		return nil, err
+	}
+	since := "h.pushed_at"
+	var args []any
+	switch reason {
+	case store.AttentionAway, store.AttentionNeverConnected:
+		since, args = "coalesce(a.seen_at, a.created_at)", []any{o.SeenBefore.UnixMicro()}
+	}
+	err = each(ctx, tx, "SELECT a.id, a.name, "+since+" FROM agents a JOIN heads h ON h.agent_id = a.id WHERE "+strings.ReplaceAll(attention(live, dead)[reason], late, "$1")+" ORDER BY a.id", args, func(rows Rows) error {
+		var c condition
+		var since int64
+		err := rows.Scan(&c.AgentID, &c.AgentName, &since)
+		c.subject, c.Since = c.AgentID, toTime(since)
+		list = append(list, c)
+		return err
+	})
+	return list, err
 }
 
 func readFailing(ctx context.Context, tx Tx) (list []condition, err error) {
@@ -252,23 +256,32 @@ func readFailing(ctx context.Context, tx Tx) (list []condition, err error) {
 	return list, err
 }
 
-// begin writes down what holds and what does no more, and returns what wasn't told
-// yet.
-func (c *Core) begin(ctx context.Context, tx Tx, t store.WebhookType, holds []condition, now int64) (begun []store.Told, err error) {
+// begin writes down what holds and what does no more, and returns what wasn't told yet: what has
+// begun, and what has been over for long enough.
+func (c *Core) begin(ctx context.Context, tx Tx, reason store.Attention, holds []condition, now int64) (begun, resolved []store.Told, err error) {
+	quiet, t := now-store.WebhookQuiet.Microseconds(), string(reason)
 	cleared := make(map[string]bool) // of those that are written down
-	err = each(ctx, tx, "SELECT subject, cleared_at FROM webhook_conditions WHERE type = $1 AND coalesce(cleared_at, $2) >= $3",
-		[]any{string(t), now, now - store.WebhookQuiet.Microseconds()}, func(rows Rows) error {
-			var subject string
-			var at *int64
-			err := rows.Scan(&subject, &at)
+	err = each(ctx, tx, "SELECT subject, cleared_at FROM webhook_conditions WHERE type = $1 ORDER BY subject", []any{t}, func(rows Rows) error {
+		var subject string
+		var at *int64
+		err := rows.Scan(&subject, &at)
+		if at == nil || *at >= quiet {
 			cleared[subject] = at != nil
 			return err
-		})
+		}
+		told := store.Told{AgentID: subject, Since: nullTime(at)}
+		if reason == store.AttentionPins {
+			told.PinID, subject, _ = strings.Cut(subject, "/")
+			_, told.AgentID, _ = strings.Cut(subject, "/")
+		}
+		resolved = append(resolved, told)
+		return err
+	})
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
-	if _, err := tx.Exec(ctx, "DELETE FROM webhook_conditions WHERE type = $1 AND cleared_at < $2", string(t), now-store.WebhookQuiet.Microseconds()); err != nil {
-		return nil, err
+	if _, err := tx.Exec(ctx, "DELETE FROM webhook_conditions WHERE type = $1 AND cleared_at < $2", t, quiet); err != nil {
+		return nil, nil, err
 	}
 	var added, again, over []string
 	for _, condition := range holds {
@@ -292,26 +305,34 @@ func (c *Core) begin(ctx context.Context, tx Tx, t store.WebhookType, holds []co
 		subjects []string
 		args     []any
 	}{
-		{"INSERT INTO webhook_conditions (subject, type) SELECT x.*, CAST($2 AS TEXT) FROM (" + c.TextList + ") AS x", added, []any{string(t)}},
-		{"UPDATE webhook_conditions SET cleared_at = NULL WHERE type = $2 AND subject IN (" + c.TextList + ")", again, []any{string(t)}},
-		{"UPDATE webhook_conditions SET cleared_at = $3 WHERE type = $2 AND subject IN (" + c.TextList + ")", over, []any{string(t), now}},
+		{"INSERT INTO webhook_conditions (subject, type) SELECT x.*, CAST($2 AS TEXT) FROM (" + c.TextList + ") AS x", added, []any{t}},
+		{"UPDATE webhook_conditions SET cleared_at = NULL WHERE type = $2 AND subject IN (" + c.TextList + ")", again, []any{t}},
+		{"UPDATE webhook_conditions SET cleared_at = $3 WHERE type = $2 AND subject IN (" + c.TextList + ")", over, []any{t, now}},
 	} {
 		if len(change.subjects) == 0 {
 			continue
 		}
 		list, err := c.textList(change.subjects)
 		if err != nil {
-			return nil, err
+			return nil, nil, err
 		}
 		if _, err := tx.Exec(ctx, change.query, append([]any{list}, change.args...)...); err != nil {
-			return nil, err
+			return nil, nil, err
 		}
 	}
-	return begun, nil
+	return begun, resolved, nil
 }
 
-// queueMessage puts a message into the rows of the webhooks that want it.
-func queueMessage(ctx context.Context, tx Tx, hooks []store.Webhook, t store.WebhookType, body []byte, now int64) (queued int, err error) {
+// queueMessage puts a message into the rows of the webhooks that want it, if there is something
+// to tell.
+func queueMessage(ctx context.Context, tx Tx, hooks []store.Webhook, t store.WebhookType, told []store.Told, now int64) (queued int, err error) {
+	if len(told) == 0 {
+		return 0, nil
+	}
+	body, err := store.NewMessage(t, toTime(now), told)
+	if err != nil {
+		return 0, err
+	}
 	for i := range hooks {
 		w := &hooks[i]
 		if !w.Wants(t) {

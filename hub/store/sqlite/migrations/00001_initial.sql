@@ -58,14 +58,24 @@ CREATE TABLE heads (
     writer_run     TEXT    NOT NULL DEFAULT '',
     writer_hub     TEXT    NOT NULL DEFAULT '',
     drifted        INTEGER NOT NULL DEFAULT 0,
+    invalid        INTEGER NOT NULL DEFAULT 0, -- resources of which nothing, or something old, was pushed
+    -- MCP servers, by the outcomes in summary:
+    failing_servers INTEGER GENERATED ALWAYS AS (CASE WHEN summary = '' THEN 0 ELSE coalesce(json_extract(summary, '$.outcomes.failed'), 0) END) STORED,
+    waiting_servers INTEGER GENERATED ALWAYS AS (CASE WHEN summary = '' THEN 0 ELSE coalesce(json_extract(summary, '$.outcomes.needs_approval'), 0) + coalesce(json_extract(summary, '$.outcomes.needs_authorization'), 0) END) STORED,
     attention      INTEGER GENERATED ALWAYS AS (CASE WHEN snapshot_error <> '' THEN 1 ELSE 0 END
-        + CASE WHEN failing > 0 THEN 1 ELSE 0 END + CASE WHEN drifted > 0 THEN 1 ELSE 0 END) STORED
+        + CASE WHEN failing > 0 THEN 1 ELSE 0 END + CASE WHEN drifted > 0 THEN 1 ELSE 0 END + CASE WHEN invalid > 0 THEN 1 ELSE 0 END
+        + CASE WHEN (CASE WHEN summary = '' THEN 0 ELSE coalesce(json_extract(summary, '$.outcomes.failed'), 0) END) > 0 THEN 1 ELSE 0 END
+        + CASE WHEN (CASE WHEN summary = '' THEN 0 ELSE coalesce(json_extract(summary, '$.outcomes.needs_approval'), 0) + coalesce(json_extract(summary, '$.outcomes.needs_authorization'), 0) END) > 0 THEN 1 ELSE 0 END) STORED
 ) STRICT;
 CREATE INDEX heads_pushed ON heads (pushed_at, name_key, agent_id);
 CREATE INDEX heads_resources ON heads (resources, name_key, agent_id);
 CREATE INDEX heads_failing ON heads (failing, name_key, agent_id);
 CREATE INDEX heads_drifted ON heads (drifted, name_key, agent_id);
 CREATE INDEX heads_attention ON heads (attention, name_key, agent_id);
+CREATE INDEX heads_error ON heads (name_key, agent_id) WHERE snapshot_error <> '';
+CREATE INDEX heads_invalid ON heads (name_key, agent_id) WHERE invalid > 0;
+CREATE INDEX heads_failing_servers ON heads (name_key, agent_id) WHERE failing_servers > 0;
+CREATE INDEX heads_waiting_servers ON heads (name_key, agent_id) WHERE waiting_servers > 0;
 
 CREATE TABLE tokens (
     id           TEXT    NOT NULL PRIMARY KEY,
@@ -192,6 +202,7 @@ CREATE TABLE resources (
     whole         BLOB -- SHA-256 of the row with its facts: claim.Row; NULL: none, it is the digest
 ) STRICT;
 CREATE UNIQUE INDEX resources_now ON resources (agent_id, id) WHERE until IS NULL;
+CREATE INDEX resources_invalid ON resources (agent_id) WHERE until IS NULL AND (status <> 'ok' OR stale);
 CREATE INDEX resources_past ON resources (agent_id, until) WHERE until IS NOT NULL;
 CREATE INDEX resources_body ON resources (body) WHERE body IS NOT NULL;
 

@@ -102,11 +102,7 @@ func coverageForHub(report *why.Coverage, own bool) api.Coverage {
 func forHub(v *codingagents.View, pushed *snapshot.Snapshot, own bool, hold func(*snapshot.Resource) push.Reason) api.ClientContext {
 	a := api.ClientContext{
 		Client: v.Client, Name: v.Name, Version: v.Version, Judged: v.Judged, Root: v.Root, Project: v.Project,
-		Items: make([]api.ClientContextItem, 0, len(v.Items)), Budget: api.ClientContextBudget{
-			InstructionBytes: v.Budget.InstructionBytes, UsedBytes: v.Budget.UsedBytes,
-			SkillTokens: v.Budget.SkillTokens, WindowTokens: v.Budget.WindowTokens, UsedTokens: v.Budget.UsedTokens,
-			Builtin: v.Budget.Builtin, Shortened: v.Budget.Shortened, Dropped: v.Budget.Dropped,
-		},
+		Items: make([]snapshot.ClientItem, 0, len(v.Items)), Budget: v.Budget,
 	}
 	for i := range codingagents.Clients {
 		a.Known = append(a.Known, api.KnownClient{Client: codingagents.Clients[i].ID, Name: codingagents.Clients[i].Name})
@@ -121,19 +117,16 @@ func forHub(v *codingagents.View, pushed *snapshot.Snapshot, own bool, hold func
 		a.Project = v.Root // directories above the root aren't pushed
 	}
 	for i := range v.Items {
-		it := &v.Items[i]
+		it := v.Items[i].ClientItem
 		if !own && !told[it.ID] {
 			a.Withheld++
 			continue
 		}
-		detail := it.Detail
-		if !own && (it.Reason == codingagents.Duplicate || it.ImportedBy != "") {
-			detail = "" // it names another file
+		if !own && (it.Reason == snapshot.ClientDuplicate || it.ImportedBy != "") {
+			it.Detail = "" // it names another file
 		}
-		a.Items = append(a.Items, api.ClientContextItem{
-			ID: it.ID, Kind: string(it.Kind), Path: it.Path, Name: it.Name, Bytes: it.Bytes, Tokens: it.Tokens,
-			Included: it.Included, CutBytes: it.CutBytes, Reason: string(it.Reason), Detail: detail,
-		})
+		it.Description, it.Imports, it.ImportedBy = "", nil, "" // long, or other files
+		a.Items = append(a.Items, it)
 	}
 	return a
 }

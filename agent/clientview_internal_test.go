@@ -23,12 +23,12 @@ import (
 func TestToldToAHub(t *testing.T) {
 	t.Parallel()
 	item := func(path string, reason codingagents.Reason) codingagents.Item {
-		return codingagents.Item{ID: "instruction_file:" + path, Kind: abi.KindInstructionFile, Path: path, Included: reason == "", Reason: reason, Detail: "it is the same as /home/me/secret.md"}
+		return codingagents.Item{ClientItem: snapshot.ClientItem{ID: "instruction_file:" + path, Kind: abi.KindInstructionFile, Path: path, Included: reason == "", Reason: reason, Detail: "it is the same as /home/me/secret.md"}}
 	}
 	view := &codingagents.View{
 		Client: "claude", Name: "Claude Code", Version: "1", Root: "/home/me/w/sub", Project: "/home/me/w",
-		Items:  []codingagents.Item{item("/home/me/CLAUDE.md", ""), item("/home/me/w/sub/CLAUDE.md", ""), item("/home/me/.claude/CLAUDE.md", ""), item("/home/me/w/sub/x.md", codingagents.Duplicate)},
-		Budget: codingagents.Usage{UsedBytes: 7},
+		Items:  []codingagents.Item{item("/home/me/CLAUDE.md", ""), item("/home/me/w/sub/CLAUDE.md", ""), item("/home/me/.claude/CLAUDE.md", ""), item("/home/me/w/sub/x.md", snapshot.ClientDuplicate)},
+		Budget: snapshot.ClientBudget{UsedBytes: 7},
 	}
 	resource := func(path string, scope snapshot.Scope) snapshot.Resource {
 		return snapshot.Resource{Kind: abi.KindInstructionFile, Source: path, Scope: scope, Status: snapshot.StatusOK}

@@ -14,6 +14,7 @@ import (
 	"waymark/hub/client"
 	"waymark/hub/store"
 	"waymark/internal/httpapi/problem"
+	"waymark/snapshot"
 	"waymark/wire/reverse"
 )
 
@@ -34,7 +35,7 @@ func TestClientContext(t *testing.T) {
 	hanging, released := make(chan struct{}, 10), make(chan struct{})
 	good := api.ClientContext{
 		Client: "codex", Name: "Codex", Version: "1", Root: "/w", Project: "/w", Known: []api.KnownClient{{Client: "codex", Name: "Codex"}},
-		Items: []api.ClientContextItem{{ID: "skill:/w/x", Kind: "skill", Path: "/w/x/SKILL.md", Name: "x\x1b[31m", Included: true}}, Withheld: 2,
+		Items: []snapshot.ClientItem{{ID: "skill:/w/x", Kind: "skill", Path: "/w/x/SKILL.md", Name: "x\x1b[31m", Included: true}}, Withheld: 2,
 	}
 	answer := func(ctx context.Context, body []byte) ([]byte, error) {
 		request, err := api.DecodeClientRequest(body)

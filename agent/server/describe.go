@@ -140,7 +140,7 @@ func about() httpapi.About {
 		http.StatusConflict:           "It needs the first snapshot, which is held back: see `held` in the status, and `POST /api/v0/context/ready`.",
 	}
 	about.Names = map[string]any{
-		"PushStatus": push.Status{}, "WhyAnswer": why.Answer{}, "WhyReason": why.Reason(""), "ClientReason": codingagents.Reason(""), "CoverageReason": why.CoverageReason(""), "ResourceStatus": snapshot.Status(""), "Applies": applicability.Answer{}, "AppliesItem": applicability.Item{}, "WaitingPlugin": approvals.Pending{},
+		"PushStatus": push.Status{}, "WhyAnswer": why.Answer{}, "WhyReason": why.Reason(""), "ClientReason": snapshot.ClientReason(""), "CoverageReason": why.CoverageReason(""), "ResourceStatus": snapshot.Status(""), "Applies": applicability.Answer{}, "AppliesItem": applicability.Item{}, "WaitingPlugin": approvals.Pending{},
 		"ClientContext": codingagents.View{}, "ClientContextItem": codingagents.Item{}, "ClientVerdict": codingagents.Verdict{}, "MCPStatus": status.MCP{}, "PluginApproval": status.Approval{}, "Coverage": why.Coverage{}, "CoverageGroup": why.CoverageGroup{}, "CoverageFile": why.CoverageFile{},
 	}
 	return about

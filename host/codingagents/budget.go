@@ -6,6 +6,7 @@ import (
 	"unicode/utf8"
 
 	"waymark/abi"
+	"waymark/snapshot"
 )
 
 // line is a skill in a list.
@@ -166,7 +167,7 @@ func (v *viewer) fitList() {
 			room, used = room-more, used+more
 			continue
 		}
-		it.CutBytes, it.Reason, it.Description = int64(len(it.Description)), Shortened, ""
+		it.CutBytes, it.Reason, it.Description = int64(len(it.Description)), snapshot.ClientShortened, ""
 		it.Detail = fmt.Sprintf("the list has room for %d characters, and none for its description", b.Characters)
 		it.Tokens = tokens(it.Bytes - it.CutBytes)
 		usage.Shortened++
@@ -202,7 +203,7 @@ func (v *viewer) fitElements(b *ListBudget) {
 		if fits(b.Element + escaped(it.Name) + escaped(it.Description) + len(location)) {
 			continue
 		}
-		it.CutBytes, it.Reason, it.Description = int64(len(it.Description)), Shortened, ""
+		it.CutBytes, it.Reason, it.Description = int64(len(it.Description)), snapshot.ClientShortened, ""
 		it.Detail = fmt.Sprintf("the list has room for %d characters, and from here on for names alone", b.Characters)
 		it.Tokens = tokens(it.Bytes - it.CutBytes)
 		v.view.Budget.Shortened++

@@ -9,6 +9,7 @@ import (
 	"waymark/abi"
 	"waymark/host/applicability"
 	"waymark/plugins/conventions"
+	"waymark/snapshot"
 )
 
 // When says when a client reads something that applies to a file.
@@ -155,7 +156,7 @@ func (v *viewer) judge(it *FileItem, when When, file string) {
 	if rel, ok := applicability.Below(v.in.Start, where); ok {
 		where = rel
 	}
-	if rules := v.in.Client.Instructions; it.Reason == NotAlways && it.Mode == "glob" && (rules == nil || !rules.AlwaysOnly) {
+	if rules := v.in.Client.Instructions; it.Reason == snapshot.ClientNotAlways && it.Mode == "glob" && (rules == nil || !rules.AlwaysOnly) {
 		base := it.find.Directory
 		if it.find.user && v.in.Client.GlobsOfProject {
 			base = v.top
@@ -226,7 +227,7 @@ func (v *viewer) nestedSkills(dir string) {
 				if reason, detail := v.refuse(f); reason != "" {
 					v.leave(f, reason, detail)
 				} else if rules.Skills == "" {
-					v.leave(f, Elsewhere, "it is looked for in the top directory of a project")
+					v.leave(f, snapshot.ClientElsewhere, "it is looked for in the top directory of a project")
 				} else {
 					s := v.skill(f)
 					v.list(f, s.name, s.description)
@@ -239,7 +240,7 @@ func (v *viewer) nestedSkills(dir string) {
 			if reason, detail := v.unlisted(f); reason != "" {
 				v.leave(f, reason, detail)
 			} else if rules.Skills == "" || rules.SkillsAlone {
-				v.leave(f, Elsewhere, "it is looked for from the start's directory up")
+				v.leave(f, snapshot.ClientElsewhere, "it is looked for from the start's directory up")
 			} else {
 				v.list(f, f.Name, f.Description)
 			}

@@ -16,13 +16,13 @@ import (
 const maxReads = 500
 
 // include adds a text, and what it imports.
-func (v *viewer) include(f *Find, it Item, steps int) {
+func (v *viewer) include(f *Find, it snapshot.ClientItem, steps int) {
 	again := v.told[f.Path] // a text that is inlined twice is listed once
 	v.told[f.Path], v.told[cmp.Or(f.Source, f.Path)] = true, true
 	if f.by == nil || !v.inlined() {
 		v.seen[f.Path], v.seen[cmp.Or(f.Source, f.Path)] = true, true
 	}
-	if it.Bytes, it.Included = f.size(), it.Reason != NoRoom; !again {
+	if it.Bytes, it.Included = f.size(), it.Reason != snapshot.ClientNoRoom; !again {
 		v.add(f, it)
 	}
 	v.imports(f, steps)
@@ -70,9 +70,9 @@ func (v *viewer) imports(by *Find, steps int) {
 			if rules.Inlined {
 				detail = "that counts only for what lies below " + within
 			}
-			v.leave(f, Elsewhere, detail)
+			v.leave(f, snapshot.ClientElsewhere, detail)
 		case steps == rules.Steps:
-			v.leave(f, TooDeep, fmt.Sprintf("the %dth step: %d are followed", steps+1, steps))
+			v.leave(f, snapshot.ClientTooDeep, fmt.Sprintf("the %dth step: %d are followed", steps+1, steps))
 		default:
 			v.instruction(f, steps+1)
 		}

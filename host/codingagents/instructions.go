@@ -143,21 +143,21 @@ func (v *viewer) texts(list []placedText, take Take, nothing bool) {
 		f, place := s.Find, s.Place
 		switch {
 		case s.unread:
-			v.leave(f, Elsewhere, "it isn't read in this directory, for a start here")
+			v.leave(f, snapshot.ClientElsewhere, "it isn't read in this directory, for a start here")
 		case place.Otherwise && !nothing:
-			v.leave(f, Overridden, "it is read where there is nothing else")
+			v.leave(f, snapshot.ClientOverridden, "it is read where there is nothing else")
 		case take == FirstOfDirectory && taken && !place.Beside:
-			v.leave(f, Overridden, "another file in the same directory is read in its place")
+			v.leave(f, snapshot.ClientOverridden, "another file in the same directory is read in its place")
 		case take == FirstOfAll && place.Convention != first:
-			v.leave(f, Overridden, fmt.Sprintf("%s reads %s here, and no other name", v.in.Client.Name, v.nameOf(list, first)))
+			v.leave(f, snapshot.ClientOverridden, fmt.Sprintf("%s reads %s here, and no other name", v.in.Client.Name, v.nameOf(list, first)))
 		case place.LinksBelow && !f.user && f.Source != "" && f.Source != f.Path && !isBelow(v.in.Start, f.Source):
-			v.leave(f, Elsewhere, "it is a link, and those count that lead below the directory of the start")
+			v.leave(f, snapshot.ClientElsewhere, "it is a link, and those count that lead below the directory of the start")
 		case !f.user && (place.TopOnly && dir != v.top || place.InProject && v.in.Project == ""):
-			v.leave(f, Elsewhere, "it is read in the top directory of a project")
+			v.leave(f, snapshot.ClientElsewhere, "it is read in the top directory of a project")
 		case place.SkipLinks && f.Source != cmp.Or(f.RealPlace, f.Place)+strings.TrimPrefix(f.Path, f.Place):
-			v.leave(f, LinkedFile, "it is a link, and links aren't followed")
+			v.leave(f, snapshot.ClientLinkedFile, "it is a link, and links aren't followed")
 		case place.OneText && !v.below && v.hasText(f):
-			v.leave(f, Duplicate, "another one has the same text")
+			v.leave(f, snapshot.ClientDuplicate, "another one has the same text")
 		default:
 			taken = v.instruction(f, 0) && !place.Beside || taken
 		}
@@ -195,9 +195,9 @@ func (v *viewer) rules() {
 		taken := map[string]bool{}
 		for _, f := range finds {
 			if name := filepath.Base(f.Path); taken[name] {
-				v.leave(f, Duplicate, "another one has its name")
+				v.leave(f, snapshot.ClientDuplicate, "another one has its name")
 			} else if c.Instructions.SkipLinkedRules && f.Linked && f.Place != f.Directory {
-				v.leave(f, LinkedFile, "it is a link, and files alone are read there")
+				v.leave(f, snapshot.ClientLinkedFile, "it is a link, and files alone are read there")
 			} else if !v.tells(f) {
 				taken[name] = v.instruction(f, 0)
 			}
@@ -219,7 +219,7 @@ func (v *viewer) firstOf(list []*Find, each, blankTakes bool) {
 	for taken := ""; len(list) > 0; list = list[1:] {
 		switch f := list[0]; {
 		case taken != "" && !each && !v.isBlank(f) && !f.isBroken():
-			v.leave(f, Overridden, taken+" is read in its place")
+			v.leave(f, snapshot.ClientOverridden, taken+" is read in its place")
 		case v.instruction(f, 0) && (blankTakes || !v.isBlank(f)):
 			taken = cmp.Or(taken, f.Path)
 		}
@@ -291,7 +291,7 @@ func (v *viewer) byName() {
 	}
 	last := map[string]string{} // paths by name
 	for i := range v.view.Items {
-		if it := &v.view.Items[i]; it.Included || it.Reason == NotAlways {
+		if it := &v.view.Items[i]; it.Included || it.Reason == snapshot.ClientNotAlways {
 			last[c.fold(c.textName(it.find))] = it.Path
 		}
 	}
@@ -299,14 +299,14 @@ func (v *viewer) byName() {
 		it := &v.view.Items[i]
 		it.Name = c.textName(it.find)
 		if path := last[c.fold(c.textName(it.find))]; it.Included && path != it.Path {
-			it.Included, it.Tokens, it.Reason, it.Detail = false, 0, Duplicate, "a later one has its name: "+path
+			it.Included, it.Tokens, it.Reason, it.Detail = false, 0, snapshot.ClientDuplicate, "a later one has its name: "+path
 			v.view.Budget.UsedBytes -= it.Bytes
 		}
 	}
 	has := func(it *Item) bool { return last[c.fold(c.textName(it.find))] == it.Path }
 	told := map[string]bool{} // one file can be found in two ways
 	v.view.Items = slices.DeleteFunc(v.view.Items, func(it Item) bool {
-		again := told[it.Path] || it.Reason != NotAlways && !it.Included && has(&it)
+		again := told[it.Path] || it.Reason != snapshot.ClientNotAlways && !it.Included && has(&it)
 		told[it.Path] = true
 		return again
 	})
@@ -422,47 +422,47 @@ func (v *viewer) instruction(f *Find, steps int) (taken bool) {
 	rules, budget := v.in.Client.Instructions, &v.view.Budget
 	size := f.size()
 	own := f.user && f.by == nil
-	var it Item
+	var it snapshot.ClientItem
 	switch mode := f.Attributes["mode"].Text; {
 	case v.in.Client.Imports != nil && v.has(f) && (f.by == nil || !v.inlined()), own && v.tells(f):
 		return true // already included, perhaps under another name
 	case f.isBroken():
-		v.leave(f, Invalid, f.Error)
+		v.leave(f, snapshot.ClientInvalid, f.Error)
 		return false
 	case v.outside(f, true):
-		v.leave(f, Elsewhere, outside)
+		v.leave(f, snapshot.ClientElsewhere, outside)
 		return true
 	case v.in.Client.SkipHidden && f.by == nil && isHidden(f):
-		v.leave(f, Hidden, "its name begins with a dot, or that of a directory that it lies in")
+		v.leave(f, snapshot.ClientHidden, "its name begins with a dot, or that of a directory that it lies in")
 		return false
 	case mode != "" && mode != "always":
-		v.leave(f, NotAlways, "its mode is "+mode)
+		v.leave(f, snapshot.ClientNotAlways, "its mode is "+mode)
 		v.imports(f, steps) // at once, whenever its own text follows
 		return false
 	case v.unlinked(f):
-		v.leave(f, LinkedFile, "it is a link")
+		v.leave(f, snapshot.ClientLinkedFile, "it is a link")
 		return false
 	case rules.MaxFile > 0 && size > rules.MaxFile && !own:
-		v.leave(f, TooLarge, fmt.Sprintf("%s reads files of up to %d bytes", v.in.Client.Name, rules.MaxFile))
+		v.leave(f, snapshot.ClientTooLarge, fmt.Sprintf("%s reads files of up to %d bytes", v.in.Client.Name, rules.MaxFile))
 		return true
 	case size == 0, (rules.SkipBlank || own) && v.isBlank(f):
 		detail := "there is nothing in it"
 		if rules.Take == FirstOfDirectory && !own {
 			detail += ", and nothing is read in its place"
 		}
-		v.leave(f, Blank, detail)
+		v.leave(f, snapshot.ClientBlank, detail)
 		return true
 	case v.isSaid(f):
-		v.leave(f, Duplicate, "an earlier one has the same text")
+		v.leave(f, snapshot.ClientDuplicate, "an earlier one has the same text")
 		return true
 	case own && rules.MaxBytes > 0: // which isn't for it
 		v.include(f, it, steps)
 		return true
 	case rules.MaxBytes > 0 && budget.UsedBytes >= rules.MaxBytes:
-		it.CutBytes, it.Reason = size, NoRoom
+		it.CutBytes, it.Reason = size, snapshot.ClientNoRoom
 		it.Detail = fmt.Sprintf("the %d bytes for all instructions were used up before", rules.MaxBytes)
 	case rules.MaxBytes > 0 && budget.UsedBytes+size > rules.MaxBytes:
-		it.CutBytes, it.Reason = budget.UsedBytes+size-rules.MaxBytes, Cut
+		it.CutBytes, it.Reason = budget.UsedBytes+size-rules.MaxBytes, snapshot.ClientCut
 		it.Detail = fmt.Sprintf("there was room for %d bytes of it", size-it.CutBytes)
 	}
 	budget.UsedBytes += size - it.CutBytes

@@ -3,6 +3,7 @@ package codingagents
 import (
 	"waymark/abi"
 	"waymark/plugins/conventions"
+	"waymark/snapshot"
 )
 
 // cline is Cline CLI.
@@ -22,7 +23,7 @@ var cline = Client{
 	},
 	Skills: &Skills{
 		Top: ProjectAlone, Places: [][]string{{"clinerules-skill-files", "clinerules-skill-file", "cline-skill-files", "cline-skill-file", "agents-skill-files", "agents-skill-file"}},
-		Same: SameNameLast, Counted: []Reason{NotAlways}, Names: ByPlace, Line: LineBare,
+		Same: SameNameLast, Counted: []Reason{snapshot.ClientNotAlways}, Names: ByPlace, Line: LineBare,
 	},
 	User: &User{
 		Rules: []string{"cline-user-agents-md", "cline-rule-agents-md", "cline-rule-files", "cline-home-rules", "cline-documents-rules"}, After: true,

@@ -4,6 +4,7 @@ import (
 	"waymark/abi"
 	"waymark/plugins/agentfiles/imports"
 	"waymark/plugins/conventions"
+	"waymark/snapshot"
 )
 
 // copilotCLI is Copilot CLI.
@@ -29,7 +30,7 @@ var copilotCLI = Client{
 	},
 	Skills: &Skills{
 		Top: ProjectElseThroughHome, Up: true, Places: [][]string{{"copilot-skill-files"}, {"agents-skill-files"}, {"claude-skill-files"}},
-		SkipHidden: true, Outermost: true, Same: SameNameFirst, Counted: []Reason{NotAlways}, Names: ByRun, Line: LineName,
+		SkipHidden: true, Outermost: true, Same: SameNameFirst, Counted: []Reason{snapshot.ClientNotAlways}, Names: ByRun, Line: LineName,
 	},
 	User: &User{
 		Instructions: []string{"copilot-user-md"}, Rules: []string{"copilot-user-rules"}, Skills: [][]string{nil, nil, nil, {"copilot-user-skill-files", "agents-skill-files"}},

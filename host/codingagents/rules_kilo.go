@@ -5,6 +5,7 @@ import (
 
 	"waymark/abi"
 	"waymark/plugins/conventions"
+	"waymark/snapshot"
 )
 
 // kilo is Kilo's command line, a fork of opencode.
@@ -20,7 +21,7 @@ var kilo = Client{
 		Top: ProjectElseAll, Up: true, Places: [][]string{{"claude-skill-files", "agents-skill-files"}, {"kilocode-skill-files", "kilo-skill-files"}},
 		Tops:      map[string]Top{"claude-skill-files": Project, "agents-skill-files": Project},
 		HiddenAt:  []string{"kilocode-skill-files", "kilo-skill-files", "kilo-user-skill-files"},
-		NeedsName: true, NeedsDescription: true, Same: SameNameLast, Counted: []Reason{NoDescription}, Names: ByLetter, Line: LineXML,
+		NeedsName: true, NeedsDescription: true, Same: SameNameLast, Counted: []Reason{snapshot.ClientNoDescription}, Names: ByLetter, Line: LineXML,
 	},
 	User: &User{
 		Instructions: []string{"kilo-user-md", "claude-dir-md"}, BlankTakes: true,

@@ -4,6 +4,7 @@ import (
 	"slices"
 
 	"waymark/plugins/conventions"
+	"waymark/snapshot"
 )
 
 // opencode is opencode.
@@ -17,7 +18,7 @@ var opencode = Client{
 		Top: ProjectElseAll, Up: true,
 		Places:    [][]string{{"claude-skill-files", "agents-skill-files"}, {"opencode-skill-files"}},
 		HiddenAt:  []string{"opencode-skill-files", "opencode-user-skill-files"},
-		NeedsName: true, NeedsDescription: true, Same: SameNameAny, Counted: []Reason{NoDescription}, Names: ByLetter, Line: LineXML,
+		NeedsName: true, NeedsDescription: true, Same: SameNameAny, Counted: []Reason{snapshot.ClientNoDescription}, Names: ByLetter, Line: LineXML,
 	},
 	User: &User{
 		Instructions: []string{"opencode-user-md", "claude-dir-md"}, BlankTakes: true,

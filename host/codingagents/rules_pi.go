@@ -3,6 +3,7 @@ package codingagents
 import (
 	"waymark/abi"
 	"waymark/plugins/conventions"
+	"waymark/snapshot"
 )
 
 // pi is Pi.
@@ -16,7 +17,7 @@ var pi = Client{
 	Skills: &Skills{
 		Top: ProjectElseAll, Up: true, Places: [][]string{{"pi-skill-files", "pi-skill-texts"}, {"agents-skill-files"}}, Tops: map[string]Top{"pi-skill-files": StartOnly, "pi-skill-texts": StartOnly}, HomeApart: true,
 		Files: []string{"pi-skill-texts", "pi-user-skill-texts"}, Outermost: true, SkipHidden: true,
-		NeedsDescription: true, Same: SameFileOrName, Counted: []Reason{NotAlways}, Names: ByPath, Line: LineXML,
+		NeedsDescription: true, Same: SameFileOrName, Counted: []Reason{snapshot.ClientNotAlways}, Names: ByPath, Line: LineXML,
 	},
 	User: &User{
 		Instructions: []string{"pi-user-agents-md", "pi-user-agents-upper-md", "pi-user-claude-md", "pi-user-claude-upper-md"}, BlankTakes: true,

@@ -74,16 +74,16 @@ func (v *viewer) skills() {
 	}
 	for i, s := range list {
 		shown := fit.shown[i]
-		it := Item{Name: s.name, Included: shown >= 0, Bytes: lines[i].full(), Detail: s.rivalry()}
+		it := snapshot.ClientItem{Name: s.name, Included: shown >= 0, Bytes: lines[i].full(), Detail: s.rivalry()}
 		switch {
 		case shown < 0:
-			it.CutBytes, it.Reason, it.Detail = it.Bytes, NoRoom, "the list of skills has no room for it, even without descriptions"
+			it.CutBytes, it.Reason, it.Detail = it.Bytes, snapshot.ClientNoRoom, "the list of skills has no room for it, even without descriptions"
 		case shown < len(s.description):
 			it.Description = s.description[:shown]
-			it.CutBytes, it.Reason = it.Bytes-lines[i].with(shown), Shortened
+			it.CutBytes, it.Reason = it.Bytes-lines[i].with(shown), snapshot.ClientShortened
 			it.Detail = fmt.Sprintf("%d of the %d bytes of its description are shown", shown, len(s.description))
 		case s.cutBefore:
-			it.Description, it.Reason = s.description, LongDescription
+			it.Description, it.Reason = s.description, snapshot.ClientLongDescription
 			it.Detail = fmt.Sprintf("its description is cut to %d characters", rules.MaxDescription)
 		default:
 			it.Description = s.description
@@ -217,38 +217,38 @@ func (v *viewer) refuse(f *Find) (reason Reason, detail string) {
 	}
 	switch mode := f.Attributes["mode"].Text; {
 	case f.isBroken():
-		return Invalid, f.Error
+		return snapshot.ClientInvalid, f.Error
 	case v.outside(f, false):
-		return Elsewhere, outside
+		return snapshot.ClientElsewhere, outside
 	case rules.NeedsUTF8 && !utf8.Valid(f.Payload):
-		return Invalid, "it is not UTF-8"
+		return snapshot.ClientInvalid, "it is not UTF-8"
 	case v.unlinked(f):
-		return LinkedFile, "its SKILL.md is a link"
+		return snapshot.ClientLinkedFile, "its SKILL.md is a link"
 	case rules.SkipLinkedDirs && f.inLinkedDir():
-		return LinkedFile, "its directory is a link"
+		return snapshot.ClientLinkedFile, "its directory is a link"
 	case rules.SkipLinks && f.Linked:
-		return LinkedFile, "its SKILL.md is a link, and links to directories alone are followed"
+		return snapshot.ClientLinkedFile, "its SKILL.md is a link, and links to directories alone are followed"
 	case (rules.SkipHidden || slices.Contains(rules.HiddenAt, f.Convention)) && slices.ContainsFunc(below, func(name string) bool { return strings.HasPrefix(name, ".") }):
-		return Hidden, "it lies in a directory whose name begins with a dot"
+		return snapshot.ClientHidden, "it lies in a directory whose name begins with a dot"
 	case slices.ContainsFunc(below, func(name string) bool { return slices.Contains(rules.Beside, name) }):
-		return Hidden, "it lies in a directory that isn't looked into"
+		return snapshot.ClientHidden, "it lies in a directory that isn't looked into"
 	case rules.MaxDepth > 0 && len(below) > rules.MaxDepth:
-		return TooDeep, fmt.Sprintf("it lies more than %d directories deep", rules.MaxDepth)
+		return snapshot.ClientTooDeep, fmt.Sprintf("it lies more than %d directories deep", rules.MaxDepth)
 	case rules.Outermost && v.inSkill(f):
-		return TooDeep, "it lies in a directory that is a skill itself"
+		return snapshot.ClientTooDeep, "it lies in a directory that is a skill itself"
 	case rules.NeedsName && nameless(f):
-		return NoName, "it says no name"
+		return snapshot.ClientNoName, "it says no name"
 	case rules.NeedsDescription && strings.TrimSpace(f.Description) == "":
-		return NoDescription, "it has no description"
+		return snapshot.ClientNoDescription, "it has no description"
 	case rules.MaxName > 0 && utf8.RuneCountInString(f.Name) > rules.MaxName:
-		return NameTooLong, fmt.Sprintf("its name has more than %d characters", rules.MaxName)
+		return snapshot.ClientNameTooLong, fmt.Sprintf("its name has more than %d characters", rules.MaxName)
 	case mode == "manual":
-		return NotAlways, "its mode is manual"
+		return snapshot.ClientNotAlways, "its mode is manual"
 	case mode == "glob":
-		return NotAlways, "it comes with a file of its paths"
+		return snapshot.ClientNotAlways, "it comes with a file of its paths"
 	}
 	if detail := v.withdrawn(f); detail != "" {
-		return Policy, detail
+		return snapshot.ClientPolicy, detail
 	}
 	return "", ""
 }
@@ -398,7 +398,7 @@ func (v *viewer) unique(list []*skill) []*skill {
 			}
 			continue
 		}
-		v.leave(s.Find, Duplicate, same(s, winner, rules.Same))
+		v.leave(s.Find, snapshot.ClientDuplicate, same(s, winner, rules.Same))
 		if (rules.Same == SameNameAny || rules.Same == SameNameLast && s.Place == winner.Place) && s.Source != winner.Source {
 			winner.rivals = append(winner.rivals, s.textPath())
 		}
@@ -411,7 +411,7 @@ func (v *viewer) firstOfFiles(list []*skill) (kept []*skill) {
 	first := map[string]*skill{}
 	for _, s := range list {
 		if other := first[s.Source]; other != nil {
-			v.leave(s.Find, Duplicate, same(s, other, SameFile))
+			v.leave(s.Find, snapshot.ClientDuplicate, same(s, other, SameFile))
 			continue
 		}
 		first[s.Source] = s

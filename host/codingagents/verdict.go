@@ -12,6 +12,7 @@ import (
 	"waymark/abi"
 	"waymark/host/applicability"
 	"waymark/plugins/conventions"
+	"waymark/snapshot"
 )
 
 // Verdict is what a client makes of one file.
@@ -37,15 +38,6 @@ type Verdict struct {
 	// Detail says the reason for a person.
 	Detail string `json:"detail,omitempty"`
 }
-
-// Further reasons of a verdict.
-const (
-	NotItsPlace Reason = "not_its_place" // the client looks for nothing there
-	NotContext  Reason = "not_context"   // it reads the file, but not for its model
-	UsersOwn    Reason = "users_own"     // it reads it for every project, and that wasn't looked at
-	NotFound    Reason = "not_found"     // it would look there, and nothing was found
-	Nested      Reason = "nested"        // it isn't of the start's directory, or of one above
-)
 
 // Placed is a place that a path is in.
 type Placed struct {
@@ -97,27 +89,27 @@ func (v *FileView) Verdict(file string, at Placed) Verdict {
 		d.Included, d.When, d.CutBytes, d.Reason = it.When == AtStart, it.When, it.CutBytes, it.Reason
 		d.Detail = it.Why
 		if it.Included && !d.Included {
-			d.Reason = Nested
+			d.Reason = snapshot.ClientNested
 		}
 		return d
 	}
 	switch {
 	case at.Row == nil:
-		d.Reason, d.Detail = NotItsPlace, v.Name+" looks for nothing there: "+c.reads()
+		d.Reason, d.Detail = snapshot.ClientNotItsPlace, v.Name+" looks for nothing there: "+c.reads()
 		if row := c.users(v.home, file); row != nil {
-			d.Reason, d.Detail = UsersOwn, "it is "+row.As+", in the place that "+v.Name+" has for every project; what it makes of that isn't looked at"
+			d.Reason, d.Detail = snapshot.ClientUsersOwn, "it is "+row.As+", in the place that "+v.Name+" has for every project; what it makes of that isn't looked at"
 		}
 	case !slices.Contains(c.Conventions(), at.Row.ID):
-		d.Reason, d.Detail = NotContext, v.Name+" reads it as "+cmp.Or(at.Row.As, "a file of its own")+", and its model doesn't begin with that"
+		d.Reason, d.Detail = snapshot.ClientNotContext, v.Name+" reads it as "+cmp.Or(at.Row.As, "a file of its own")+", and its model doesn't begin with that"
 	case at.Directory != v.Project && c.topOnly(at.Row.ID):
-		d.Reason, d.Detail = Elsewhere, "it is read in the top directory of a project"
+		d.Reason, d.Detail = snapshot.ClientElsewhere, "it is read in the top directory of a project"
 	case !slices.Contains(v.walk, at.Directory) || at.Directory != v.Root && !c.isNested(at.Row.ID) && isBelow(v.Root, at.Directory):
-		d.Reason, d.When, d.Detail = Nested, StartedThere, v.Name+" reads it where it is started in "+at.Directory
+		d.Reason, d.When, d.Detail = snapshot.ClientNested, StartedThere, v.Name+" reads it where it is started in "+at.Directory
 		if !isBelow(at.Directory, v.Root) { // otherwise it would be read now
 			d.Detail += " or below"
 		}
 	default:
-		d.Reason, d.Detail = NotFound, v.Name+" would look for it, and it wasn't found: what Waymark says of it holds"
+		d.Reason, d.Detail = snapshot.ClientNotFound, v.Name+" would look for it, and it wasn't found: what Waymark says of it holds"
 	}
 	return d
 }

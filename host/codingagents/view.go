@@ -95,7 +95,7 @@ type View struct {
 	// Items are what it sees, in its order, and then what it leaves out.
 	Items []Item `json:"items"`
 	// Budget is what there is room for, and what is used.
-	Budget Usage `json:"budget"`
+	Budget snapshot.ClientBudget `json:"budget"`
 	// NotLookedAt lists directories where the client looks, and imported paths, that weren't
 	// looked at.
 	NotLookedAt []string `json:"not_looked_at"`
@@ -106,88 +106,14 @@ type View struct {
 
 // Item is one thing that a client sees or leaves out.
 type Item struct {
-	// ID is that of the resource.
-	ID string `json:"id"`
-	// Kind is that of the resource.
-	Kind abi.Kind `json:"kind"`
-	// Convention is the id of the row of the table of conventions by which it was found.
-	Convention string `json:"convention"`
-	// Path is that of the file as it was found, absolute.
-	Path string `json:"path"`
-	// Name is the client's name for it; empty for instructions of most clients.
-	Name string `json:"name"`
-	// Bytes is what it would take of the client's context with nothing cut: the text of
-	// instructions, and for others the line in a list.
-	Bytes int64 `json:"bytes" minimum:"0"`
-	// Tokens is what it takes, as an estimate: one for four bytes.
-	Tokens int64 `json:"tokens" minimum:"0"`
-	// Included says that the client sees it.
-	Included bool `json:"included"`
-	// CutBytes is how many of the bytes are cut off; all if there is no room for it.
-	CutBytes int64 `json:"cut_bytes" minimum:"0"`
-	// Description is what a list shows of a description.
-	Description string `json:"description,omitempty"`
-	// Reason is why it is missing, or not whole; absent if all of it is there.
-	Reason Reason `json:"reason,omitempty"`
-	// Detail says the reason for a person, and whether another could replace an included
-	// item.
-	Detail string `json:"detail,omitempty"`
-	// User says that it is the user's own, and not the project's.
-	User bool `json:"user,omitempty"`
-	// Imports are what its text names with @, as written there.
-	Imports []string `json:"imports,omitempty"`
-	// ImportedBy is the file whose text names this one with @.
-	ImportedBy string `json:"imported_by,omitempty"`
+	snapshot.ClientItem
 
 	find  *Find
 	below bool // it lies below the start's directory, or is imported there
 }
 
 // Reason says why something isn't in a client's context, or not whole.
-type Reason string
-
-// The reasons.
-const (
-	Cut             Reason = "cut"                  // the end is cut off: the budget was used up
-	Shortened       Reason = "shortened"            // the description is cut
-	NoRoom          Reason = "no_room"              // the budget was used up before
-	Overridden      Reason = "overridden"           // another one is read in its place
-	Blank           Reason = "blank"                // there is nothing in it
-	TooLarge        Reason = "too_large"            // larger than the client reads
-	NotAlways       Reason = "not_always"           // its mode isn't always
-	Elsewhere       Reason = "elsewhere"            // the client looks for it in another directory
-	Invalid         Reason = "invalid"              // it can't be read, or isn't what it should be
-	NoName          Reason = "no_name"              //
-	NoDescription   Reason = "no_description"       //
-	NameTooLong     Reason = "name_too_long"        //
-	Hidden          Reason = "hidden"               // it lies in a directory whose name begins with a dot
-	TooDeep         Reason = "too_deep"             //
-	LinkedFile      Reason = "linked_file"          // SKILL.md is a link
-	Duplicate       Reason = "duplicate"            // another one is listed in its place
-	Policy          Reason = "policy"               // its own policy removes it from the list
-	LongDescription Reason = "description_too_long" // its description is longer than allowed
-)
-
-// Usage is what there is room for, and what is used.
-type Usage struct {
-	// InstructionBytes bounds all instructions; 0 means no bound.
-	InstructionBytes int64 `json:"instruction_bytes" minimum:"0"`
-	// UsedBytes is what the instructions take.
-	UsedBytes int64 `json:"used_bytes" minimum:"0"`
-	// SkillTokens bounds the list of skills; 0 means no bound. It is a share of a context of
-	// WindowTokens.
-	SkillTokens int64 `json:"skill_tokens" minimum:"0"`
-	// WindowTokens is the size of the client's context.
-	WindowTokens int64 `json:"window_tokens" minimum:"0"`
-	// UsedTokens is what the list takes, with the coding agent's own skills, as an estimate.
-	UsedTokens int64 `json:"used_tokens" minimum:"0"`
-	// Builtin is how many skills are the coding agent's own.
-	Builtin int `json:"builtin_skills" minimum:"0"`
-	// Shortened is how many skills have a shortened description for lack of room.
-	Shortened int `json:"shortened_skills" minimum:"0"`
-	// Dropped is how many skills aren't listed for lack of room.
-	Dropped int `json:"dropped_skills" minimum:"0"`
-}
+type Reason = snapshot.ClientReason
 
 // bytesPerToken is the estimate of tokens, rounded up.
 const bytesPerToken = 4
@@ -385,9 +311,9 @@ func (v *viewer) walk(t Top, up bool) []string {
 	return dirs
 }
 
-func (v *viewer) add(f *Find, it Item) {
-	it.User, it.below = f.user, v.below
-	it.ID, it.Kind, it.Convention, it.find = f.ID(), f.Kind, f.Convention, f
+func (v *viewer) add(f *Find, said snapshot.ClientItem) {
+	it := Item{ClientItem: said, find: f, below: v.below}
+	it.ID, it.Kind, it.Convention, it.User = f.ID(), f.Kind, f.Convention, f.user
 	it.Path = f.textPath()
 	if it.Included {
 		it.Tokens = tokens(it.Bytes - it.CutBytes)
@@ -402,7 +328,7 @@ func (v *viewer) leave(f *Find, reason Reason, detail string) {
 	if f.Kind == abi.KindInstructionFile {
 		name = ""
 	}
-	v.add(f, Item{Name: name, Bytes: f.SizeBytes, Reason: reason, Detail: detail})
+	v.add(f, snapshot.ClientItem{Name: name, Bytes: f.SizeBytes, Reason: reason, Detail: detail})
 }
 
 // lists adds what is listed by name.
@@ -443,26 +369,26 @@ func (v *viewer) listAll(list []*Find, taken map[string]bool) {
 			beside = f.Place + key
 		}
 		if beside != "" && taken[beside] {
-			v.leave(f, Duplicate, "another file of this name, ending with .agent.md, lies beside it")
+			v.leave(f, snapshot.ClientDuplicate, "another file of this name, ending with .agent.md, lies beside it")
 			continue
 		}
 		reason, detail := v.unlisted(f)
 		switch {
 		case reason != "":
 			v.leave(f, reason, detail)
-			if beside != "" && reason == Invalid {
+			if beside != "" && reason == snapshot.ClientInvalid {
 				taken[beside] = strings.HasSuffix(f.Path, ".agent.md")
 			}
 		case taken[key]:
-			v.leave(f, Duplicate, "another one of its name counts")
+			v.leave(f, snapshot.ClientDuplicate, "another one of its name counts")
 		case f.Attributes["mode"].Text == "manual":
-			taken[key] = c.ListsLater || c.Skills != nil && slices.Contains(c.Skills.Counted, NotAlways)
-			v.leave(f, NotAlways, "its mode is manual")
+			taken[key] = c.ListsLater || c.Skills != nil && slices.Contains(c.Skills.Counted, snapshot.ClientNotAlways)
+			v.leave(f, snapshot.ClientNotAlways, "its mode is manual")
 		case f.Kind == abi.KindSubagent && slices.Contains(c.Primaries, f.Name) && f.Attributes["mode"].Text == "":
 			taken[key] = c.ListsLater
-			v.leave(f, NotAlways, "it changes an agent of "+c.Name+" that isn't a subagent")
+			v.leave(f, snapshot.ClientNotAlways, "it changes an agent of "+c.Name+" that isn't a subagent")
 		case (c.ListsByName || c.ListsByRun) && f.Kind == abi.KindCommand && v.listsSkill(name):
-			v.leave(f, Duplicate, "a skill has its name")
+			v.leave(f, snapshot.ClientDuplicate, "a skill has its name")
 		default:
 			taken[key] = true
 			v.list(f, name, f.Description)
@@ -472,7 +398,7 @@ func (v *viewer) listAll(list []*Find, taken map[string]bool) {
 
 // list adds something that is listed by a name.
 func (v *viewer) list(f *Find, name, description string) {
-	v.add(f, Item{Name: name, Included: true, Bytes: int64(len(name) + len(description)), Description: description})
+	v.add(f, snapshot.ClientItem{Name: name, Included: true, Bytes: int64(len(name) + len(description)), Description: description})
 }
 
 // unlisted returns why something that lists could have isn't listed, whatever else there is;
@@ -482,25 +408,25 @@ func (v *viewer) unlisted(f *Find) (reason Reason, detail string) {
 	described := c.SubagentsDescribed && f.Kind == abi.KindSubagent
 	switch {
 	case f.isBroken():
-		return Invalid, f.Error
+		return snapshot.ClientInvalid, f.Error
 	case c.ListsWithout != "" && strings.HasPrefix(filepath.Base(f.Path), c.ListsWithout):
-		return Hidden, "its name begins with " + c.ListsWithout
+		return snapshot.ClientHidden, "its name begins with " + c.ListsWithout
 	case c.ListsNoLinks && f.Linked:
-		return LinkedFile, "it is a link, and links aren't followed"
+		return snapshot.ClientLinkedFile, "it is a link, and links aren't followed"
 	case v.outside(f, false):
-		return Elsewhere, outside
+		return snapshot.ClientElsewhere, outside
 	case described && nameless(f):
-		return NoName, "it says no name"
+		return snapshot.ClientNoName, "it says no name"
 	case described && strings.Contains(f.Name, ":"):
-		return Invalid, "its name has a colon"
+		return snapshot.ClientInvalid, "its name has a colon"
 	case described && f.Description == "":
-		return NoDescription, "it has no description"
+		return snapshot.ClientNoDescription, "it has no description"
 	case c.SkipHidden && isHidden(f):
-		return Hidden, "its name begins with a dot, or that of a directory that it lies in"
+		return snapshot.ClientHidden, "its name begins with a dot, or that of a directory that it lies in"
 	case slices.Contains(c.Agreed, f.Convention) && !f.user:
-		return Policy, "it is listed once the user has agreed to it"
+		return snapshot.ClientPolicy, "it is listed once the user has agreed to it"
 	case slices.Contains(c.Builtin[f.Kind], f.Name):
-		return Duplicate, "another one of this name is the coding agent's own"
+		return snapshot.ClientDuplicate, "another one of this name is the coding agent's own"
 	}
 	return "", ""
 }
@@ -620,9 +546,9 @@ func isHidden(f *Find) bool { return strings.Contains(strings.TrimPrefix(f.Path,
 
 // listsSkill reports whether a skill of a name is listed.
 func (v *viewer) listsSkill(name string) bool {
-	counts := v.in.Client.Skills != nil && slices.Contains(v.in.Client.Skills.Counted, NotAlways)
+	counts := v.in.Client.Skills != nil && slices.Contains(v.in.Client.Skills.Counted, snapshot.ClientNotAlways)
 	return slices.ContainsFunc(v.view.Items, func(it Item) bool {
-		later := it.Reason == NotAlways && (counts || v.in.Client.NoSkillsNames && it.find.Attributes["mode"].Text == "glob")
+		later := it.Reason == snapshot.ClientNotAlways && (counts || v.in.Client.NoSkillsNames && it.find.Attributes["mode"].Text == "glob")
 		return (it.Included || later) && it.Kind == abi.KindSkill && it.Name == name
 	})
 }

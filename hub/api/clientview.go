@@ -8,6 +8,7 @@ import (
 	"io"
 
 	"waymark/internal/text"
+	"waymark/snapshot"
 )
 
 // The limits.
@@ -47,9 +48,9 @@ type ClientContext struct {
 	// may know.
 	Project string `json:"project"`
 	// Items are what it sees, in its order; then what it leaves out.
-	Items []ClientContextItem `json:"items"`
+	Items []snapshot.ClientItem `json:"items"`
 	// Budget is what there is room for, and what is used.
-	Budget ClientContextBudget `json:"budget"`
+	Budget snapshot.ClientBudget `json:"budget"`
 	// Withheld is how many more items are kept from the hub because they aren't pushed to it.
 	Withheld int `json:"withheld" minimum:"0"`
 	// LeftOff is how many more items the answer has no room for.
@@ -64,51 +65,6 @@ type KnownClient struct {
 	Client string `json:"client"`
 	// Name is what its makers call it.
 	Name string `json:"name"`
-}
-
-// ClientContextItem is one thing that a client sees or leaves out.
-type ClientContextItem struct {
-	// ID is that of the resource, which the newest snapshot may have.
-	ID string `json:"id"`
-	// Kind is that of the resource.
-	Kind string `json:"kind"`
-	// Path is that of the file, absolute.
-	Path string `json:"path"`
-	// Name is what the coding agent calls it; empty for instructions.
-	Name string `json:"name"`
-	// Bytes is what it would take with nothing cut: the text of instructions, and for others
-	// the line in a list.
-	Bytes int64 `json:"bytes" minimum:"0"`
-	// Tokens is what it takes: an estimate, one for four bytes.
-	Tokens int64 `json:"tokens" minimum:"0"`
-	// Included says that it is there at the start.
-	Included bool `json:"included"`
-	// CutBytes is how many of the bytes are cut off; all if there is no room for it.
-	CutBytes int64 `json:"cut_bytes" minimum:"0"`
-	// Reason says in a word why it is missing or not whole; docs/clients.md lists them.
-	Reason string `json:"reason,omitempty"`
-	// Detail says the same for a person.
-	Detail string `json:"detail,omitempty"`
-}
-
-// ClientContextBudget is what there is room for, and what is used; 0 means no bound.
-type ClientContextBudget struct {
-	// InstructionBytes bounds all instructions together; 0 means no bound.
-	InstructionBytes int64 `json:"instruction_bytes" minimum:"0"`
-	// UsedBytes is what they take.
-	UsedBytes int64 `json:"used_bytes" minimum:"0"`
-	// SkillTokens bounds the list of skills; 0 means no bound.
-	SkillTokens int64 `json:"skill_tokens" minimum:"0"`
-	// WindowTokens is the context of which SkillTokens is a share.
-	WindowTokens int64 `json:"window_tokens" minimum:"0"`
-	// UsedTokens is what the list of skills takes, with the coding agent's own: an estimate.
-	UsedTokens int64 `json:"used_tokens" minimum:"0"`
-	// Builtin counts the coding agent's own skills.
-	Builtin int `json:"builtin_skills" minimum:"0"`
-	// Shortened counts those whose description is cut.
-	Shortened int `json:"shortened_skills" minimum:"0"`
-	// Dropped counts those that are left out.
-	Dropped int `json:"dropped_skills" minimum:"0"`
 }
 
 // ErrFormat says that a body doesn't have the expected form.
@@ -131,7 +87,7 @@ func DecodeClientRequest(body []byte) (r ClientRequest, err error) {
 // EncodeClientContext encodes an answer as compressed JSON, because its paths have much in common.
 func EncodeClientContext(a ClientContext) ([]byte, error) {
 	items := a.Items
-	a.Items = make([]ClientContextItem, 0, min(len(items), maxItems))
+	a.Items = make([]snapshot.ClientItem, 0, min(len(items), maxItems))
 	for _, it := range items[:min(len(items), maxItems)] {
 		for _, s := range []*string{&it.ID, &it.Path, &it.Name, &it.Detail} {
 			*s = text.Cut(*s, maxText)
@@ -185,7 +141,7 @@ func DecodeClientContext(body []byte) (*ClientContext, error) {
 		return nil, ErrFormat
 	}
 	if a.Items == nil {
-		a.Items = []ClientContextItem{}
+		a.Items = []snapshot.ClientItem{}
 	}
 	if a.Known == nil {
 		a.Known = []KnownClient{}

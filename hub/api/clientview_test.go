@@ -11,13 +11,14 @@ import (
 	"testing"
 
 	"waymark/hub/api"
+	"waymark/snapshot"
 )
 
 func answer(n int, name func(i int) string) api.ClientContext {
-	a := api.ClientContext{Client: "codex", Name: "Codex", Version: "1", Root: "/w", Project: "/w", Items: []api.ClientContextItem{}, Known: []api.KnownClient{{Client: "codex", Name: "Codex"}}, Withheld: 3}
+	a := api.ClientContext{Client: "codex", Name: "Codex", Version: "1", Root: "/w", Project: "/w", Items: []snapshot.ClientItem{}, Known: []api.KnownClient{{Client: "codex", Name: "Codex"}}, Withheld: 3}
 	for i := range n {
 		path := "/w/.agents/skills/" + name(i)
-		a.Items = append(a.Items, api.ClientContextItem{ID: "skill:" + path, Kind: "skill", Path: path + "/SKILL.md", Name: name(i), Bytes: 90, Tokens: 23, Included: i%3 > 0, Reason: "shortened"})
+		a.Items = append(a.Items, snapshot.ClientItem{ID: "skill:" + path, Kind: "skill", Path: path + "/SKILL.md", Name: name(i), Bytes: 90, Tokens: 23, Included: i%3 > 0, Reason: "shortened"})
 	}
 	return a
 }
@@ -41,7 +42,7 @@ func TestEncode(t *testing.T) {
 		"too many":     {answer(9000, func(i int) string { return fmt.Sprint(i) }), false},
 		"noise":        {answer(500, noise), false},
 		"a long name":  {answer(1, func(int) string { return strings.Repeat("x", 1<<20) }), false},
-		"a long other": {api.ClientContext{Items: []api.ClientContextItem{{Detail: strings.Repeat("é", 1<<20)}}, Known: []api.KnownClient{}}, false},
+		"a long other": {api.ClientContext{Items: []snapshot.ClientItem{{Detail: strings.Repeat("é", 1<<20)}}, Known: []api.KnownClient{}}, false},
 	} {
 		body, err := api.EncodeClientContext(c.in)
 		if err != nil || len(body) > api.MaxEncoded {

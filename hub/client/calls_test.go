@@ -95,8 +95,8 @@ func TestCalls(t *testing.T) {
 			func(ctx context.Context, h c) (any, error) { return h.ClientContext(ctx, "a/b", "co dex") }, "GET", "/api/v0/agents/a%2Fb/clients/co%20dex", "",
 			&api.ClientContext{
 				Client: "codex", Name: "Codex", Version: "1", Judged: "program 1, 2026-11-24", Root: "/w", Project: "/w", Withheld: 1, LeftOff: 2,
-				Items:  []api.ClientContextItem{{ID: "i", Kind: "skill", Path: "/w/x", Name: "x", Bytes: 3, Tokens: 1, Included: true}},
-				Budget: api.ClientContextBudget{UsedBytes: 3}, Known: []api.KnownClient{{Client: "codex", Name: "Codex"}},
+				Items:  []snapshot.ClientItem{{ID: "i", Kind: "skill", Path: "/w/x", Name: "x", Bytes: 3, Tokens: 1, Included: true}},
+				Budget: snapshot.ClientBudget{UsedBytes: 3}, Known: []api.KnownClient{{Client: "codex", Name: "Codex"}},
 			}},
 		"context": {snapshotText, func(ctx context.Context, h c) (any, error) { return h.Context(ctx, "a", client.ContextOptions{}) },
 			"GET", "/api/v0/agents/a/context", "", stored},

@@ -15,6 +15,7 @@ import (
 
 	"waymark/hub/api"
 	"waymark/hub/store"
+	"waymark/snapshot"
 	"waymark/test/pushtest"
 	"waymark/wire/reverse"
 	"waymark/wire/waymark"
@@ -467,12 +468,12 @@ func testClients(t *testing.T, browser chrome) {
 		return api.EncodeClientContext(api.ClientContext{
 			Client: "codex", Name: "Codex", Version: "0.169.0", Judged: "program 1, 2026-11-24", Root: "/w", Project: "/w", Withheld: 3,
 			Known: []api.KnownClient{{Client: "claude", Name: "Claude Code"}, {Client: "codex", Name: "Codex"}},
-			Items: []api.ClientContextItem{
+			Items: []snapshot.ClientItem{
 				{ID: "instruction_file:/w/AGENTS.md", Kind: "instruction_file", Path: "/w/AGENTS.md", Bytes: 40000, Tokens: 8192, Included: true, CutBytes: 7232, Reason: "cut", Detail: "there was room for 32768 bytes of it"},
 				{ID: "skill:/w/.agents/skills/x", Kind: "skill", Path: "/w/.agents/skills/x/SKILL.md", Name: "<img src=x onerror=alert(1)>", Bytes: 90, Tokens: 23, Included: true},
 				{ID: "skill:/w/.agents/skills/y", Kind: "skill", Path: "/w/.agents/skills/y/SKILL.md", Name: "y\u202e", Bytes: 90, Reason: "no_description"},
 			},
-			Budget: api.ClientContextBudget{InstructionBytes: 32768, UsedBytes: 32768, SkillTokens: 5440, UsedTokens: 455, Builtin: 4, Shortened: 2},
+			Budget: snapshot.ClientBudget{InstructionBytes: 32768, UsedBytes: 32768, SkillTokens: 5440, UsedTokens: 455, Builtin: 4, Shortened: 2},
 		})
 	}})
 	b := open(t, browser, s, look{1280, 860, false}, "")

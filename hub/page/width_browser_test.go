@@ -11,6 +11,7 @@ import (
 
 	"waymark/hub/api"
 	"waymark/hub/store"
+	"waymark/snapshot"
 	"waymark/test/pushtest"
 	"waymark/wire/reverse"
 	"waymark/wire/waymark"
@@ -151,7 +152,7 @@ func testAgentWidths(t *testing.T, browser chrome) {
 	s.reversing(ids[1], map[string]reverse.Handler{reverse.KindClientContext: func(context.Context, []byte) ([]byte, error) {
 		return api.EncodeClientContext(api.ClientContext{
 			Client: "codex", Name: "Codex", Version: "1", Root: "/w", Known: []api.KnownClient{{Client: "codex", Name: "Codex"}},
-			Items: []api.ClientContextItem{{Path: "/w/" + long + "/" + long + "/SKILL.md", Name: long + long, Kind: "skill", Included: true}, {Path: "/w/AGENTS.md", Kind: "instruction_file", Reason: "cut"}},
+			Items: []snapshot.ClientItem{{Path: "/w/" + long + "/" + long + "/SKILL.md", Name: long + long, Kind: "skill", Included: true}, {Path: "/w/AGENTS.md", Kind: "instruction_file", Reason: "cut"}},
 		})
 	}})
 	b := open(t, browser, s, look{1280, 860, false}, "#/"+ids[0])

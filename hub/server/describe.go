@@ -219,7 +219,7 @@ func about() httpapi.About {
 			http.StatusRequestEntityTooLarge: "The body is over 4 KiB, that of an approval over 32 KiB, or of a token over 256 KiB.",
 			http.StatusTooManyRequests:       "The token, or the hub, has as many streams and waiting requests as it may.",
 		},
-		Names:    map[string]any{"ClientContext": api.ClientContext{}, "ClientContextItem": api.ClientContextItem{}, "ClientContextBudget": api.ClientContextBudget{}, "Known": api.KnownClient{}, "ResourceStatus": snapshot.Status(""), "DiscoverySummary": snapshot.Summary{}, "Reset": api.ResetEvent{}},
+		Names:    map[string]any{"ClientContext": api.ClientContext{}, "ClientContextItem": snapshot.ClientItem{}, "ClientContextBudget": snapshot.ClientBudget{}, "Known": api.KnownClient{}, "ResourceStatus": snapshot.Status(""), "DiscoverySummary": snapshot.Summary{}, "Reset": api.ResetEvent{}},
 		Messages: []any{api.ContextEvent{}, api.Pin{}, api.Agent{}, api.ResetEvent{}},
 	}
 }

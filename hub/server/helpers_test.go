@@ -105,7 +105,7 @@ func askedAgent(_ context.Context, _, client string) (*api.ClientContext, error)
 	if code, err := strconv.Atoi(client); err == nil {
 		return nil, &problem.Error{Code: code, Message: "the agent was not asked", Detail: "since " + client}
 	}
-	return &api.ClientContext{Client: client, Name: "Codex", Version: "1", Root: "/w", Project: "/w", Items: []api.ClientContextItem{}, Known: []api.KnownClient{}}, nil
+	return &api.ClientContext{Client: client, Name: "Codex", Version: "1", Root: "/w", Project: "/w", Items: []snapshot.ClientItem{}, Known: []api.KnownClient{}}, nil
 }
 
 func askedCoverage(_ context.Context, agentID string) (*api.Coverage, error) {

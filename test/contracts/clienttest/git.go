@@ -11,6 +11,7 @@ import (
 	"waymark/agentapi/client"
 	"waymark/host/codingagents"
 	"waymark/host/sources"
+	"waymark/snapshot"
 )
 
 // watching is a git watch at work.
@@ -261,7 +262,7 @@ func (s *suite) context() {
 		if answer, err := s.c.ClientApplies(s.ctx, id, path); err != nil || answer.Client != id || answer.Path != path {
 			s.Errorf("what %s has for a file: %+v, %v", id, answer, err)
 		}
-		if answers, err := s.c.ClientWhy(s.ctx, id, path, view.Root+"/none"); err != nil || len(answers) != 2 || answers[0].Client == nil || answers[1].Client.Reason != codingagents.NotItsPlace {
+		if answers, err := s.c.ClientWhy(s.ctx, id, path, view.Root+"/none"); err != nil || len(answers) != 2 || answers[0].Client == nil || answers[1].Client.Reason != snapshot.ClientNotItsPlace {
 			s.Errorf("what %s makes of two files: %+v, %v", id, answers, err)
 		}
 	}

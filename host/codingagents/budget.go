@@ -2,6 +2,7 @@ package codingagents
 
 import (
 	"fmt"
+	"strings"
 	"unicode/utf16"
 	"unicode/utf8"
 
@@ -136,95 +137,64 @@ func (v *viewer) fitList() {
 	if b == nil {
 		return
 	}
-	if b.Element > 0 {
-		v.fitElements(b)
-		return
-	}
-	const bytesOfSigns, signsWithout = len("- : "), len("- ")
-	units := func(text string) (n int) {
-		for _, r := range text {
-			n += utf16.RuneLen(r)
-		}
-		return n
-	}
-	room, full := b.Characters-b.BuiltinCharacters, 0
+	usage := &v.view.Budget
+	usage.SkillTokens, usage.WindowTokens, usage.Builtin = tokens(int64(b.Characters)), int64(b.Window), b.Builtin
 	var list []*Item
+	used := b.BuiltinCharacters
 	for i := range v.view.Items {
 		if it := &v.view.Items[i]; it.Included && (it.Kind == abi.KindSkill || it.Kind == abi.KindCommand) {
 			list = append(list, it)
-			name := units(it.Name) + 1 // with its line end
-			room -= name + signsWithout
-			full += name + bytesOfSigns + units(it.Description)
+			used += len("- \n") + units(it.Name)
 		}
 	}
-	usage := &v.view.Budget
-	usage.SkillTokens, usage.WindowTokens, usage.Builtin = tokens(int64(b.Characters)), int64(b.Window), b.Builtin
-	used := b.Characters - room - b.BuiltinCharacters // names alone
-	fits := full <= b.Characters-b.BuiltinCharacters
+	detail := "the list has room for %d characters, and none for its description"
+	if b.Element > 0 {
+		used, detail = 0, "the list has room for %d characters, and from here on for names alone"
+	}
+	full, commands := false, false
 	for _, it := range list {
-		more := units(it.Description) + bytesOfSigns - signsWithout
-		if fits || more <= room {
-			room, used = room-more, used+more
+		more := len(": ") + units(it.Description)
+		if b.Element > 0 {
+			more = b.Element + escaped(it.Name) + escaped(it.Description) + len(it.location())
+			if it.Kind == abi.KindCommand && !commands { // behind the client's own
+				commands = true
+				if full = full || used+b.BuiltinCharacters > b.Characters; !full {
+					used += b.BuiltinCharacters
+				}
+			}
+		}
+		if full = full && b.Element > 0 || used+more > b.Characters; !full {
+			used += more
 			continue
 		}
 		it.CutBytes, it.Reason, it.Description = int64(len(it.Description)), snapshot.ClientShortened, ""
-		it.Detail = fmt.Sprintf("the list has room for %d characters, and none for its description", b.Characters)
+		it.Detail = fmt.Sprintf(detail, b.Characters)
 		it.Tokens = tokens(it.Bytes - it.CutBytes)
 		usage.Shortened++
 	}
-	usage.UsedTokens = tokens(int64(used + b.BuiltinCharacters))
+	usage.UsedTokens = tokens(int64(used))
 }
 
-// fitElements does so for a list of elements.
-func (v *viewer) fitElements(b *ListBudget) {
-	used, full, own := 0, false, false
-	fits := func(size int) bool {
-		if full = full || used+size > b.Characters; !full {
-			used += size
-		}
-		return !full
+// location is the word for where something comes from.
+func (it *Item) location() string {
+	switch {
+	case it.find.plugin != "":
+		return "plugin"
+	case it.User:
+		return "user"
 	}
-	for i := range v.view.Items {
-		it := &v.view.Items[i]
-		if !it.Included || it.Kind != abi.KindSkill && it.Kind != abi.KindCommand {
-			continue
-		}
-		if it.Kind == abi.KindCommand && !own {
-			own = true
-			fits(b.BuiltinCharacters)
-		}
-		location := "project"
-		switch {
-		case it.find.plugin != "":
-			location = "plugin"
-		case it.User:
-			location = "user"
-		}
-		if fits(b.Element + escaped(it.Name) + escaped(it.Description) + len(location)) {
-			continue
-		}
-		it.CutBytes, it.Reason, it.Description = int64(len(it.Description)), snapshot.ClientShortened, ""
-		it.Detail = fmt.Sprintf("the list has room for %d characters, and from here on for names alone", b.Characters)
-		it.Tokens = tokens(it.Bytes - it.CutBytes)
-		v.view.Budget.Shortened++
-	}
-	usage := &v.view.Budget
-	usage.SkillTokens, usage.WindowTokens, usage.Builtin, usage.UsedTokens = tokens(int64(b.Characters)), int64(b.Window), b.Builtin, tokens(int64(used))
+	return "project"
 }
 
-// escaped is how many characters a text takes in XML, in UTF-16 code units.
-func escaped(text string) (n int) {
+// units is how many characters a text takes, in UTF-16 code units.
+func units(text string) (n int) {
 	for _, r := range text {
-		switch r {
-		case '&':
-			n += len("&amp;")
-		case '<', '>':
-			n += len("&lt;")
-		case '"', '\'':
-			n += len("&quot;")
-		default:
-			n += utf16.RuneLen(r)
-		}
+		n += utf16.RuneLen(r)
 	}
 	return n
 }
+
+// escaped is units for a text in XML.
+func escaped(text string) int { return units(xmlSigns.Replace(text)) }
+
+var xmlSigns = strings.NewReplacer("&", "&amp;", "<", "&lt;", ">", "&gt;", `"`, "&quot;", "'", "&apos;")

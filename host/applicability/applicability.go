@@ -177,7 +177,7 @@ func Of(ctx context.Context, in Input) (*Answer, error) {
 		}
 		list[i].judge(&in)
 	}
-	slices.SortStableFunc(list, func(a, b judged) int { return trueFirst(a.Applies, b.Applies) })
+	slices.SortStableFunc(list, func(a, b judged) int { return TrueFirst(a.Applies, b.Applies) })
 	answer := &Answer{Path: in.Path, Root: in.Root, Items: make([]Item, len(list))}
 	for i := range list {
 		answer.Items[i] = list[i].Item
@@ -230,7 +230,8 @@ func byDistance(a, b judged) int {
 	)
 }
 
-func trueFirst(a, b bool) int {
+// TrueFirst compares two values of which true comes first.
+func TrueFirst(a, b bool) int {
 	switch {
 	case a == b:
 		return 0

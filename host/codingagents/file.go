@@ -125,7 +125,7 @@ func For(in Input, file string) *FileView {
 		return depth(rel)
 	}
 	slices.SortStableFunc(view.Items, func(a, b FileItem) int {
-		return cmp.Or(compareTrue(a.Included, b.Included), cmp.Compare(distance(&a), distance(&b)), cmp.Compare(order(a.Kind), order(b.Kind)))
+		return cmp.Or(applicability.TrueFirst(a.Included, b.Included), cmp.Compare(distance(&a), distance(&b)), cmp.Compare(order(a.Kind), order(b.Kind)))
 	})
 	return view
 }

@@ -9,6 +9,7 @@ import (
 	"strconv"
 	"strings"
 
+	"waymark/host/applicability"
 	"waymark/plugins/agentfiles/imports"
 	"waymark/snapshot"
 )
@@ -311,7 +312,7 @@ func (v *viewer) byName() {
 		return again
 	})
 	slices.SortStableFunc(v.view.Items, func(a, b Item) int {
-		return cmp.Or(compareTrue(a.Included, b.Included), ByLetter.compare(c.textName(a.find), c.textName(b.find)))
+		return cmp.Or(applicability.TrueFirst(a.Included, b.Included), ByLetter.compare(c.textName(a.find), c.textName(b.find)))
 	})
 }
 

@@ -12,6 +12,7 @@ import (
 	"golang.org/x/text/unicode/norm"
 
 	"waymark/abi"
+	"waymark/host/applicability"
 	"waymark/snapshot"
 )
 
@@ -49,7 +50,7 @@ func (v *viewer) skills() {
 	}
 	slices.SortStableFunc(list, func(a, b *skill) int {
 		if user := v.in.Client.User; user != nil && user.Last && a.user != b.user {
-			return compareTrue(b.user, a.user)
+			return applicability.TrueFirst(b.user, a.user)
 		}
 		switch rules.Names {
 		case ByRun:

@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"waymark/abi"
+	"waymark/host/applicability"
 	"waymark/snapshot"
 )
 
@@ -202,7 +203,7 @@ func Of(in Input) *View {
 			return at.Row == nil || !in.Client.isNested(at.Row.ID) || at.Directory == in.Start || !isBelow(in.Start, at.Directory)
 		})
 	}
-	slices.SortStableFunc(v.view.Items, func(a, b Item) int { return compareTrue(a.Included, b.Included) })
+	slices.SortStableFunc(v.view.Items, func(a, b Item) int { return applicability.TrueFirst(a.Included, b.Included) })
 	return v.view
 }
 
@@ -275,17 +276,6 @@ func (f *Find) textPath() string {
 	return f.Path
 }
 
-// compareTrue sorts true first.
-func compareTrue(a, b bool) int {
-	switch {
-	case a == b:
-		return 0
-	case a:
-		return -1
-	}
-	return 1
-}
-
 // viewer makes a view.
 type viewer struct {
 	in     *Input
@@ -341,9 +331,9 @@ func (v *viewer) lists() {
 		slices.SortStableFunc(v.view.Items[begin:], func(a, b Item) int {
 			commands := a.Kind == abi.KindCommand && b.Kind == abi.KindCommand
 			if commands && (a.find.Directory == v.in.Start) != (b.find.Directory == v.in.Start) {
-				return compareTrue(a.find.Directory == v.in.Start, b.find.Directory == v.in.Start)
+				return applicability.TrueFirst(a.find.Directory == v.in.Start, b.find.Directory == v.in.Start)
 			}
-			return cmp.Or(compareTrue(a.Kind == abi.KindSubagent, b.Kind == abi.KindSubagent), strings.Compare(a.Name, b.Name), strings.Compare(fileName(a.find), fileName(b.find)))
+			return cmp.Or(applicability.TrueFirst(a.Kind == abi.KindSubagent, b.Kind == abi.KindSubagent), strings.Compare(a.Name, b.Name), strings.Compare(fileName(a.find), fileName(b.find)))
 		})
 	}
 	if c.ListsByName {

@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"waymark/abi"
+	"waymark/host/applicability"
 	"waymark/host/vfs"
 	"waymark/internal/text"
 	"waymark/snapshot"
@@ -127,7 +128,7 @@ func (q *question) holding(path string) []match {
 		if root == nil {
 			continue
 		}
-		if _, ok := below(root.Path(), path); !ok {
+		if _, ok := applicability.Below(root.Path(), path); !ok {
 			continue
 		}
 		for j := range r.Candidates {
@@ -165,7 +166,7 @@ func (q *question) hasOwnText(m match, texts map[textKey]map[string]bool) bool {
 		}
 		texts[key] = places
 	}
-	rel, ok := below(q.rootOf(m.run).Path(), m.cand.Source)
+	rel, ok := applicability.Below(q.rootOf(m.run).Path(), m.cand.Source)
 	return ok && places[rel]
 }
 
@@ -176,14 +177,14 @@ func (q *question) contentOf(r *Run, c *snapshot.Candidate, path string) (m matc
 	root := q.rootOf(r)
 	m = match{run: r, cand: c, as: foundAt(c), content: path}
 	file := path
-	rest, inside := below(m.as, path)
+	rest, inside := applicability.Below(m.as, path)
 	if inside && m.as != c.Source {
 		file = filepath.Join(c.Source, rest)
 	} else {
 		m.as = c.Source
-		rest, inside = below(c.Source, path)
+		rest, inside = applicability.Below(c.Source, path)
 	}
-	rel, ok := below(root.Path(), file)
+	rel, ok := applicability.Below(root.Path(), file)
 	if !ok || rest == "." {
 		return match{}, false
 	}
@@ -199,14 +200,14 @@ func (q *question) contentOf(r *Run, c *snapshot.Candidate, path string) (m matc
 // link to it, or what kept the run from reading it.
 func (q *question) stoodFor(r *Run, c *snapshot.Candidate, rel string) bool {
 	dir, o := q.rootOf(r).Path(), q.traceOf(r)
-	if last, ok := below(dir, q.aliases[len(q.aliases)-1]); ok && o.isLink(rel) && o.read(last, c.ContentHash) {
+	if last, ok := applicability.Below(dir, q.aliases[len(q.aliases)-1]); ok && o.isLink(rel) && o.read(last, c.ContentHash) {
 		return true
 	}
 	if c.Status == snapshot.StatusOK {
 		return false
 	}
 	// If the source is a link, it leads nowhere; otherwise its target would be the source.
-	source, ok := below(dir, c.Source)
+	source, ok := applicability.Below(dir, c.Source)
 	if c.Status == snapshot.StatusExcluded && len(c.ContentHash) == 0 && slices.ContainsFunc(o[rel], func(d *vfs.Dep) bool { return d.Kind == vfs.DepRead }) {
 		return true // one of too many: the host hasn't read what the resolver has
 	}
@@ -393,7 +394,7 @@ func (f *find) isNoFile() (facts, bool) {
 	root := f.q.rootOf(f.run)
 	all := wideView([]*Run{f.run})
 	for _, path := range f.suspects() {
-		rel, ok := below(root.Path(), path)
+		rel, ok := applicability.Below(root.Path(), path)
 		if !ok {
 			continue
 		}
@@ -425,7 +426,7 @@ func (f *find) suspects() []string {
 	for i := range f.run.Trace {
 		d := &f.run.Trace[i]
 		path := strings.TrimSuffix(dir, "/") + "/" + d.Path
-		if _, ok := below(f.cand.Source, path); !ok || d.Path == "." {
+		if _, ok := applicability.Below(f.cand.Source, path); !ok || d.Path == "." {
 			continue
 		}
 		if len(list) < most && (d.Kind == vfs.DepLink || d.Kind == vfs.DepStat) {
@@ -444,7 +445,7 @@ func (p *pathInRoot) isPartOfFind() (facts, bool) {
 			r := &p.q.in.Runs[i]
 			for j := range r.Candidates {
 				c := &r.Candidates[j]
-				if _, inside := below(c.Source, alias); inside && alias != c.Source && p.isDirOf(c) &&
+				if _, inside := applicability.Below(c.Source, alias); inside && alias != c.Source && p.isDirOf(c) &&
 					(around.cand == nil || len(c.Source) > len(around.cand.Source)) {
 					around = match{run: r, cand: c, as: c.Source}
 				}
@@ -481,7 +482,7 @@ func (q *question) mainFile(m match) string {
 	for i := range m.run.Trace {
 		d := &m.run.Trace[i]
 		path := filepath.Join(root.Path(), d.Path)
-		if rest, ok := below(m.cand.Source, path); ok && rest != "." {
+		if rest, ok := applicability.Below(m.cand.Source, path); ok && rest != "." {
 			if m, ok := q.contentOf(m.run, m.cand, path); ok && !m.elsewhere {
 				return quotePath(rest)
 			}

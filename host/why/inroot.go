@@ -5,6 +5,7 @@ import (
 	"unicode/utf8"
 
 	"waymark/abi"
+	"waymark/host/applicability"
 	"waymark/host/vfs"
 	"waymark/internal/text"
 	"waymark/snapshot"
@@ -275,7 +276,7 @@ func (q *question) okBelow(dir string) int {
 	n := 0
 	for i := range q.in.Snapshot.Resources {
 		r := &q.in.Snapshot.Resources[i]
-		if _, ok := below(dir, r.Source); ok && r.Status == snapshot.StatusOK {
+		if _, ok := applicability.Below(dir, r.Source); ok && r.Status == snapshot.StatusOK {
 			n++
 		}
 	}

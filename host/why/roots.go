@@ -9,6 +9,7 @@ import (
 	"syscall"
 
 	"waymark/abi"
+	"waymark/host/applicability"
 	"waymark/host/vfs"
 	"waymark/internal/text"
 	"waymark/snapshot"
@@ -20,7 +21,7 @@ func (r *Root) holds(path string) (rel string, ok bool) {
 	if r.FS == nil {
 		return "", false
 	}
-	rel, ok = below(r.FS.Path(), path)
+	rel, ok = applicability.Below(r.FS.Path(), path)
 	if file := r.FS.File(); file != "" && rel != file {
 		return "", false
 	}
@@ -33,16 +34,6 @@ func (r *Root) name() string {
 		return ""
 	}
 	return filepath.Join(r.FS.Path(), r.FS.File())
-}
-
-// below returns a path relative to a directory that contains it, "." for the directory
-// itself.
-func below(dir, path string) (rel string, ok bool) {
-	if dir == path {
-		return ".", true
-	}
-	rest, ok := strings.CutPrefix(path, strings.TrimSuffix(dir, "/")+"/")
-	return rest, ok && rest != ""
 }
 
 // runsIn returns the runs in one root.
@@ -69,7 +60,7 @@ func (q *question) rootOf(r *Run) *vfs.Root {
 func (q *question) inRefusedRoot() (facts, bool) {
 	i := slices.IndexFunc(q.in.Refused, func(r Refused) bool {
 		dir := filepath.Clean(r.Path)
-		inside := func(path string) bool { _, ok := below(dir, path); return ok }
+		inside := func(path string) bool { _, ok := applicability.Below(dir, path); return ok }
 		return slices.ContainsFunc(q.own(), inside) &&
 			!slices.ContainsFunc(q.spots, func(s spot) bool { return inside(q.in.Roots[s.root].FS.Path()) })
 	})
@@ -107,7 +98,7 @@ func (r Refused) because(ok bool) (facts, bool) {
 func (q *question) missingRoot() (path string, ok bool) {
 	i := slices.IndexFunc(q.in.Missing, func(dir string) bool {
 		return slices.ContainsFunc(q.aliases, func(alias string) bool {
-			_, ok := below(filepath.Clean(dir), alias)
+			_, ok := applicability.Below(filepath.Clean(dir), alias)
 			return ok
 		})
 	})
@@ -132,7 +123,7 @@ func (q *question) aboveRoot() (facts, bool) {
 		if r.FS == nil || r.FS.File() != "" {
 			continue
 		}
-		if _, ok := below(q.target(), r.FS.Path()); ok {
+		if _, ok := applicability.Below(q.target(), r.FS.Path()); ok {
 			return with(quotePath(r.FS.Path()))
 		}
 	}
@@ -147,7 +138,7 @@ func (q *question) nextToFileRoot() (facts, bool) {
 		if r.FS == nil {
 			continue
 		}
-		if _, ok := below(r.FS.Path(), q.target()); ok {
+		if _, ok := applicability.Below(r.FS.Path(), q.target()); ok {
 			return with(quotePath(r.FS.File()), q.sourceAdvice())
 		}
 	}
@@ -193,10 +184,10 @@ func (q *question) sourceAdvice() (advice string) {
 // place of such a directory it is the container of skills around the path, or the path
 // itself. ok is false if there is none.
 func (q *question) narrowed(dir, path string) (source string, ok bool) {
-	if _, holds := below(dir, q.in.Home); q.in.Home == "" || !holds {
+	if _, holds := applicability.Below(dir, q.in.Home); q.in.Home == "" || !holds {
 		return dir, true
 	}
-	rel, _ := below(dir, path)
+	rel, _ := applicability.Below(dir, path)
 	if i := strings.LastIndex("/"+rel+"/", "/"+skillsDir+"/"); i >= 0 {
 		return filepath.Join(dir, rel[:i+len(skillsDir)]), true
 	}

@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"waymark/abi"
+	"waymark/host/applicability"
 	"waymark/plugins/conventions"
 )
 
@@ -95,7 +96,7 @@ func (q *question) isOfHome(root int, rel string, dir bool) bool {
 	if q.in.Home == "" || q.in.Roots[root].FS == nil {
 		return false
 	}
-	base, ok := below(q.in.Home, q.in.Roots[root].FS.Path())
+	base, ok := applicability.Below(q.in.Home, q.in.Roots[root].FS.Path())
 	if !ok {
 		return false
 	}

@@ -130,7 +130,7 @@ func rules() []Rule {
 		},
 		{
 			From: []string{"waymark/host/why/..."}, To: []string{"waymark/host/..."},
-			Allow:  []string{"waymark/host/vfs", "waymark/host/codingagents"}, // whose verdict an answer carries
+			Allow:  []string{"waymark/host/vfs", "waymark/host/codingagents", "waymark/host/applicability"}, // whose verdict an answer carries
 			Reason: "why tells of what was observed and finds nothing by itself",
 		},
 		{

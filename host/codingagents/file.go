@@ -208,7 +208,7 @@ func (v *viewer) nested() {
 			var list []placedText
 			for _, place := range c.Instructions.Places {
 				for _, f := range v.finds[dir][place.Convention] {
-					list = append(list, placedText{Find: f, Place: place})
+					list = append(list, placedText{Find: f, place: place})
 				}
 			}
 			v.texts(list, rules.Take, nothing)

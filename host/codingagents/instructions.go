@@ -51,7 +51,7 @@ func (v *viewer) instructions() {
 // it is read.
 type placedText struct {
 	*Find
-	Place
+	place  Place
 	unread bool
 }
 
@@ -64,7 +64,7 @@ func (v *viewer) sequence(user *User) (list []placedText) {
 		for _, dir := range dirs {
 			for _, place := range places {
 				for _, f := range v.finds[dir][place.Convention] {
-					list = append(list, placedText{Find: f, Place: place})
+					list = append(list, placedText{Find: f, place: place})
 				}
 			}
 		}
@@ -73,7 +73,7 @@ func (v *viewer) sequence(user *User) (list []placedText) {
 	case rules.ByPlace:
 		for _, place := range rules.Places {
 			for _, f := range v.users(place.User) {
-				list = append(list, placedText{Find: f, Place: place})
+				list = append(list, placedText{Find: f, place: place})
 			}
 			add(dirs, place)
 		}
@@ -132,8 +132,8 @@ func (v *viewer) texts(list []placedText, take Take, nothing bool) {
 	if take == FirstOfAll {
 		for _, s := range list {
 			places := v.in.Client.Instructions.Places
-			if at := slices.Index(places, s.Place); s.Status == snapshot.StatusOK && (first == "" || at < slices.IndexFunc(places, func(p Place) bool { return p.Convention == first })) {
-				first = s.Place.Convention
+			if at := slices.Index(places, s.place); s.Status == snapshot.StatusOK && (first == "" || at < slices.IndexFunc(places, func(p Place) bool { return p.Convention == first })) {
+				first = s.place.Convention
 			}
 		}
 	}
@@ -141,7 +141,7 @@ func (v *viewer) texts(list []placedText, take Take, nothing bool) {
 		if s.Directory != dir {
 			dir, taken = s.Directory, false
 		}
-		f, place := s.Find, s.Place
+		f, place := s.Find, s.place
 		switch {
 		case s.unread:
 			v.leave(f, snapshot.ClientElsewhere, "it isn't read in this directory, for a start here")
@@ -234,7 +234,7 @@ func (v *viewer) usersRules(user *User) (list []placedText) {
 	}
 	for _, convention := range user.Rules {
 		for _, f := range v.users(convention) {
-			list = append(list, placedText{Find: f, Place: Place{Beside: true}})
+			list = append(list, placedText{Find: f, place: Place{Beside: true}})
 		}
 	}
 	return list
@@ -410,7 +410,7 @@ func (v *viewer) any(dirs []string) bool {
 // nameOf returns the name of the files of a convention.
 func (v *viewer) nameOf(list []placedText, convention string) string {
 	for _, s := range list {
-		if s.Place.Convention == convention {
+		if s.place.Convention == convention {
 			return filepath.Base(s.Path)
 		}
 	}

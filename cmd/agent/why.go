@@ -42,8 +42,9 @@ later, only if started elsewhere, or why not. The exit code remains that of Waym
 own answer.
 
 With --all instead of paths it lists files that lie where agents look but aren't used:
-all agents that read them are switched off, no active resolver lists them, or they
-aren't context for a chat. The exit code is then 0.
+all agents that read them are switched off, no active resolver lists them, they aren't
+context for a chat, or only their names keep them from being rules, subagents or
+commands. The exit code is then 0.
 
 The exit code is 0 if all paths are found, otherwise 3. An argument that isn't a path,
 such as an empty one, makes it 2; the others are answered all the same.`,

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"fmt"
 	"io/fs"
+	"path"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -28,9 +29,11 @@ const (
 	NoResolver CoverageReason = "no_resolver"
 	// NoKind: agents know it, but a chat has no use for it.
 	NoKind CoverageReason = "no_kind"
+	// Misnamed: it lies among files that are used, and only its name keeps it from being one.
+	Misnamed CoverageReason = "misnamed"
 )
 
-var reasons = []CoverageReason{SwitchedOff, NoResolver, NoKind}
+var reasons = []CoverageReason{SwitchedOff, NoResolver, NoKind, Misnamed}
 
 // Coverage is what lies in some roots and isn't used.
 type Coverage struct {
@@ -98,6 +101,7 @@ type CoverageRoot struct {
 type sorted struct {
 	unused       map[CoverageReason][]*conventions.Convention
 	used, places []string
+	near         []place // of the used ones: those that files can miss by their names alone
 }
 
 func sort(scope conventions.Scope, opts *CoverageOptions) *sorted {
@@ -113,6 +117,11 @@ func sort(scope conventions.Scope, opts *CoverageOptions) *sorted {
 				s.places = append(s.places, c.Places...)
 			default:
 				s.used = append(s.used, c.Places...)
+				for _, pattern := range c.Places {
+					if p := (place{Convention: c, pattern: pattern}); p.isNear(path.Dir(pattern)+"/x") && c.Kind != abi.KindPlugin && c.Kind != abi.KindHook && !isWide(c) { // programs have files beside them
+						s.near, s.places = append(s.near, p), append(s.places, path.Dir(pattern)+"/*.*")
+					}
+				}
 			}
 		}
 	}
@@ -175,6 +184,22 @@ func (s *sorted) tell(dir string, paths []string, files map[CoverageReason][]Cov
 			}
 		}
 	}
+	for _, path := range paths {
+		if elsewhere[path] || !isNamedAsText(path) {
+			continue
+		}
+		if at := slices.IndexFunc(s.near, func(p place) bool { return p.isNear(path) }); at >= 0 {
+			c := s.near[at]
+			files[Misnamed] = append(files[Misnamed], CoverageFile{Path: filepath.Join(dir, path), Convention: c.ID, As: c.As, Readers: append([]string{}, c.Readers...)})
+		}
+	}
+}
+
+// isNamedAsText reports whether a file has the name of a text or a setting that isn't written for
+// the people who read the directory.
+func isNamedAsText(file string) bool {
+	name := strings.ToLower(path.Base(file))
+	return !strings.HasPrefix(name, ".") && !strings.HasPrefix(name, "readme.") && slices.Contains([]string{".md", ".mdc", ".markdown", ".txt", ".toml", ".yaml", ".yml", ".json"}, path.Ext(name))
 }
 
 // Count says for a person how many files of a reason there are, and nothing else about them.
@@ -187,6 +212,8 @@ func (r CoverageReason) Count(n int) string {
 		return count + " that no resolver lists"
 	case NoKind:
 		return count + " that no kind fits"
+	case Misnamed:
+		return count + " that agents would read by another name"
 	}
 	return count
 }

@@ -61,22 +61,43 @@ func TestGroups(t *testing.T) {
 	root := open(t, dir, vfs.RootOptions{Exclude: []string{"**/excluded.md"}})
 	dir = root.Path()
 	everything := []abi.Kind{abi.KindInstructionFile, abi.KindSkill, abi.KindHook, abi.KindMCPConfig, abi.KindSubagent, abi.KindCommand, abi.KindPlugin}
+	const misnamed = "misnamed: 1 file that agents would read by another name (rules): .acme/rules/c.txt(own-rules)\n"
 	for _, test := range []struct {
 		what string
 		opts why.CoverageOptions
 		want string
 	}{
 		{"all is used", why.CoverageOptions{Own: own, Kinds: everything},
-			"no_kind: 2 files that no kind fits (ignore lists): .acme/settings.json(own-ignore) .acmeignore(own-ignore)\n"},
+			"no_kind: 2 files that no kind fits (ignore lists): .acme/settings.json(own-ignore) .acmeignore(own-ignore)\n" +
+				misnamed},
 		{"an agent is switched off", why.CoverageOptions{Own: own, Kinds: everything, Disabled: []string{"own-rules", "own-hooks", "own-ignore", "own-user"}},
 			"switched_off: 4 files for agents that are switched off: .acme/hooks.json(own-hooks) .acme/rules/a.md(own-rules) .acme/rules/deep/er/b.md(own-rules) .acmerules-x(own-rules)\n" +
 				"no_kind: 2 files that no kind fits (ignore lists): .acme/settings.json(own-ignore) .acmeignore(own-ignore)\n"},
 		{"no resolver", why.CoverageOptions{Own: own[1:2], Kinds: everything[:1]}, "no_resolver: 1 file that no resolver lists (skills): .acme/skills/one/SKILL.md(own-skills)\n"},
-		{"all is used, and known", why.CoverageOptions{Own: own[:2], Kinds: everything}, ""},
+		{"all is used, and known", why.CoverageOptions{Own: own[:2], Kinds: everything}, misnamed},
 	} {
 		if got := spell(why.CoverageOf([]why.CoverageRoot{{FS: root}, {FS: root}}, test.opts), dir); got != test.want {
 			t.Errorf("%s:\ngot\n%swant\n%s", test.what, got, test.want)
 		}
+	}
+}
+
+// TestMisnamed: a file that lies among rules or commands, and is none by its name alone, is told
+// of; one that is for people or programs isn't.
+func TestMisnamed(t *testing.T) {
+	root := open(t, vfstest.Build(t, []string{
+		".cursor/rules/notes.md = n", ".cursor/rules/go.mdc = g", ".cursor/rules/deep/er.txt = e", ".cursor/rules/README.md = r", ".cursor/rules/run.sh = s",
+		".github/instructions/go.md = g", ".github/instructions/web.instructions.md = w", "docs/notes.md = n",
+	}), vfs.RootOptions{})
+	report := why.CoverageOf([]why.CoverageRoot{{FS: root}}, why.CoverageOptions{Kinds: []abi.Kind{abi.KindInstructionFile}})
+	const want = "misnamed: 3 files that agents would read by another name (rules): " +
+		".cursor/rules/deep/er.txt(cursor-rules) .cursor/rules/notes.md(cursor-rules) .github/instructions/go.md(copilot-rules)\n"
+	if got := spell(report, root.Path()); got != want {
+		t.Errorf("got\n%swant\n%s", got, want)
+	}
+	report = why.CoverageOf([]why.CoverageRoot{{FS: root}}, why.CoverageOptions{Kinds: []abi.Kind{abi.KindInstructionFile}, Disabled: []string{"cursor-rules", "copilot-rules"}})
+	if got := spell(report, root.Path()); strings.Contains(got, "misnamed") {
+		t.Errorf("of agents that are switched off: %s", got)
 	}
 }
 

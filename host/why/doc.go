@@ -57,8 +57,9 @@
 // # Coverage
 //
 // [CoverageOf] reports files that lie where agents look for them but that no resource was made
-// of: those of agents that are switched off, and those that a chat has no use for. It goes by
-// the table of conventions and by names alone, and reads no file. It lists the directories that
+// of: those of agents that are switched off, those that a chat has no use for, and texts among
+// rules, subagents or commands that only their names keep from being some. It goes by the table
+// of conventions and by names alone, and reads no file. It lists the directories that
 // contain the places of the table, through host/vfs, and no others; excluded and secret files
 // don't exist for it. It looks at up to 20,000 names of a root, and follows a place's "**" for
 // 8 directories; Partial says that there was more.

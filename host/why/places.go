@@ -116,13 +116,17 @@ func (p *pathInRoot) isMisnamed() (facts, bool) {
 	if p.q.in.Roots[p.root].Scope == snapshot.ScopeUser {
 		scope = conventions.ScopeUser
 	}
-	dir, _ := path.Split(p.rel)
 	for _, place := range placesOf(p.rel) {
-		name := place.names[len(place.names)-1]
-		above := strings.Join(place.names[:len(place.names)-1], "/")
-		if place.Scope == scope && place.Kind != "" && strings.HasPrefix(name, "*") && name != "*" && above != "" && doublestar.MatchUnvalidated(above, strings.TrimSuffix(dir, "/")) {
-			return with(place.As, strings.Join(place.Readers, ", "), quotePath(name))
+		if place.Scope == scope && place.isNear(p.rel) {
+			return with(place.As, strings.Join(place.Readers, ", "), quotePath(path.Base(place.pattern)))
 		}
 	}
 	return facts{}, false
+}
+
+// isNear reports whether a file lies where files of the place do, whose names have something in
+// common that its own may lack.
+func (p *place) isNear(rel string) bool {
+	above, name := path.Split(p.pattern)
+	return p.Kind != "" && strings.HasPrefix(name, "*") && name != "*" && above != "" && doublestar.MatchUnvalidated(strings.TrimSuffix(above, "/"), path.Dir(rel))
 }

@@ -28,7 +28,7 @@ type Coverage struct {
 
 // CoverageGroup is the files of one reason.
 type CoverageGroup struct {
-	// Reason is why they aren't used: `switched_off`, `no_resolver`, `no_kind`, or a word of
+	// Reason is why they aren't used: `switched_off`, `no_resolver`, `no_kind`, `misnamed`, or a word of
 	// a newer agent.
 	Reason string `json:"reason"`
 	// Text says it for a person, with the number of all files.

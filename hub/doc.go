@@ -1,6 +1,7 @@
 // Package hub is Waymark's control plane. It receives snapshots from agents over DRPC,
 // stores the newest of each agent, and shows them through an HTTP API. Command hub serves
-// one; the agent embeds one.
+// one; the agent embeds one. The package puts together what lies below it, listens, and looks up
+// tokens.
 //
 // Agents connect as package transport describes: at Coder's endpoint, on the same HTTP port
 // as everything else, and by plain DRPC on a socket. Every connection serves two DRPC

@@ -123,6 +123,7 @@ func TestEveryRule(t *testing.T) {
 		{"others' files in one place", pkg("waymark/cmd/hub", "github.com/tailscale/hujson"), pkg("waymark/agent/connect", "github.com/tailscale/hujson"), "compares what it writes"},
 		{"webhooks in one place", pkg("waymark/hub", "github.com/standard-webhooks/standard-webhooks/libraries/go"), pkg("waymark/hub/webhook", "github.com/standard-webhooks/standard-webhooks/libraries/go"), "strangers"},
 		{"flags in the mains", pkg("waymark/hub", "github.com/spf13/cobra"), pkg("waymark/cmd/hub", "github.com/spf13/cobra"), "mains"},
+		{"pushes without readers", needs("waymark/hub/ingest", "waymark/hub/server"), needs("waymark/hub/ingest", "waymark/hub/fleet"), "without those who read it"},
 		{"calls without a meaning", pkg("waymark/hub/transport", "waymark/hub/store"), pkg("waymark/hub/transport", "waymark/wire", "storj.io/drpc"), "what they mean"},
 		{"a light consumer", needs("waymark/hub/client", "storj.io/drpc/drpcconn"), needs("waymark/hub/client", "net/http"), "needs HTTP"},
 		{"a client without a server", needs("waymark/hub/client", "waymark/internal/httpapi"), needs("waymark/hub/client", "waymark/internal/httpapi/apiclient"), "no server"},

@@ -159,6 +159,10 @@ func rules() []Rule {
 			Reason: "the transport brings calls to services and doesn't know what they mean",
 		},
 		{
+			From: []string{"waymark/hub/fleet", "waymark/hub/ingest"}, To: []string{"waymark/hub/calls", "waymark/hub/mcpserver", "waymark/hub/server", "waymark/hub/page"}, Deep: true,
+			Reason: "a push is stored without those who read it",
+		},
+		{
 			From: []string{"waymark/hub/client/...", "waymark/hub/page/..."},
 			To:   append([]string{"waymark/wire/...", "storj.io/drpc/...", "github.com/hashicorp/yamux/..."}, databases...), Deep: true,
 			Reason: "a consumer of the hub needs HTTP and nothing else",

@@ -130,7 +130,7 @@ func (d *Agent) ForClient(ctx context.Context, client *codingagents.Client, path
 	return answer, d.ending(err)
 }
 
-// WhyClient explains how a client treats files.
+// WhyClient explains how a coding agent treats files.
 func (d *Agent) WhyClient(ctx context.Context, client *codingagents.Client, paths ...string) ([]codingagents.Verdict, error) {
 	verdicts, err := d.host.WhyClient(ctx, client, paths...)
 	return verdicts, d.ending(err)

@@ -94,8 +94,8 @@ func (d *Agent) setApprovals(_ context.Context, list [][]byte) error {
 }
 
 // skillManifests tells a hub which files skills have: their paths, sizes and digests. It
-// answers only for skills that are pushed to the hub (hold is the push's filter), and the
-// switch for what coding agents see covers it, too.
+// answers only for skills that are pushed to the hub (hold is the push's filter), and only if
+// the hub may ask what coding agents see.
 func (d *Agent) skillManifests(hold func(*snapshot.Resource) push.Reason) reverse.Handler {
 	return d.looking(reverse.KindSkillFiles, func(ctx context.Context, body []byte) ([]byte, []string, error) {
 		begin := time.Now()

@@ -30,8 +30,8 @@ type acceptedFile struct {
 	Accepted []Accepted `toml:"accepted"`
 }
 
-// Accept marks the differences of a comparison that the project accepts, and returns those of
-// the file that are no more.
+// Accept marks the differences of a comparison that the project accepts. It returns the accepted
+// ones that no longer exist.
 func (p *Project) Accept(c *codingagents.Comparison) (gone []Accepted, err error) {
 	list, err := p.accepted()
 	if err != nil {

@@ -351,8 +351,8 @@ func appendElement(a *hujson.Array, value any, indented string, l layout) error 
 	return nil
 }
 
-// checked packs a document that an entry was put into, if a client will read in it what it
-// has read before, and the entry.
+// checked packs a document with a new entry. It first checks that a client will read the entry
+// there, and everything else as before.
 func (e *jsonEdit) checked(before []byte, v *hujson.Value, made int, err error) ([]byte, int, error) {
 	if err != nil {
 		return nil, 0, err

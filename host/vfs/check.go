@@ -67,9 +67,9 @@ func (r *Root) Check(f *Filter, deps []Dep) Freshness {
 	return Freshness{Fresh: true, Deps: renewed}
 }
 
-// keepSteady records a directory whose identity is unchanged since it was listed. No entry of
-// it has been replaced since then. So an entry that was a directory, by an observation no
-// older than the listing, still is that directory.
+// keepSteady records a directory whose identity is unchanged since it was listed: none of its
+// entries has been replaced since then. An entry that was seen to be a directory, then or later,
+// is therefore still the same directory.
 func (r *Run) keepSteady(path string) {
 	if r.steady == nil {
 		r.steady = make(map[string]bool)

@@ -67,7 +67,7 @@ func (s *Server) more(ctx context.Context, method, cursor string) json.RawMessag
 	return raw
 }
 
-// relayed makes a request of the servers.
+// relayed sends a request to the MCP servers.
 func (s *Server) relayed(ctx context.Context, method string, params json.RawMessage) (raw json.RawMessage, err error) {
 	err = s.do(ctx, func(c client.Client) (err error) {
 		raw, err = s.offer().Relay(ctx, c, method, params)

@@ -27,10 +27,9 @@
 //
 // # Limits
 //
-// Of MCP servers everything is relayed but subscriptions and list_changed of resources and
-// prompts. Supporting files of skills are
-// read when they are requested: a client that wants those of a manifest must compare the
-// digests.
+// Everything of MCP servers is relayed except subscriptions, and list_changed of resources and
+// prompts. Supporting files of skills are read when they are requested: a client that wants those
+// of a manifest must compare the digests.
 package mcpserver
 
 import (

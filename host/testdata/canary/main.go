@@ -1,5 +1,5 @@
-// Command canary is a module that repeats every file that it can read in every word that
-// it may say.
+// Command canary is a module that repeats every file that it can read, in every text that an
+// answer may contain.
 package main
 
 import (

@@ -55,7 +55,7 @@ func tooLong(limit int64) error {
 	return fmt.Errorf("the server's answer has more than %d bytes, and is dropped: ask for less at once", limit)
 }
 
-// isTooLong reports whether an error is that of skim.
+// isTooLong reports whether skim has made the error.
 func isTooLong(err *jsonrpc.Error) bool { return err.Code == tooLongCode }
 
 // jsonBody is the body of an answer that is one message. One that is too long becomes an

@@ -118,8 +118,8 @@ func (f *finder) all(e *entry.Entry, x *entry.Expanded) error {
 	return nil
 }
 
-// text checks all paths that a text may contain: the whole text, without a flag in front,
-// and its words.
+// text checks all paths that a text may contain: the whole text, what follows a flag in it, and
+// each of its words.
 func (f *finder) text(value string) error {
 	paths := []string{value}
 	if _, after, ok := strings.Cut(value, "="); ok {

@@ -289,7 +289,7 @@ func document(t catalog.Tool) string {
 	return b.String()
 }
 
-// exact returns a text of a tool that is the same only for the same tool.
+// exact returns a text that two tools have in common only if they are equal.
 func exact(t catalog.Tool) string {
 	return fmt.Sprintf("name: %+q\ntitle: %+q\ndescription: %+q\ninput schema: %+q\nannotations: %+q\n", t.Name, t.Title, t.Description, t.InputSchema, t.Annotations)
 }

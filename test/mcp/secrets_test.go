@@ -23,6 +23,9 @@ import (
 	"waymark/test/testenv"
 )
 
+// lastLetters is how many letters each secret ends with.
+const lastLetters = 10
+
 // secrets makes values as credentials are: of letters and digits, or of characters
 // that encodings change, too.
 func secrets(random *rand.Rand, n int) (list []string) {
@@ -37,11 +40,14 @@ func secrets(random *rand.Rand, n int) (list []string) {
 		for j := range b {
 			b[j] = from[random.IntN(len(from))]
 		}
+		// Blanks at an end are cut from headers. The last ones stay as they are in most encodings.
+		b[0] = letters[random.IntN(26)]
+		for j := len(b) - lastLetters; j < len(b); j++ {
+			b[j] = letters[random.IntN(26)]
+		}
 		if i%2 == 1 {
 			copy(b[4:], "&;<%") // what JSON and URLs write in different ways
 		}
-		// Blanks at an end are cut from headers.
-		b[0], b[len(b)-1] = letters[random.IntN(26)], letters[random.IntN(26)]
 		list = append(list, string(b))
 	}
 	return list
@@ -56,7 +62,7 @@ func needles(secret string) (list []string) {
 			list = append(list, text[min(7, len(text)/4):len(text)-2])
 		}
 	}
-	return append(list, secret)
+	return append(list, secret, secret[len(secret)-lastLetters:])
 }
 
 // seen are the texts in which secrets were looked for.

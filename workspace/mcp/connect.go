@@ -56,6 +56,7 @@ type connection struct {
 	owned   supervisor.Owned // nil for a dialed server
 	stderr  *tail
 	noise   noise
+	hide    func(string) string   // removes the server's secrets
 	profile *launch.Profile       // nil for one without
 	copied  chan struct{}         // closed when its standard error has ended
 	full    atomic.Pointer[error] // set when the server was ended because of its disk usage
@@ -191,7 +192,7 @@ func because(ctx context.Context, err error) error {
 
 // open starts or dials a server, and begins a session.
 func (s *server) open(ctx context.Context, j *judgement, set *Settings, protocol string, files *trust.Watch) (*connection, error) {
-	c := &connection{judged: j, started: s.svc.opts.Now(), used: time.Now(), over: make(chan struct{}), noise: noise{head: text.Head{Max: maxSaid}}}
+	c := &connection{judged: j, started: s.svc.opts.Now(), used: time.Now(), over: make(chan struct{}), hide: func(said string) string { return s.redact().String(said) }, noise: noise{head: text.Head{Max: maxKept}}}
 	opts := session.Options{
 		// ctx ends before, and its reason is the one that is told.
 		Timeout: set.connectTimeout(j.entry) + time.Second, Protocol: protocol, Logger: s.svc.log,
@@ -304,10 +305,11 @@ func (c *connection) explain(ctx context.Context, err error) error {
 	return fmt.Errorf("%w; %s", err, ended)
 }
 
-// said is what a server has said that may explain why it doesn't speak.
+// said is what a server has said that may explain why it doesn't speak. Secrets are removed from
+// it before it is cut: parts of them would not be found.
 func (c *connection) said() []string {
-	stderr := c.stderr.String()
-	return slices.DeleteFunc([]string{lastWords(stderr), c.refusal(stderr), c.noise.said()}, func(s string) bool { return s == "" })
+	stderr := c.stderr.said(c.hide)
+	return slices.DeleteFunc([]string{lastWords(stderr), c.refusal(stderr), c.noise.said(c.hide)}, func(s string) bool { return s == "" })
 }
 
 // late adds what a server has said to a timeout. It may say that it waits for input, for

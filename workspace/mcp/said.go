@@ -19,26 +19,35 @@ type tail struct {
 	kept []byte
 }
 
-// tailSize is enough for an error with a trace of some frames, of which Node writes the error
-// first.
-const tailSize = 8 << 10
-
-// maxSaid limits what an error quotes of a server, in bytes.
-const maxSaid = 300
+const (
+	// maxSaid limits what an error quotes of a server, in bytes.
+	maxSaid = 300
+	// maxKept limits what is kept of a server's output for that: enough for an error with a trace
+	// of some frames, of which Node writes the error first.
+	maxKept = 10 << 10
+	// maxValue is how much of what is kept is left out where it was cut, because a part of a
+	// secret isn't found there.
+	maxValue = 2 << 10
+)
 
 // Write implements io.Writer.
 func (t *tail) Write(p []byte) (int, error) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	t.kept = append(t.kept, p[max(0, len(p)-tailSize):]...)
-	t.kept = t.kept[max(0, len(t.kept)-tailSize):]
+	t.kept = append(t.kept, p[max(0, len(p)-maxKept):]...)
+	t.kept = t.kept[max(0, len(t.kept)-maxKept):]
 	return len(p), nil
 }
 
-func (t *tail) String() string {
+// said returns it without secrets.
+func (t *tail) said(hide func(string) string) string {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	return text.WithoutEscapes(string(t.kept))
+	said := hide(string(t.kept))
+	if len(t.kept) == maxKept {
+		said = said[min(maxValue, len(said)):]
+	}
+	return text.WithoutEscapes(said)
 }
 
 var (
@@ -127,11 +136,15 @@ func (n *noise) add(line []byte) {
 	_, _ = io.WriteString(&n.head, "\n")
 }
 
-// said quotes it, and says what is wrong with it, if that is known.
-func (n *noise) said() string {
+// said quotes it without secrets, and says what is wrong with it, if that is known.
+func (n *noise) said(hide func(string) string) string {
 	n.mu.Lock()
 	defer n.mu.Unlock()
-	wrote := text.Line(text.WithoutEscapes(n.head.String()), maxSaid)
+	wrote := hide(n.head.String())
+	if len(n.head.Bytes()) == maxKept {
+		wrote = wrote[:max(0, len(wrote)-maxValue)]
+	}
+	wrote = text.Line(text.WithoutEscapes(wrote), maxSaid)
 	switch {
 	case wrote == "":
 		return ""

@@ -95,7 +95,7 @@ func (a *approvals) now(agentID string) *approvalSet {
 	if !a.read {
 		return nil
 	}
-	now, set := a.calls.now(), &approvalSet{}
+	now, set := a.calls.opts.Now(), &approvalSet{}
 	for i := range a.list {
 		k := &a.list[i]
 		if credential.Expired(now, k.expires) || !k.claim.For(agentID) {
@@ -111,12 +111,12 @@ func (a *approvals) now(agentID string) *approvalSet {
 func (a *approvals) follow() {
 	revision := int64(-1) // of the approvals
 	for a.ctx.Err() == nil {
-		at, err := a.calls.store.Newest(a.ctx)
+		at, err := a.calls.opts.Store.Newest(a.ctx)
 		if err == nil {
 			revision, err = a.load(revision)
 		}
 		if err == nil {
-			err = a.calls.store.Wait(a.ctx, at)
+			err = a.calls.opts.Store.Wait(a.ctx, at)
 		}
 		pause := approvalsPause
 		if err != nil {
@@ -124,7 +124,7 @@ func (a *approvals) follow() {
 				return
 			}
 			pause = approvalsAgain
-			a.calls.log.Warn("approvals not read", slog.Any("error", err), slog.Duration("again_in", pause))
+			a.calls.opts.Log.Warn("approvals not read", slog.Any("error", err), slog.Duration("again_in", pause))
 		}
 		_ = await.Sleep(a.ctx, pause) // the loop checks ctx
 	}
@@ -133,7 +133,7 @@ func (a *approvals) follow() {
 // load reads the approvals unless they still have the given revision, and returns their
 // revision.
 func (a *approvals) load(revision int64) (int64, error) {
-	list, now, err := a.calls.store.Approvals(a.ctx, revision)
+	list, now, err := a.calls.opts.Store.Approvals(a.ctx, revision)
 	if err != nil || list == nil {
 		return revision, err
 	}
@@ -144,7 +144,7 @@ func (a *approvals) load(revision int64) (int64, error) {
 		}
 		claim, err := approval.Inspect(list[i].Signed)
 		if err != nil { // from a later version of the hub with the same database
-			a.calls.log.Warn("approval left out", slog.String("approval", list[i].ID), slog.Any("error", err))
+			a.calls.opts.Log.Warn("approval left out", slog.String("approval", list[i].ID), slog.Any("error", err))
 			continue
 		}
 		live = append(live, kept{signed: list[i].Signed, claim: claim, expires: list[i].ExpiresAt})

@@ -58,14 +58,14 @@ func (c *Calls) ask(ctx context.Context, agentID, kind string, body []byte, pati
 			return one.ask(ctx, kind, body)
 		}
 		err := errAway
-		if c.transport.Connected(agentID) {
+		if c.opts.Transport.Connected(agentID) {
 			err = errNoChannel
-		} else if at, atErr := c.store.HubOf(ctx, agentID); atErr == nil && at.ID != c.self.ID {
+		} else if at, atErr := c.opts.Store.HubOf(ctx, agentID); atErr == nil && at.ID != c.opts.Self.ID {
 			if at.URL == "" {
 				err = errNoAddress
 			} else {
 				var answer []byte
-				if answer, err = c.replicas.ask(ctx, at, agentID, kind, body); !errors.Is(err, errNotThere) {
+				if answer, err = c.askThrough(ctx, at, agentID, kind, body); !errors.Is(err, errNotThere) {
 					return answer, err
 				}
 			}

@@ -32,27 +32,18 @@ type Options struct {
 
 // Calls sends requests to agents. Make one with New.
 type Calls struct {
-	store     store.Store
-	log       *slog.Logger
-	now       func() time.Time
-	self      store.PresentHub
-	transport *transport.Transport
-	fleet     *fleet.Fleet
-	replicas  replicas
+	opts      Options
+	client    *http.Client // for other hubs
 	approvals approvals
 	channels  channels
 }
 
 // New makes a Calls.
 func New(opts Options) *Calls {
-	c := &Calls{store: opts.Store, log: opts.Log, now: opts.Now, self: opts.Self, transport: opts.Transport, fleet: opts.Fleet}
-	c.replicas.init(c)
+	c := &Calls{opts: opts, client: newReplicaClient()}
 	c.approvals.init(c)
 	return c
 }
-
-// Replicas serves requests of other hubs, below ReplicaRoot.
-func (c *Calls) Replicas() http.Handler { return c.replicas.handler() }
 
 // Channels returns the number of open reverse channels.
 func (c *Calls) Channels() int { return c.channels.count() }
@@ -63,5 +54,5 @@ func (c *Calls) Close() { c.approvals.close() }
 // Wait waits for what Close has ended.
 func (c *Calls) Wait() {
 	c.approvals.wait()
-	c.replicas.close()
+	c.client.CloseIdleConnections()
 }

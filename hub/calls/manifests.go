@@ -28,7 +28,7 @@ const (
 // just been pinned, and stores the answer with the pin. If the agent is away, too old or
 // has it switched off, the pin has no manifests.
 func (c *Calls) KeepManifests(ctx context.Context, pin *store.Pin) {
-	if agent, err := c.store.Agent(ctx, pin.AgentID); err != nil || !agent.Connected || pin.Revision == 0 {
+	if agent, err := c.opts.Store.Agent(ctx, pin.AgentID); err != nil || !agent.Connected || pin.Revision == 0 {
 		return
 	}
 	asking, cancel := context.WithTimeout(ctx, manifestsTimeout)
@@ -37,17 +37,17 @@ func (c *Calls) KeepManifests(ctx context.Context, pin *store.Pin) {
 	if len(kept) > 0 { // each is complete, even if the time was too short for all
 		var body []byte
 		if body, err = json.Marshal(kept); err == nil {
-			err = c.store.SetPinManifests(ctx, pin.ID, pin.Revision, body)
+			err = c.opts.Store.SetPinManifests(ctx, pin.ID, pin.Revision, body)
 		}
 	}
 	if err != nil {
-		c.log.Debug("which files the skills of a pin have isn't known", slog.String("pin", pin.ID), slog.String("error", text.Line(errtext.Of(err), MaxErrorLogged)))
+		c.opts.Log.Debug("which files the skills of a pin have isn't known", slog.String("pin", pin.ID), slog.String("error", text.Line(errtext.Of(err), MaxErrorLogged)))
 	}
 }
 
 // manifests asks for the manifests. One counts only if its skill is the pinned one.
 func (c *Calls) manifests(ctx context.Context, pin *store.Pin) (mcpserver.Manifests, error) {
-	_, stored, err := c.store.PinSnapshot(ctx, pin.ID, true)
+	_, stored, err := c.opts.Store.PinSnapshot(ctx, pin.ID, true)
 	if err != nil {
 		return nil, err
 	}

@@ -25,20 +25,14 @@ import (
 	"waymark/wire/reverse"
 )
 
-// replicas lets several hubs with one store ask agents through the hub that each is
-// connected to. A hub publishes its address in the store, with a secret that is new with
-// each start; see store.PresentHub. The asking hub passes on only the request for the
+// ReplicaRoot is where a hub serves other hubs. Several hubs with one store ask agents through the
+// hub that each is connected to. A hub publishes its address in the store, with a secret that is
+// new with each start; see store.PresentHub. The asking hub passes on only the request for the
 // agent. The other hub uses only its own connections, so that nothing is passed on twice.
 //
 // The secret is as sensitive as the store: whoever can read it can also read everything
 // that agents have pushed. Acting in a workspace requires a capability, which the agent
 // checks.
-type replicas struct {
-	calls  *Calls
-	client *http.Client
-}
-
-// ReplicaRoot is where a hub serves other hubs.
 const ReplicaRoot = "/internal/v0/"
 
 const (
@@ -58,10 +52,10 @@ const (
 	replicaHeaders, replicaWrite = 32 << 10, time.Minute
 )
 
-func (r *replicas) init(c *Calls) {
-	r.calls = c
+// newReplicaClient returns the client for other hubs.
+func newReplicaClient() *http.Client {
 	dialer := &net.Dialer{Timeout: replicaDial}
-	r.client = &http.Client{
+	return &http.Client{
 		// No proxy: the addresses are in one network, and the secret must stay there.
 		Transport: &http.Transport{
 			DialContext: dialer.DialContext, TLSHandshakeTimeout: replicaDial, MaxIdleConnsPerHost: maxChatCalls,
@@ -70,8 +64,6 @@ func (r *replicas) init(c *Calls) {
 		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
 	}
 }
-
-func (r *replicas) close() { r.client.CloseIdleConnections() }
 
 // whys are a hub's errors of agentChannel.ask, by their names between hubs.
 var whys = map[string]error{"not_there": errNotThere, "too_old": errTooOld, "lost": errLost, "answer": errAnswer}
@@ -96,13 +88,13 @@ type notedPart struct {
 	Refused *refused `json:"refused,omitempty"`
 }
 
-// ask asks an agent through another hub.
+// askThrough asks an agent through another hub.
 //
 // # Errors
 //
 // errNotThere says that nothing was asked: the other hub doesn't have the agent, or doesn't
 // answer.
-func (r *replicas) ask(ctx context.Context, at store.PresentHub, agentID, kind string, body []byte) ([]byte, error) {
+func (c *Calls) askThrough(ctx context.Context, at store.PresentHub, agentID, kind string, body []byte) ([]byte, error) {
 	var sent atomic.Bool // the other hub may have read the request
 	traced := httptrace.WithClientTrace(ctx, &httptrace.ClientTrace{WroteHeaders: func() { sent.Store(true) }})
 	u := at.URL + ReplicaRoot + "agents/" + url.PathEscape(agentID) + "/ask/" + kind
@@ -112,12 +104,12 @@ func (r *replicas) ask(ctx context.Context, at store.PresentHub, agentID, kind s
 	}
 	take := reverse.NotesOf(ctx)
 	request.Header = http.Header{
-		"Authorization": {"Bearer " + at.Secret}, "Content-Type": {"application/octet-stream"}, replicaHeader: {r.calls.self.ID}, "User-Agent": {"waymark-hub"},
+		"Authorization": {"Bearer " + at.Secret}, "Content-Type": {"application/octet-stream"}, replicaHeader: {c.opts.Self.ID}, "User-Agent": {"waymark-hub"},
 	}
 	if take != nil {
 		request.Header.Set("Accept", notedType)
 	}
-	response, err := r.client.Do(request)
+	response, err := c.client.Do(request)
 	if err == nil {
 		defer func() { _ = response.Body.Close() }()
 		if noted := json.NewDecoder(io.LimitReader(response.Body, maxNoted)); response.Header.Get("Content-Type") == notedType {
@@ -137,10 +129,10 @@ func (r *replicas) ask(ctx context.Context, at store.PresentHub, agentID, kind s
 	case err != nil && ctx.Err() != nil:
 		return nil, ctx.Err()
 	case err != nil && sent.Load():
-		r.calls.log.Warn("another hub was lost in the middle of a call", slog.String("agent", agentID), slog.String("hub", at.ID), slog.String("error", errtext.Of(err)))
+		c.opts.Log.Warn("another hub was lost in the middle of a call", slog.String("agent", agentID), slog.String("hub", at.ID), slog.String("error", errtext.Of(err)))
 		return nil, errLost
 	case err != nil:
-		r.calls.log.Warn("another hub doesn't answer", slog.String("agent", agentID), slog.String("hub", at.ID), slog.String("url", at.URL), slog.String("error", errtext.Of(err)))
+		c.opts.Log.Warn("another hub doesn't answer", slog.String("agent", agentID), slog.String("hub", at.ID), slog.String("url", at.URL), slog.String("error", errtext.Of(err)))
 		return nil, errNotThere
 	case len(body) > maxAnswer:
 		return nil, errAnswer
@@ -154,7 +146,7 @@ func (r *replicas) ask(ctx context.Context, at store.PresentHub, agentID, kind s
 		return nil, no.err()
 	}
 	// The other hub was restarted, is stopping, or isn't at this address any more.
-	r.calls.log.Warn("another hub refuses to ask an agent", slog.String("agent", agentID), slog.String("hub", at.ID), slog.String("url", at.URL), slog.Int("status", response.StatusCode))
+	c.opts.Log.Warn("another hub refuses to ask an agent", slog.String("agent", agentID), slog.String("hub", at.ID), slog.String("url", at.URL), slog.Int("status", response.StatusCode))
 	return nil, errNotThere
 }
 
@@ -166,13 +158,13 @@ func (no *refused) err() error {
 	return &reverse.Error{Code: no.Code, Text: text.Line(no.Text, MaxErrorLogged*4)}
 }
 
-// handler serves the other hubs.
-func (r *replicas) handler() http.Handler {
+// Replicas serves requests of other hubs, below ReplicaRoot.
+func (c *Calls) Replicas() http.Handler {
 	return httpapi.New(httpapi.Options{
-		Name: "hub", Logger: r.calls.log, MaxBody: maxAsked, WriteTimeout: replicaWrite,
+		Name: "hub", Logger: c.opts.Log, MaxBody: maxAsked, WriteTimeout: replicaWrite,
 		Admit: func(request *http.Request) (context.Context, error) {
 			ctx, shown := request.Context(), httpapi.BearerToken(request)
-			valid := r.calls.self.URL != "" && credential.Same(shown, r.calls.self.Secret)
+			valid := c.opts.Self.URL != "" && credential.Same(shown, c.opts.Self.Secret)
 			transport.Authenticated(ctx, valid)
 			if !valid {
 				return nil, &problem.Error{Code: http.StatusUnauthorized, Message: "unauthorized", Detail: "this is for hubs that share a database"}
@@ -186,42 +178,42 @@ func (r *replicas) handler() http.Handler {
 			return nil
 		},
 	}, httpapi.Service{Routes: []httpapi.Route{{
-		Method: http.MethodPost, Pattern: ReplicaRoot + "agents/{id}/ask/{kind}", Handle: r.serve, Failed: "the agent was not asked", Timeout: mcpserver.MaxCall + replicaGrace,
+		Method: http.MethodPost, Pattern: ReplicaRoot + "agents/{id}/ask/{kind}", Handle: c.serveReplica, Failed: "the agent was not asked", Timeout: mcpserver.MaxCall + replicaGrace,
 	}}})
 }
 
 // serve asks an agent that is connected here for another hub.
-func (r *replicas) serve(c *httpapi.Call) error {
-	agentID, kind, begin := c.Arg("id"), c.Arg("kind"), time.Now()
+func (c *Calls) serveReplica(call *httpapi.Call) error {
+	agentID, kind, begin := call.Arg("id"), call.Arg("kind"), time.Now()
 	limit, known := asked[kind]
 	if !known {
 		return httpapi.ErrNoRoute
 	}
-	body, err := io.ReadAll(c.Body)
+	body, err := io.ReadAll(call.Body)
 	if err != nil {
-		return &problem.Error{Code: http.StatusBadRequest, Message: c.Failed(), Detail: errtext.Of(err)}
+		return &problem.Error{Code: http.StatusBadRequest, Message: call.Failed(), Detail: errtext.Of(err)}
 	}
-	ctx, cancel := context.WithTimeout(c.Context(), limit)
+	ctx, cancel := context.WithTimeout(call.Context(), limit)
 	defer cancel()
 	send := func(part notedPart) {
-		data, _ := json.Marshal(part)                               // strings always marshal
-		if ctx.Err() == nil && c.Flush(append(data, '\n')) != nil { // the other hub is gone
+		data, _ := json.Marshal(part)                                  // strings always marshal
+		if ctx.Err() == nil && call.Flush(append(data, '\n')) != nil { // the other hub is gone
 			cancel()
 		}
 	}
-	noted := c.Header.Get("Accept") == notedType
+	noted := call.Header.Get("Accept") == notedType
 	if noted {
 		ctx = reverse.WithNotes(ctx, func(body []byte) { send(notedPart{Note: body}) })
-		c.Stream()
-		c.Writer().Header().Set("Content-Type", notedType)
+		call.Stream()
+		call.Writer().Header().Set("Content-Type", notedType)
 	}
 	var answer []byte
-	if one := r.calls.channels.of(agentID); one == nil || one.Ended() || r.calls.transport.Draining() {
+	if one := c.channels.of(agentID); one == nil || one.Ended() || c.opts.Transport.Draining() {
 		err = errNotThere
 	} else {
 		answer, err = one.ask(ctx, kind, body)
 	}
-	r.calls.log.Info("agent asked for another hub", slog.String("hub", text.Line(c.Header.Get(replicaHeader), 64)), slog.String("agent", agentID),
+	c.opts.Log.Info("agent asked for another hub", slog.String("hub", text.Line(call.Header.Get(replicaHeader), 64)), slog.String("agent", agentID),
 		slog.String("kind", kind), slog.Int("request", len(body)), slog.Int("answer", len(answer)), slog.Duration("took", time.Since(begin)),
 		slog.String("error", text.Line(errtext.Of(err), MaxErrorLogged)))
 	switch {
@@ -230,12 +222,12 @@ func (r *replicas) serve(c *httpapi.Call) error {
 		send(notedPart{Refused: &no})
 		return nil
 	case err != nil:
-		return c.JSON(http.StatusConflict, refusalOf(err))
+		return call.JSON(http.StatusConflict, refusalOf(err))
 	case noted:
 		send(notedPart{Answer: answer})
 		return nil
 	}
-	c.Send(http.StatusOK, "application/octet-stream", answer)
+	call.Send(http.StatusOK, "application/octet-stream", answer)
 	return nil
 }
 

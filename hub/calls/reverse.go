@@ -88,13 +88,13 @@ func (c *Calls) Serve(stream waymark.DRPCContext_ReverseStream) error {
 	call := transport.CallOf(stream.Context())
 	call.Last()
 	one := &agentChannel{agentID: call.AgentID, asks: make(chan struct{}, maxAsks), calls: make(chan struct{}, maxChatCalls)}
-	log := c.log.With(slog.String("agent", one.agentID))
+	log := c.opts.Log.With(slog.String("agent", one.agentID))
 	ready := make(chan struct{})
 	one.Channel = reverse.New(stream, reverse.Options{
 		End: call.End,
 		Greet: func(hello reverse.Hello) error {
 			one.run = hex.EncodeToString(hello.Run)
-			return c.fleet.Admits(one.agentID, one.run)
+			return c.opts.Fleet.Admits(one.agentID, one.run)
 		},
 		Ready: func(hello reverse.Hello) {
 			if before := c.channels.put(one); before != nil {
@@ -131,7 +131,7 @@ func (c *Calls) deliver(ctx context.Context, one *agentChannel, log *slog.Logger
 	for ctx.Err() == nil {
 		set, changed, err := c.approvals.of(ctx, one.agentID)
 		if err == nil && !set.equal(has) {
-			if err := c.fleet.Admits(one.agentID, one.run); err != nil {
+			if err := c.opts.Fleet.Admits(one.agentID, one.run); err != nil {
 				one.End(err)
 				return
 			}
@@ -151,7 +151,7 @@ func (c *Calls) deliver(ctx context.Context, one *agentChannel, log *slog.Logger
 			log.Warn("approvals not delivered", slog.String("error", errtext.Of(err)), slog.Duration("again_in", pause))
 			wait = time.After(pause)
 		case !set.until.IsZero():
-			wait = time.After(set.until.Sub(c.now()))
+			wait = time.After(set.until.Sub(c.opts.Now()))
 		}
 		select {
 		case <-changed:

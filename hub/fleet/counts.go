@@ -41,7 +41,7 @@ func (f *Fleet) Count(ctx context.Context) (Counts, error) {
 	// Not the caller's context, because other callers share the answer.
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), countTimeout)
 	defer cancel()
-	n, err := f.store.CountAgents(ctx)
+	n, err := f.opts.Store.CountAgents(ctx)
 	c.at, c.err = time.Now(), err
 	c.now = Counts{
 		Connected: n.Connected, Away: n.Agents - n.NeverSeen - n.Connected, NeverConnected: n.NeverSeen, Attention: n.Attention,

@@ -32,21 +32,18 @@ type Options struct {
 
 // Fleet is the agents of a hub.
 type Fleet struct {
-	store     store.Store
-	log       *slog.Logger
-	self      store.PresentHub
-	transport *transport.Transport
-	uses      uses
-	presence  presence
-	seen      lastSeen
-	counts    counts
-	writers   writers
+	opts     Options
+	uses     uses
+	presence presence
+	seen     lastSeen
+	counts   counts
+	writers  writers
 }
 
 // New makes a Fleet.
 func New(opts Options) *Fleet {
-	f := &Fleet{store: opts.Store, log: opts.Log, self: opts.Self, transport: opts.Transport}
-	f.presence.init(f, opts.Presence)
+	f := &Fleet{opts: opts}
+	f.presence.init(f)
 	f.seen.init(f)
 	f.writers.init(opts.Log)
 	return f

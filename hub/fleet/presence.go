@@ -25,7 +25,6 @@ const (
 // after the agents that may be connected to several.
 type presence struct {
 	fleet *Fleet
-	every time.Duration
 	// leased is closed when the hub has tried to get its first lease. Without one, agents aren't
 	// shown as connected to it.
 	leased chan struct{}
@@ -33,9 +32,7 @@ type presence struct {
 	condition atomic.Pointer[store.Condition]
 }
 
-func (p *presence) init(f *Fleet, every time.Duration) {
-	p.fleet, p.every, p.leased = f, cmp.Or(every, presenceDefault), make(chan struct{})
-}
+func (p *presence) init(f *Fleet) { p.fleet, p.leased = f, make(chan struct{}) }
 
 // begun waits for leased.
 func (p *presence) begun(ctx context.Context) error {
@@ -51,7 +48,7 @@ func (p *presence) run(ctx context.Context) {
 	var leaseFailing, lookFailing bool
 	p.report(ctx, p.renew(ctx), &leaseFailing)
 	close(p.leased)
-	lease, look := time.NewTicker(leaseAgain), time.NewTicker(p.every)
+	lease, look := time.NewTicker(leaseAgain), time.NewTicker(cmp.Or(p.fleet.opts.Presence, presenceDefault))
 	defer lease.Stop()
 	defer look.Stop()
 	for {
@@ -65,8 +62,8 @@ func (p *presence) run(ctx context.Context) {
 		case <-ctx.Done():
 			ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), leaseFarewell)
 			defer cancel()
-			if err := p.fleet.store.EndLease(ctx, p.fleet.self.ID); err != nil { // it ends by itself
-				p.fleet.log.Debug("lease not ended", slog.Any("error", err))
+			if err := p.fleet.opts.Store.EndLease(ctx, p.fleet.opts.Self.ID); err != nil { // it ends by itself
+				p.fleet.opts.Log.Debug("lease not ended", slog.Any("error", err))
 			}
 			return
 		}
@@ -76,7 +73,7 @@ func (p *presence) run(ctx context.Context) {
 // report logs the first of several failures.
 func (p *presence) report(ctx context.Context, err error, failing *bool) {
 	if err != nil && !*failing && ctx.Err() == nil {
-		p.fleet.log.Warn("hubs can't tell each other who is connected", slog.Any("error", err))
+		p.fleet.opts.Log.Warn("hubs can't tell each other who is connected", slog.Any("error", err))
 	}
 	*failing = err != nil
 }
@@ -89,16 +86,16 @@ const (
 
 // check looks at the database's condition, and logs when it becomes a problem.
 func (p *presence) check(ctx context.Context) error {
-	now, err := p.fleet.store.Condition(ctx)
+	now, err := p.fleet.opts.Store.Condition(ctx)
 	if err != nil {
 		return err
 	}
 	was := p.condition.Swap(&now)
 	if now.Behind > behindMost && (was == nil || was.Behind <= behindMost || was.Holder != now.Holder) {
-		p.fleet.log.Warn("a transaction goes on for long, and readers can't resume after what came since", slog.Duration("since", now.Behind), slog.String("transaction", now.Holder))
+		p.fleet.opts.Log.Warn("a transaction goes on for long, and readers can't resume after what came since", slog.Duration("since", now.Behind), slog.String("transaction", now.Holder))
 	}
 	if now.ClockOff.Abs() > clockMost && (was == nil || was.ClockOff.Abs() <= clockMost) {
-		p.fleet.log.Error("the clock of this machine is wrong, or the database's; nothing is deleted by this machine's", slog.Duration("database_ahead", now.ClockOff))
+		p.fleet.opts.Log.Error("the clock of this machine is wrong, or the database's; nothing is deleted by this machine's", slog.Duration("database_ahead", now.ClockOff))
 	}
 	return nil
 }
@@ -108,22 +105,22 @@ func (p *presence) renew(ctx context.Context) error {
 	if err := p.check(ctx); err != nil {
 		return err
 	}
-	self := p.fleet.self
-	begun, err := p.fleet.store.Lease(ctx, self, leaseHolds)
+	self := p.fleet.opts.Self
+	begun, err := p.fleet.opts.Store.Lease(ctx, self, leaseHolds)
 	if err != nil || !begun {
 		return err
 	}
 	// Others may have taken this hub for dead.
-	if agents := p.fleet.transport.Agents(); len(agents) > 0 {
-		return p.fleet.store.KeepAgents(ctx, self.ID, agents)
+	if agents := p.fleet.opts.Transport.Agents(); len(agents) > 0 {
+		return p.fleet.opts.Store.KeepAgents(ctx, self.ID, agents)
 	}
 	return nil
 }
 
 // look compares what the store says of contested agents with the connections here.
 func (p *presence) look(ctx context.Context) error {
-	self, since := p.fleet.self.ID, p.fleet.writers.sessions()
-	list, err := p.fleet.store.Contested(ctx, self)
+	self, since := p.fleet.opts.Self.ID, p.fleet.writers.sessions()
+	list, err := p.fleet.opts.Store.Contested(ctx, self)
 	if err != nil {
 		return err
 	}
@@ -131,7 +128,7 @@ func (p *presence) look(ctx context.Context) error {
 	counts := p.fleet.writers.unheard()
 	var keep []string
 	for _, c := range list {
-		n, connected := counts[c.AgentID], p.fleet.transport.Connected(c.AgentID)
+		n, connected := counts[c.AgentID], p.fleet.opts.Transport.Connected(c.AgentID)
 		switch {
 		case !connected, n == 0 && c.Hub == self && c.Elsewhere.Generation == 0:
 			counts[c.AgentID] = -1
@@ -145,10 +142,10 @@ func (p *presence) look(ctx context.Context) error {
 		}
 	}
 	if len(keep) > 0 {
-		err = p.fleet.store.KeepAgents(ctx, self, keep)
+		err = p.fleet.opts.Store.KeepAgents(ctx, self, keep)
 	}
 	if len(counts) > 0 {
-		err = errors.Join(err, p.fleet.store.SetNotHeard(ctx, self, counts))
+		err = errors.Join(err, p.fleet.opts.Store.SetNotHeard(ctx, self, counts))
 	}
 	return err
 }

@@ -75,13 +75,13 @@ func (l *lastSeen) take() ([]store.EndedSession, map[string]store.AgentDescripti
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	for id, generation := range l.newest { // the last connection of an agent may be one that never pushed
-		if !l.fleet.transport.Connected(id) {
+		if !l.fleet.opts.Transport.Connected(id) {
 			l.ended[id] = max(l.ended[id], generation)
 		}
 	}
 	list := make([]store.EndedSession, 0, len(l.ended))
 	for id, generation := range l.ended {
-		one := store.EndedSession{AgentID: id, Generation: generation, Last: !l.fleet.transport.Connected(id)}
+		one := store.EndedSession{AgentID: id, Generation: generation, Last: !l.fleet.opts.Transport.Connected(id)}
 		if one.Last {
 			one.Generation = max(generation, l.newest[id])
 			delete(l.newest, id)
@@ -109,15 +109,15 @@ func (l *lastSeen) flush(ending context.Context, end bool) {
 		n     int
 		store func() error
 	}{
-		{"when agents were connected", len(ended), func() error { return l.fleet.store.EndSessions(ctx, l.fleet.self.ID, ended) }},
-		{"what agents say of themselves", len(said), func() error { return l.fleet.store.DescribeAgents(ctx, said) }},
-		{"when tokens were used", len(used), func() error { return l.fleet.store.TouchTokens(ctx, used) }},
+		{"when agents were connected", len(ended), func() error { return l.fleet.opts.Store.EndSessions(ctx, l.fleet.opts.Self.ID, ended) }},
+		{"what agents say of themselves", len(said), func() error { return l.fleet.opts.Store.DescribeAgents(ctx, said) }},
+		{"when tokens were used", len(used), func() error { return l.fleet.opts.Store.TouchTokens(ctx, used) }},
 	} {
 		if part.n == 0 {
 			continue
 		}
 		if err := part.store(); err != nil && ending.Err() == nil {
-			l.fleet.log.Warn("something is not stored", slog.String("what", part.what), slog.Int("of", part.n), slog.Any("error", err))
+			l.fleet.opts.Log.Warn("something is not stored", slog.String("what", part.what), slog.Int("of", part.n), slog.Any("error", err))
 		}
 	}
 }

@@ -66,7 +66,7 @@ func (s *Session) writer(ctx context.Context, agentID string) (*writer, error) {
 	if err := s.fleet.presence.begun(ctx); err != nil {
 		return nil, err
 	}
-	generation, found, err := s.fleet.store.BeginSession(ctx, agentID, s.fleet.self.ID)
+	generation, found, err := s.fleet.opts.Store.BeginSession(ctx, agentID, s.fleet.opts.Self.ID)
 	if err != nil {
 		return nil, err
 	}
@@ -93,8 +93,8 @@ func (s *Session) Push(ctx context.Context, agentID string, p *store.Push) (stor
 	if err != nil {
 		return store.PushResult{}, err
 	}
-	p.Hub, p.Run = s.fleet.self.ID, s.fleet.writers.pushing(w)
-	result, err := s.fleet.store.Push(ctx, agentID, w.generation, *p)
+	p.Hub, p.Run = s.fleet.opts.Self.ID, s.fleet.writers.pushing(w)
+	result, err := s.fleet.opts.Store.Push(ctx, agentID, w.generation, *p)
 	switch {
 	case result.Accepted:
 		s.fleet.writers.accepted(w)

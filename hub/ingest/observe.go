@@ -78,14 +78,14 @@ func (s *Service) EndCall(ctx context.Context, call *transport.Call, err error) 
 	if call.AgentID != "" && result != PushContinues && result != PushFullNeeded && result != PushBusy {
 		call.Current()
 	}
-	if s.observe == nil {
+	if s.opts.Observe == nil {
 		return
 	}
 	o := PushObserved{Result: result, Protocol: protocol, Delta: end.delta, Bytes: call.Bytes}
 	if !call.Received.IsZero() {
 		o.Duration = time.Since(call.Received)
 	}
-	s.observe(o)
+	s.opts.Observe(o)
 }
 
 // of returns the result of a call that ended with err.

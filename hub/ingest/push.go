@@ -34,23 +34,19 @@ type Options struct {
 // Service serves the calls of agents. It has the methods of transport.Services that concern
 // calls. Make one with New.
 type Service struct {
-	store   store.Store
-	fleet   *fleet.Fleet
-	log     *slog.Logger
-	observe func(PushObserved)
-	reverse func(waymark.DRPCContext_ReverseStream) error
-	mux     *drpcmux.Mux
+	opts Options
+	mux  *drpcmux.Mux
 }
 
 // New makes a Service.
 func New(opts Options) (*Service, error) {
-	s := &Service{store: opts.Store, fleet: opts.Fleet, log: opts.Log, observe: opts.Observe, reverse: opts.Reverse, mux: drpcmux.New()}
+	s := &Service{opts, drpcmux.New()}
 	return s, errors.Join(waymark.DRPCRegisterContext(s.mux, s), coder.DRPCRegisterAgent(s.mux, s))
 }
 
 // NewSession implements transport.Services.
 func (s *Service) NewSession(end func(why error)) transport.Session {
-	return &session{s.fleet.NewSession(end), s.mux}
+	return &session{s.opts.Fleet.NewSession(end), s.mux}
 }
 
 // session is a connection.
@@ -146,14 +142,16 @@ func (s *Service) keep(ctx context.Context, payloads [][]byte) error {
 		return nil
 	}
 	agentID, _ := callerOf(ctx)
-	if err := s.store.Upload(ctx, agentID, payloads); err != nil {
+	if err := s.opts.Store.Upload(ctx, agentID, payloads); err != nil {
 		return s.failed(ctx, wire.ProtocolWaymark, err)
 	}
 	return nil
 }
 
 // Reverse implements waymark.DRPCContextServer.
-func (s *Service) Reverse(stream waymark.DRPCContext_ReverseStream) error { return s.reverse(stream) }
+func (s *Service) Reverse(stream waymark.DRPCContext_ReverseStream) error {
+	return s.opts.Reverse(stream)
+}
 
 // errUnimplemented answers the other methods of coder.agent.v2.Agent, including future
 // ones, like generated servers do. Without its code a Coder agent would consider the
@@ -177,7 +175,7 @@ func (s *Service) PushContextState(ctx context.Context, request *coder.PushConte
 func (s *Service) refuse(ctx context.Context, protocol wire.Protocol, err error) error {
 	agentID, _ := callerOf(ctx)
 	outcomeOf(ctx).result = PushRefused
-	s.log.Warn("push refused", slog.String("agent", agentID),
+	s.opts.Log.Warn("push refused", slog.String("agent", agentID),
 		slog.String("protocol", string(protocol)), slog.Any("error", err))
 	return err
 }
@@ -198,7 +196,7 @@ func (s *Service) push(ctx context.Context, protocol wire.Protocol, p *store.Pus
 		return result, nil
 	}
 	outcomeOf(ctx).stored(p.Partial(), result.Accepted)
-	s.log.Debug("push stored", slog.String("agent", agentID), slog.String("protocol", string(protocol)),
+	s.opts.Log.Debug("push stored", slog.String("agent", agentID), slog.String("protocol", string(protocol)),
 		slog.Bool("accepted", result.Accepted), slog.Bool("delta", p.Partial()), slog.Uint64("version", p.Snapshot.Version),
 		slog.Int("resources", len(p.Snapshot.Resources)), slog.Int64("revision", result.Revision))
 	return result, nil
@@ -217,6 +215,6 @@ func (s *Service) failed(ctx context.Context, protocol wire.Protocol, err error)
 		return ctx.Err()
 	}
 	agentID, _ := callerOf(ctx)
-	s.log.Error("push not stored", slog.String("agent", agentID), slog.Any("error", err))
+	s.opts.Log.Error("push not stored", slog.String("agent", agentID), slog.Any("error", err))
 	return transport.ErrInternal
 }

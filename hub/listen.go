@@ -10,7 +10,6 @@ import (
 	"sync"
 	"time"
 
-	"waymark/hub/fleet"
 	"waymark/hub/ingest"
 	"waymark/hub/store"
 	"waymark/hub/transport"
@@ -70,6 +69,7 @@ type Server struct {
 	monitor net.Listener
 	metrics http.Handler
 	ready   *readiness
+	counts  answer[store.AgentCounts]
 	observe func(RequestObserved)
 	drain   time.Duration
 
@@ -237,8 +237,10 @@ func (s *Server) CertificateExpires() time.Time {
 // Stats returns the hub's current figures.
 func (s *Server) Stats() Stats { return s.hub.Stats() }
 
-// Fleet counts all agents. The counts may be five seconds old.
-func (s *Server) Fleet(ctx context.Context) (fleet.Counts, error) { return s.hub.fleet.Count(ctx) }
+// Fleet counts all agents, whichever hub they are connected to. The counts may be five seconds old.
+func (s *Server) Fleet(ctx context.Context) (store.AgentCounts, error) {
+	return s.counts.get(ctx, fleetFor, s.store.CountAgents)
+}
 
 // Ready returns nil if the hub can take agents: its store can write, it has a place, and it
 // isn't stopping.

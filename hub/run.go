@@ -161,10 +161,10 @@ func (s *Server) stop(web, monitor *http.Server) {
 
 const (
 	// readyFor is how long the store's answer is cached, so that frequent probes don't
-	// burden the database.
-	readyFor = time.Second
-	// readyTimeout limits how long the store may take to answer.
-	readyTimeout = 3 * time.Second
+	// burden the database, and fleetFor that of counts, because a scrape asks for each of them.
+	readyFor, fleetFor = time.Second, 5 * time.Second
+	// answerTimeout limits how long the store may take to answer.
+	answerTimeout = 3 * time.Second
 )
 
 // Why a hub isn't ready.
@@ -178,28 +178,30 @@ var (
 // connected stays connected in any case.
 type readiness struct {
 	hub             *Hub
-	agents, readers answer
+	agents, readers answer[struct{}]
 }
 
 // answer is a cached answer of the store.
-type answer struct {
-	mu  sync.Mutex // serializes queries; guards the other fields
-	at  time.Time
-	err error
+type answer[T any] struct {
+	mu    sync.Mutex // serializes queries; guards the other fields
+	at    time.Time
+	value T
+	err   error
 }
 
-func (a *answer) get(ctx context.Context, ask func(context.Context) error) error {
+// get returns an answer that is no older than most.
+func (a *answer[T]) get(ctx context.Context, most time.Duration, ask func(context.Context) (T, error)) (T, error) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	if !a.at.IsZero() && time.Since(a.at) < readyFor {
-		return a.err
+	if !a.at.IsZero() && time.Since(a.at) < most {
+		return a.value, a.err
 	}
 	// Not the caller's context, because other callers share the answer.
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), readyTimeout)
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), answerTimeout)
 	defer cancel()
-	a.err = ask(ctx)
+	a.value, a.err = ask(ctx)
 	a.at = time.Now()
-	return a.err
+	return a.value, a.err
 }
 
 // check returns nil if the hub can take agents.
@@ -210,7 +212,8 @@ func (r *readiness) check(ctx context.Context) error {
 	case t.Connections() >= t.Limits().Connections:
 		return errFull
 	}
-	return r.agents.get(ctx, r.hub.store.Writable)
+	_, err := r.agents.get(ctx, readyFor, func(ctx context.Context) (none struct{}, err error) { return none, r.hub.store.Writable(ctx) })
+	return err
 }
 
 // checkReaders returns nil if the hub can answer readers.
@@ -218,10 +221,11 @@ func (r *readiness) checkReaders(ctx context.Context) error {
 	if r.hub.transport.Draining() {
 		return errDraining
 	}
-	return r.readers.get(ctx, func(ctx context.Context) error {
-		_, err := r.hub.store.ValidTokens(ctx, []string{"none"}) // the cheapest query
-		return err
+	_, err := r.readers.get(ctx, readyFor, func(ctx context.Context) (none struct{}, err error) {
+		_, err = r.hub.store.ValidTokens(ctx, []string{"none"}) // the cheapest query
+		return none, err
 	})
+	return err
 }
 
 // ServeHTTP answers GET /readyz, for balancers. The body says no more than the status.

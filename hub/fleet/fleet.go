@@ -36,7 +36,6 @@ type Fleet struct {
 	uses     uses
 	presence presence
 	seen     lastSeen
-	counts   counts
 	writers  writers
 }
 

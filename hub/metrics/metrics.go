@@ -19,7 +19,6 @@ import (
 	"github.com/VictoriaMetrics/metrics"
 
 	"waymark/hub"
-	"waymark/hub/fleet"
 	"waymark/hub/ingest"
 	"waymark/hub/store"
 	"waymark/internal/metricset"
@@ -91,7 +90,7 @@ type Source interface {
 	Stats() hub.Stats
 	Ready(ctx context.Context) error
 	CertificateExpires() time.Time
-	Fleet(ctx context.Context) (fleet.Counts, error)
+	Fleet(ctx context.Context) (store.AgentCounts, error)
 }
 
 // Watch adds metrics that are queried at each scrape. Call it once.
@@ -121,7 +120,7 @@ func (m *Metrics) Watch(s Source) {
 // watchFleet adds metrics about all agents in the store. They are NaN while the store
 // doesn't answer.
 func (m *Metrics) watchFleet(s Source) {
-	add := func(name, help, label, value string, of func(*fleet.Counts) int) {
+	add := func(name, help, label, value string, of func(*store.AgentCounts) int) {
 		m.set.Func(name, help, func() float64 {
 			fleet, err := s.Fleet(context.Background())
 			if err != nil {
@@ -130,15 +129,15 @@ func (m *Metrics) watchFleet(s Source) {
 			return float64(of(&fleet))
 		}, label, value)
 	}
-	for state, of := range map[store.AgentState]func(*fleet.Counts) int{
-		store.AgentConnected:      func(f *fleet.Counts) int { return f.Connected },
-		store.AgentAway:           func(f *fleet.Counts) int { return f.Away },
-		store.AgentNeverConnected: func(f *fleet.Counts) int { return f.NeverConnected },
+	for state, of := range map[store.AgentState]func(*store.AgentCounts) int{
+		store.AgentConnected:      func(f *store.AgentCounts) int { return f.Connected },
+		store.AgentAway:           func(f *store.AgentCounts) int { return f.Agents - f.NeverSeen - f.Connected },
+		store.AgentNeverConnected: func(f *store.AgentCounts) int { return f.NeverSeen },
 	} {
 		add("agents", "Agents that the store knows, by state.", "state", string(state), of)
 	}
 	for _, code := range store.Attentions() {
-		add("agents_needing_attention", "Agents that somebody should look at, by reason.", "code", string(code), func(f *fleet.Counts) int { return f.Attention[code] })
+		add("agents_needing_attention", "Agents that somebody should look at, by reason.", "code", string(code), func(f *store.AgentCounts) int { return f.Attention[code] })
 	}
 }
 

@@ -14,19 +14,19 @@ import (
 
 	hostmetrics "waymark/host/metrics"
 	"waymark/hub"
-	"waymark/hub/fleet"
 	"waymark/hub/ingest"
 	"waymark/hub/metrics"
+	"waymark/hub/store"
 	"waymark/wire"
 )
 
 // still is a hub in which nothing happens.
 type still struct{}
 
-func (still) Stats() hub.Stats                            { return hub.Stats{} }
-func (still) Ready(context.Context) error                 { return nil }
-func (still) CertificateExpires() time.Time               { return time.Time{} }
-func (still) Fleet(context.Context) (fleet.Counts, error) { return fleet.Counts{}, nil }
+func (still) Stats() hub.Stats                                 { return hub.Stats{} }
+func (still) Ready(context.Context) error                      { return nil }
+func (still) CertificateExpires() time.Time                    { return time.Time{} }
+func (still) Fleet(context.Context) (store.AgentCounts, error) { return store.AgentCounts{}, nil }
 
 // TestRules: what the rules for alerts name is what hubs and agents say, down to the
 // values of labels.

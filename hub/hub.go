@@ -144,10 +144,9 @@ func (h *Hub) Drain(ctx context.Context) error { return h.transport.Drain(ctx) }
 // Close ends all connections and waits until nothing of the hub runs any more. It may be
 // called twice, and before anything was served. It doesn't close the store.
 func (h *Hub) Close() error {
-	h.calls.Close()
 	_ = h.consumer.Close() // never fails
 	h.transport.Close()
-	h.calls.Wait()
+	h.calls.Close()
 	h.mu.Lock()
 	h.cancel()
 	h.mu.Unlock()

@@ -61,10 +61,9 @@ func (a *approvals) init(c *Calls) {
 	a.ctx, a.cancel = context.WithCancel(context.Background())
 }
 
-// close ends following; wait returns when it has ended.
-func (a *approvals) close() { a.cancel() }
-
-func (a *approvals) wait() {
+// close ends following.
+func (a *approvals) close() {
+	a.cancel()
 	a.start.Do(func() {}) // prevents a later start
 	a.done.Wait()
 }

@@ -48,11 +48,8 @@ func New(opts Options) *Calls {
 // Channels returns the number of open reverse channels.
 func (c *Calls) Channels() int { return c.channels.count() }
 
-// Close ends the background work. Wait waits for that; call it when no connection is left.
-func (c *Calls) Close() { c.approvals.close() }
-
-// Wait waits for what Close has ended.
-func (c *Calls) Wait() {
-	c.approvals.wait()
+// Close ends the background work and waits for that. Call it when no connection is left.
+func (c *Calls) Close() {
+	c.approvals.close()
 	c.client.CloseIdleConnections()
 }

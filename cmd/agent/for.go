@@ -156,7 +156,7 @@ func (a *app) forFile(ctx context.Context, conn *connection, s *agent.Options, o
 // directory.
 func workspaceOf(path string) string {
 	for dir := filepath.Clean(path); ; dir = filepath.Dir(dir) {
-		if _, err := os.Lstat(filepath.Join(dir, ".git")); err == nil {
+		if _, err := os.Lstat(filepath.Join(dir, ".git")); err == nil { //nolint:gosec // G703: the user names the path
 			return dir
 		}
 		if dir == filepath.Dir(dir) {

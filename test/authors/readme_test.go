@@ -83,8 +83,8 @@ func TestReadmePicture(t *testing.T) {
 	}
 	p.play(authors.Step{Text: "chmod 700 ~/bin/*\ncd ~/shop\ngit init -q\n"})
 	for _, step := range steps {
-		step.Text = "PATH=~/bin:$PATH\n" + step.Text
-		step.Want = append(append([]string{"…"}, step.Want...), "…") // the log, and the hub's page
+		step.Text = "exec 2>log\nPATH=~/bin:$PATH\n" + step.Text
+		step.Want = append(step.Want, "…") // the hub's page
 		p.play(step)
 	}
 }

@@ -42,7 +42,13 @@ func TestMemoryUsedAgain(t *testing.T) {
 		data[0]++
 		return unsafe.SliceData(data)
 	}
-	if first, next := memory(), memory(); first != next {
-		t.Errorf("one lies at %p, the next at %p", first, next)
+	seen := map[*byte]bool{}
+	for range 10 { // an instance that is made in advance may take it, too
+		next := memory()
+		if seen[next] {
+			return
+		}
+		seen[next] = true
 	}
+	t.Errorf("ten instances have memory at %d places", len(seen))
 }

@@ -18,6 +18,7 @@ import (
 	"waymark/host/places"
 	"waymark/internal/reexec"
 	"waymark/test/e2e"
+	"waymark/test/testenv"
 	"waymark/workspace/launch"
 )
 
@@ -67,12 +68,7 @@ func (w *guarded) put(path, text string) {
 // start starts an agent, in the home's directory work or in the home itself.
 func start(t *testing.T, program string, inHome bool) *guarded {
 	t.Helper()
-	dir, err := os.MkdirTemp("", "wm")
-	mustDo(t, err)
-	t.Cleanup(func() { _ = os.RemoveAll(dir) })
-	dir, err = filepath.EvalSymlinks(dir)
-	mustDo(t, err)
-	home, err := e2e.NewHome(dir)
+	home, err := e2e.NewHome(testenv.SocketDir(t))
 	mustDo(t, err)
 	w := &guarded{t: t, home: home, root: filepath.Join(home.User(), "work"), targets: map[string]string{}}
 	w.put(filepath.Join(w.root, "AGENTS.md"), "Use tabs.\n")
@@ -89,7 +85,7 @@ func start(t *testing.T, program string, inHome bool) *guarded {
 	w.put(token, "wma_"+marker+"\n")
 	git(t, w.root, "init", "-q")
 	agent, err := e2e.StartAgent(context.WithoutCancel(t.Context()), e2e.AgentOptions{
-		Program: program, Home: home, Root: w.root, URL: "unix:" + filepath.Join(dir, "none.sock"), TokenFile: token,
+		Program: program, Home: home, Root: w.root, URL: "unix:" + filepath.Join(home.Dir, "none.sock"), TokenFile: token,
 		Args: []string{"--config", config, "--plugins", filepath.Join(user, "more")},
 		Command: func(cmd *exec.Cmd) { // places as they are without XDG variables
 			cmd.Env = append(cmd.Env, "XDG_STATE_HOME=", "XDG_CACHE_HOME=", "XDG_CONFIG_HOME=", "XDG_RUNTIME_DIR=", "WAYMARK_SOCKET=")

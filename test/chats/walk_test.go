@@ -22,6 +22,7 @@ import (
 	"waymark/test/built"
 	"waymark/test/e2e"
 	"waymark/test/process"
+	"waymark/test/testenv"
 )
 
 // timeout bounds what takes a moment.
@@ -45,15 +46,12 @@ type world struct {
 // newWorld builds the programs and starts them.
 func newWorld(t testing.TB, want agentapi.NewToken) *world {
 	t.Helper()
-	dir, err := os.MkdirTemp("", "wm") // a short path, for sockets
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { _ = os.RemoveAll(dir) })
+	dir := testenv.SocketDir(t)
 	ctx, cancel := context.WithTimeout(context.Background(), 3*timeout)
 	t.Cleanup(cancel)
 	w := &world{t: t, ctx: ctx, dir: dir, root: filepath.Join(dir, "ws")}
 	w.must(built.Programs(ctx, dir, false, "waymark/cmd/agent", "waymark/cmd/hub", "waymark/examples/chat/chat-server"))
+	var err error
 	w.home, err = e2e.NewHome(dir)
 	w.must(err)
 	w.must(w.home.Configure("[services]\nhub = true\ndesktop = true\n"))

@@ -24,7 +24,7 @@ const timeout = 2 * time.Minute
 // TestAgent: the agent does what the contract says, and what the fake does that
 // other programs are tested with.
 func TestAgent(t *testing.T) {
-	dir := tempDir(t)
+	dir := testenv.SocketDir(t)
 	ctx, cancel := context.WithTimeout(t.Context(), 5*timeout)
 	defer cancel()
 	programs, err := e2e.Build(ctx, dir, false)
@@ -83,26 +83,6 @@ func killedWithDesktop(t *testing.T, program string) {
 	}
 }
 
-// tempDir makes a directory with a path that is short enough for sockets, and
-// without links. It isn't in /tmp, where the X server of an ordinary user puts its keymap:
-// what holds the agent's own directories is closed to it.
-func tempDir(t *testing.T) string {
-	t.Helper()
-	in := os.TempDir()
-	if in == "/tmp" {
-		in = "/var/tmp"
-	}
-	dir, err := os.MkdirTemp(in, "wm")
-	if err == nil {
-		t.Cleanup(func() { _ = os.RemoveAll(dir) })
-		dir, err = filepath.EvalSymlinks(dir)
-	}
-	if err != nil {
-		t.Fatal(err)
-	}
-	return dir
-}
-
 // env is a workspace with an agent of its own.
 type env struct {
 	ctx     context.Context
@@ -114,7 +94,7 @@ type env struct {
 // start starts an agent, which ends with the test, and what it holds with it.
 func start(t *testing.T, program string) (client.Client, clienttest.Env) {
 	t.Helper()
-	home, err := e2e.NewHome(tempDir(t))
+	home, err := e2e.NewHome(testenv.SocketDir(t))
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -75,12 +75,7 @@ var grants = map[string]*access.Grant{
 
 func newWorld(t testing.TB, settings desktop.Settings) *world {
 	t.Helper()
-	// Below /tmp the agent's own files would keep an ordinary user's X server from it.
-	dir, err := os.MkdirTemp("/var/tmp", "wm")
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { _ = os.RemoveAll(dir) })
+	dir := testenv.SocketDir(t)
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(t.Context()), patience)
 	t.Cleanup(cancel)
 	w := &world{TB: t, ctx: ctx, settings: settings, root: t.TempDir(), run: filepath.Join(dir, "own", "run")}

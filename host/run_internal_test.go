@@ -2,6 +2,7 @@ package host
 
 import (
 	"context"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -32,8 +33,8 @@ func TestReplaceable(t *testing.T) {
 // not while edits go on.
 func TestQuiet(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		freed := 0
-		h, err := New(Options{Settled: func() { freed++ }})
+		var freed atomic.Int32
+		h, err := New(Options{Settled: func() { freed.Add(1) }})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -44,12 +45,12 @@ func TestQuiet(t *testing.T) {
 			h.unsaved.Set()
 			time.Sleep(quietAfter)
 		}
-		if freed != 0 {
-			t.Errorf("freed %d times while edits go on", freed)
+		if n := freed.Load(); n != 0 {
+			t.Errorf("freed %d times while edits go on", n)
 		}
 		time.Sleep(10 * quietAfter)
-		if freed != 1 {
-			t.Errorf("freed %d times afterwards", freed)
+		if n := freed.Load(); n != 1 {
+			t.Errorf("freed %d times afterwards", n)
 		}
 		cancel()
 		if err := <-done; err != nil {
